@@ -1,0 +1,127 @@
+/* plait/comm.h - ranks, tagged messages and collectives behind one interface.
+ *
+ * A *rank* is one member of a job: a worker, which computes, or a server, which only holds shards. Ranks
+ * 0 .. workers-1 are the workers, the servers follow. What carries the bytes, the *transport*, is an
+ * option: `threads` (ranks are threads of this process), `mpi` (one rank a process, a module loaded on
+ * request). A program hands plait_comm_run a body; it runs once on every rank that lives in this process.
+ *
+ * Every wait has a deadline (opts.timeout_ns) and a reason that can be printed; a wait that expires
+ * returns PLAIT_ETIMEOUT and its error text says who held it up. No call needs rank 0 in particular.
+ *
+ * Threads: a plait_comm belongs to its rank; its calls are made by one thread at a time, except where a
+ * comment says "any thread".
+ */
+#ifndef PLAIT_COMM_H
+#define PLAIT_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <plait/log.h>
+#include <plait/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct plait_comm plait_comm;       /* one rank's handle; lives while its body runs */
+typedef struct plait_request plait_request; /* something begun; ended by exactly one wait   */
+
+typedef enum plait_type { PLAIT_F32 = 0, PLAIT_F64 = 1, PLAIT_I64 = 2, PLAIT_U8 = 3 } plait_type;
+typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2 } plait_reduce;
+
+typedef struct plait_comm_opts {
+    size_t           size;       /* set by plait_comm_opts_init                                      */
+    const char      *transport;  /* "threads" | "mpi"; NULL: mpi under an MPI launcher, else threads */
+    int32_t          workers;    /* the job's total; 0: 1 on threads, processes less servers on mpi  */
+    int32_t          servers;    /* further ranks that only hold shards; default 0                   */
+    int32_t          threads;    /* compute threads of one worker; 0: cores / ranks on this host     */
+    uint64_t         timeout_ns; /* deadline of each wait; default 300 s                             */
+    const plait_log *log;        /* may be NULL                                                      */
+} plait_comm_opts;
+
+/** Fills the defaults. */
+PLAIT_API void plait_comm_opts_init(plait_comm_opts *opts);
+
+/** What runs on each rank. Its status is the rank's result; a failure is announced to all others, whose
+ *  waits on it then end with PLAIT_EPEER. */
+typedef plait_status plait_body_fn(plait_comm *comm, void *user);
+
+/** Gives this process its ranks, runs body on each, and returns when all that live here are done.
+ *  On `threads` body runs opts.workers + opts.servers times at once, each on a thread of its own (stack
+ *  8 MiB); on `mpi` once, on the calling thread.
+ *  Errors: EINVAL counts out of range, or that disagree with the launcher's; ENAME unknown transport;
+ *  EMODULE the transport's module is missing (the text names the command that installs it); else the
+ *  first failure of a body, with its rank. error_out may be NULL.
+ *  Collective over all processes of the job. Several runs may live in one process at once on `threads`. */
+PLAIT_API plait_status plait_comm_run(const plait_comm_opts *opts, plait_body_fn *body, void *user,
+                                      plait_error *error_out);
+
+PLAIT_API int32_t plait_comm_rank(const plait_comm *comm);    /* 0 <= rank < size                     */
+PLAIT_API int32_t plait_comm_size(const plait_comm *comm);    /* workers + servers                    */
+PLAIT_API int32_t plait_comm_workers(const plait_comm *comm); /* ranks 0 .. workers-1 are workers     */
+PLAIT_API int32_t plait_comm_servers(const plait_comm *comm); /* 0: shards live in the workers' ranks */
+PLAIT_API int32_t plait_comm_threads(const plait_comm *comm); /* compute threads of this rank         */
+PLAIT_API const char *plait_comm_transport(const plait_comm *comm);
+PLAIT_API const char *plait_comm_host(const plait_comm *comm);
+
+/** Are all ranks of the job threads of this one process? */
+PLAIT_API int plait_comm_one_process(const plait_comm *comm);
+
+/** The last failure of a call on this rank. Valid until the next failing call. */
+PLAIT_API const plait_error *plait_comm_error(const plait_comm *comm);
+
+/** Bytes (headers and payload) that this rank has sent to other ranks so far, messages and collectives,
+ *  by the same rule on every transport. Any thread. */
+PLAIT_API uint64_t plait_comm_bytes_sent(const plait_comm *comm);
+
+/* --- tagged messages ----------------------------------------------------------------------------- */
+
+/** Sends bytes to a rank (also to oneself); returns when data may be reused; never waits for the
+ *  receiver. Messages of one sender with one tag arrive in order. tag >= 0.
+ *  Errors: EINVAL; ENOMEM; EPEER the receiver is lost. Not collective. */
+PLAIT_API plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
+
+/** Waits for the next message with this tag from one rank (from = -1: from any) and copies it to data.
+ *  bytes_out: its length; from_out may be NULL. Errors: ESHAPE longer than capacity (the message stays);
+ *  ETIMEOUT; EPEER the sender is lost and nothing is left of it. Not collective. */
+PLAIT_API plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity,
+                                       size_t *bytes_out, int32_t *from_out);
+
+/* --- collectives: among the workers, called by all of them in the same order --------------------- */
+
+/** Returns when every worker has called it. */
+PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
+
+/** Reduces buf [n] element by element over all workers; each gets the result, with the same bits. The
+ *  order of the sum is fixed for a setting (transport, number of workers, n). Types: F32, F64, I64.
+ *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER. */
+PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
+
+/** The same, begun: buf is lent until plait_request_wait returns. One may be in flight at a time. */
+PLAIT_API plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type,
+                                                  plait_reduce op, plait_request **request_out);
+
+/** Copies buf [bytes] of worker root to all workers. */
+PLAIT_API plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int32_t root);
+
+/** Gathers mine [bytes] of every worker into all [workers][bytes], ordered by worker. */
+PLAIT_API plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t bytes, void *all);
+
+/** Gathers pieces of different lengths. sizes [workers] is filled; *all_out [sum of sizes] is allocated,
+ *  ordered by worker, and freed by the caller with plait_comm_free. */
+PLAIT_API plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
+                                             void **all_out);
+PLAIT_API void plait_comm_free(void *memory);
+
+/** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL is PLAIT_OK. */
+PLAIT_API plait_status plait_request_wait(plait_request **request);
+
+/** Writes what every rank of this process waits for at this moment, a line each ("rank 2 waits for clock
+ *  7 of table w, held up by rank 0"), into text [bytes], cut there. Any thread. Returns the lines. */
+PLAIT_API int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

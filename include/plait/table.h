@@ -1,0 +1,202 @@
+/* plait/table.h - parameter tables: all shared state of every algorithm.
+ *
+ * A *job* is what a worker (or server) takes part in; it owns *tables* and their common clock. A table is
+ * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32 or
+ * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
+ * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps), what a
+ * get may miss is its *consistency* (bsp, ssp:S, async); an algorithm does not see either.
+ *
+ * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
+ * gradient for an update rule; a get in clock c holds the worker's own pushes of clocks before c).
+ *
+ * Papers: Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014 (keys,
+ * push and pull, server functions); Ho et al., "More Effective Distributed ML via a Stale Synchronous
+ * Parallel Parameter Server", NIPS 2013 (get, inc, clock).
+ *
+ * Threads: a job and its tables belong to the rank's thread, as its plait_comm does; under `async` over
+ * `local` get and inc may be called by several threads of the rank at once (Hogwild).
+ * Errors not listed at a call: EINVAL, ENOMEM, EPEER a rank that is needed is lost, ETIMEOUT a wait has
+ * expired (the text says who held it up), ECOMM. The text is in plait_comm_error().
+ */
+#ifndef PLAIT_TABLE_H
+#define PLAIT_TABLE_H
+
+#include <plait/comm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct plait_job   plait_job;
+typedef struct plait_table plait_table;
+
+/* --- update rules -------------------------------------------------------------------------------- */
+
+/* Which rule an owner applies to pushed gradients, and its numbers; docs/optimizers.md has the formulas. */
+typedef struct plait_rule_opts {
+    size_t      size;            /* set by plait_rule_opts_init                                        */
+    const char *name;            /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl"; NULL: additive   */
+    double      learning_rate;   /* > 0; default per rule: 0 means the rule's own                      */
+    double      momentum;        /* momentum: 0.9; in [0, 1)                                           */
+    double      beta1, beta2;    /* adam: 0.9, 0.999                                                   */
+    double      epsilon;         /* adam, adagrad: 1e-8                                                */
+    double      ftrl_beta;       /* ftrl: 1.0                                                          */
+    double      l1, l2;          /* of the objective's penalty; default 0                              */
+    const char *schedule;        /* "constant" | "invsqrt" | "cosine"; NULL: constant                  */
+    int64_t     schedule_clocks; /* clocks until cosine reaches 0; the clock at which invsqrt halves   */
+} plait_rule_opts;
+
+PLAIT_API void plait_rule_opts_init(plait_rule_opts *opts);
+
+/* --- server functions ---------------------------------------------------------------------------- */
+
+/* A shard's part of a range, as a server function sees it. Tables named in one call are cut alike, so
+ * element i of one belongs to element i of the other. */
+typedef struct plait_slice {
+    plait_type      type;
+    int64_t         rows, cols; /* rows of the range that this shard owns                              */
+    int64_t         first;      /* dense: number of the first one; sparse: -1                          */
+    const uint64_t *keys;       /* sparse: key of each row, unordered; dense: NULL                     */
+    void           *values;     /* [rows, cols]; writable in an update-type function only              */
+} plait_slice;
+
+/** Runs on each shard. slices [n_slices] one a table of the call; args as the caller gave them; answer
+ *  [answer_bytes] starts zeroed. Must not call into plait; must be a function of its arguments alone. */
+typedef plait_status plait_server_fn(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
+                                     size_t args_bytes, void *answer, size_t answer_bytes);
+
+/** Merges the answer of one more shard into answer; called in the order of the shards. */
+typedef void plait_merge_fn(void *user, void *answer, const void *other, size_t answer_bytes);
+
+typedef struct plait_function {
+    const char      *name;
+    int              updates; /* 0: get-type, called by any one worker; 1: update-type, collective     */
+    plait_server_fn *run;
+    plait_merge_fn  *merge;   /* NULL: answers are arrays of double and are added                      */
+    void            *user;
+} plait_function;
+
+/* --- jobs ---------------------------------------------------------------------------------------- */
+
+typedef struct plait_job_opts {
+    size_t                size;        /* set by plait_job_opts_init                                   */
+    const char           *topology;    /* default of the job's tables; NULL: local, or ps where ranks are processes */
+    const char           *consistency; /* default of the job's tables; NULL: bsp                       */
+    int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
+    const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
+    int32_t               n_functions;
+} plait_job_opts;
+
+PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
+
+/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work,
+ *  plait_job_destroy. comm_opts and job_opts may be NULL. Collective over all processes of the job. */
+typedef plait_status plait_work_fn(plait_job *job, void *user);
+PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
+                                 void *user, plait_error *error_out);
+
+/** Joins a job. opts may be NULL. Errors: EMISMATCH the ranks' options differ. Collective over all ranks. */
+PLAIT_API plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
+
+/** Leaves the job: returns when all workers have called it (a rank that holds shards serves until then),
+ *  and frees its tables. *job may be NULL. Collective over all ranks; on a server rank this serves. */
+PLAIT_API plait_status plait_job_destroy(plait_job **job);
+
+PLAIT_API plait_comm *plait_job_comm(plait_job *job);
+
+/** The caller's clock: how often it has called plait_job_clock. */
+PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
+
+/** Ends the worker's clock: its incs of this clock leave, combined, one message a server. On return they
+ *  are acknowledged (on a table without replicas: owned by the transport, delivered exactly once), and the
+ *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
+ *  Not collective by itself; every worker must tick as often as the others. */
+PLAIT_API plait_status plait_job_clock(plait_job *job);
+PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
+
+/** Waits until every worker has called it and all updates of clocks ended before it are applied; gets
+ *  until the next clock contain them all, whatever the consistency. Collective over the workers. */
+PLAIT_API plait_status plait_job_barrier(plait_job *job);
+
+/** This worker takes no further clock: nobody waits for it any more. Its incs of a clock that has not
+ *  ended are dropped. Afterwards only barrier, get, read, call and destroy are allowed. Not collective. */
+PLAIT_API plait_status plait_job_leave(plait_job *job);
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+typedef struct plait_table_opts {
+    size_t          size;         /* set by plait_table_opts_init                                      */
+    const char     *name;         /* unique in the job; used in messages and files                     */
+    plait_type      type;         /* PLAIT_F32 (default) or PLAIT_F64                                  */
+    int64_t         rows;         /* dense: > 0; 0: sparse, grows by key                               */
+    int64_t         cols;         /* values of a row, > 0; default 1                                   */
+    int             keyed;        /* 1: a dense table whose updates are sparse and are pushed by key   */
+    const char     *topology;     /* NULL: the job's                                                   */
+    const char     *consistency;  /* NULL: the job's                                                   */
+    plait_rule_opts rule;         /* rule.name NULL: additive                                          */
+    const void     *penalty;      /* dense, ruled: [rows, cols] factors on l1 and l2 of each value (type
+                                     of the table; 0: not penalised); NULL: all 1. Copied.             */
+    const void     *initial;      /* dense: [rows, cols] first values, the same on every worker; NULL: 0. Copied. */
+} plait_table_opts;
+
+PLAIT_API void plait_table_opts_init(plait_table_opts *opts);
+
+/** Adds a table to the job; it is freed with the job. Errors: EREFUSED topology and consistency do not go
+ *  together, or not with this transport (the text has the reason and the nearest); ENAME unknown topology,
+ *  consistency, rule (the nearest is named); EMISMATCH the workers' options differ.
+ *  Collective over the workers, in the same order on each, before the first clock. */
+PLAIT_API plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
+
+PLAIT_API const char *plait_table_name(const plait_table *table);
+PLAIT_API int64_t     plait_table_rows(const plait_table *table); /* 0: sparse */
+PLAIT_API int64_t     plait_table_cols(const plait_table *table);
+PLAIT_API const char *plait_table_topology(const plait_table *table);
+PLAIT_API const char *plait_table_consistency(const plait_table *table); /* with parameters, "ssp:2" */
+
+/** get: copies the rows keys [n], in the given order (repeats allowed), to values [n, cols]. A key that a
+ *  sparse table does not hold reads as zeros. Strictly increasing keys are fastest.
+ *  Waits where the consistency says so. _begin: keys and values are lent until the wait. Not collective. */
+PLAIT_API plait_status plait_table_get(plait_table *table, int64_t n, const uint64_t *keys, void *values);
+PLAIT_API plait_status plait_table_get_begin(plait_table *table, int64_t n, const uint64_t *keys, void *values,
+                                             plait_request **request_out);
+
+/** get of the rows first .. first+n-1 of a dense table, to values [n, cols]. */
+PLAIT_API plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n, void *values);
+PLAIT_API plait_status plait_table_get_range_begin(plait_table *table, int64_t first, int64_t n, void *values,
+                                                   plait_request **request_out);
+
+/** The same without a copy where none is needed: *values_out [n, cols] is borrowed, read-only, and valid
+ *  until the worker's next clock, barrier, inc or destroy. */
+PLAIT_API plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, const void **values_out);
+
+/** inc: adds delta [n, cols] to the rows keys [n] (repeats add up); on a ruled table delta is a gradient,
+ *  summed over `examples` rows of data (0 on an additive table; a worker that pushes one batch in pieces
+ *  counts its rows once). Never waits. _begin + wait: sent at once, acknowledged when the wait returns;
+ *  keys and delta are lent until then. Not collective. */
+PLAIT_API plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
+                                       int64_t examples);
+PLAIT_API plait_status plait_table_inc_begin(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
+                                             int64_t examples, plait_request **request_out);
+
+/** inc of the rows first .. first+n-1 of a dense table by delta [n, cols]. */
+PLAIT_API plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n, const void *delta,
+                                             int64_t examples);
+PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int64_t n, const void *delta,
+                                                   int64_t examples, plait_request **request_out);
+
+/** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
+ *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
+ *  what a get of the caller would see. get-type: not collective. update-type: collective over the workers
+ *  with equal arguments; runs once a shard, after the updates of all clocks before the caller's, and every
+ *  worker gets the same answer; only under bsp (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
+PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
+                                        size_t args_bytes, void *answer, size_t answer_bytes);
+
+/** Every row that a table holds (of a sparse one: in increasing order of keys): *keys_out [n], *values_out
+ *  [n, cols], freed with plait_comm_free. What a get of the caller would see. Not collective. */
+PLAIT_API plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

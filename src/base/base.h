@@ -1,0 +1,18 @@
+/* base - what every room stands on: errors, memory, text, log, options, threads, random numbers, hashing,
+ * the operating system. Knows nothing of ranks, tables or models. One include for all of it. */
+#ifndef PLI_BASE_H
+#define PLI_BASE_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/keymap.h"
+#include "base/log.h"
+#include "base/opts.h"
+#include "base/os.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "base/sort.h"
+#include "base/text.h"
+
+#endif

@@ -1,0 +1,25 @@
+/* base/error.h - raising errors. There is no thread-local and no global: whoever can fail takes a
+ * plait_error *err (last argument, may be NULL) and fills it where the failure is first seen. */
+#ifndef PLI_BASE_ERROR_H
+#define PLI_BASE_ERROR_H
+
+#include <plait/status.h>
+
+/** Fills err (NULL is fine) and returns code, so: return pli_fail(err, PLAIT_EINVAL, "...", ...). */
+plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/** As pli_fail, with the text of errno (given as number) appended: "...: No space left on device". Chooses
+ *  the code: ENOSPACE for ENOSPC and EDQUOT, ENOMEM for ENOMEM, else EIO. */
+plait_status pli_fail_errno(plait_error *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/** Puts "prefix: " before the text of an error already raised; returns its code. */
+plait_status pli_fail_at(plait_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Only where nothing is held. */
+#define PLI_TRY(call)                                                                              \
+    do {                                                                                           \
+        plait_status st_ = (call);                                                                 \
+        if (st_ < 0) return st_;                                                                   \
+    } while (0)
+
+#endif

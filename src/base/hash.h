@@ -1,0 +1,26 @@
+/* base/hash.h - hashing: XXH3 for tables and checks, SHA-256 for model_hash. */
+#ifndef PLI_BASE_HASH_H
+#define PLI_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed); /* XXH3-64 */
+
+/* A bijective mixer of 64 bits (the finaliser of SplitMix64, Steele et al. 2014): spreads small dense keys. */
+static inline uint64_t pli_hash_u64(uint64_t x) {
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+typedef struct pli_sha256 {
+    uint32_t state[8];
+    uint64_t bytes;
+    uint8_t  block[64];
+} pli_sha256;
+void pli_sha256_init(pli_sha256 *sha);
+void pli_sha256_add(pli_sha256 *sha, const void *data, size_t bytes);
+void pli_sha256_end(pli_sha256 *sha, char hex[65]);
+
+#endif

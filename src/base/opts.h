@@ -1,0 +1,70 @@
+/* base/opts.h - options: a struct, and one table row a field, from which flags, help, man page,
+ * completion, PLAIT_* variables, the config file and the run record all follow.
+ *
+ * Precedence: flags, PLAIT_* variables, --config file (YAML, the same names), defaults. Every value knows
+ * its origin. This is the only file that reads the environment. */
+#ifndef PLI_BASE_OPTS_H
+#define PLI_BASE_OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include <plait/status.h>
+
+typedef enum pli_opt_kind {
+    PLI_OPT_FLAG,     /* bool; no value                                                           */
+    PLI_OPT_I64,      /* int64_t, within [min, max]                                               */
+    PLI_OPT_F64,      /* double, within [min, max]                                                */
+    PLI_OPT_TEXT,     /* const char *, owned by the pli_opts                                      */
+    PLI_OPT_CHOICE,   /* const char *, one of `choices` ("a|b|c"); nearest is named               */
+    PLI_OPT_LIST,     /* pli_text_list: may be given several times                                */
+    PLI_OPT_DURATION, /* uint64_t nanoseconds: "30s", "500ms", "2m", plain number = seconds       */
+    PLI_OPT_LATER     /* known to the contract, not there yet: refused by name with `help`        */
+} pli_opt_kind;
+
+typedef struct pli_text_list {
+    const char **item;
+    int64_t      n;
+} pli_text_list;
+
+/* Rows are static const; a table ends with a row whose name is NULL. */
+typedef struct pli_opt {
+    const char  *name;     /* "learning-rate": flag --learning-rate, variable PLAIT_LEARNING_RATE   */
+    pli_opt_kind kind;
+    size_t       offset;   /* of the field in the target struct                                   */
+    const char  *preset;   /* default as text; NULL: unset (zeroed field)                         */
+    const char  *argument; /* "N", "FILE", "sgd|adam": shown in help; NULL for flags              */
+    const char  *help;     /* one line, lower case, no full stop                                  */
+    double       min, max; /* for numbers; both 0: no bound                                       */
+    const char  *group;    /* heading in help: "data", "model", "run", ...                        */
+} pli_opt;
+
+typedef enum pli_origin { PLI_FROM_DEFAULT, PLI_FROM_FILE, PLI_FROM_VARIABLE, PLI_FROM_FLAG } pli_origin;
+
+typedef struct pli_opts pli_opts; /* owns the texts that target's fields point to */
+
+/** Reads argv (without program and command) into target according to rows: defaults, then the file named by
+ *  a row called "config" if that option is set (flag or variable), then variables, then flags. Options and
+ *  positional arguments may come in any order; "--" ends options; "--name=value" and "--name value" both
+ *  work; "-h" and "--help" anywhere set *help_out. What is not an option goes to rest.
+ *  Errors: ENAME unknown option or config key (the nearest is named), EINVAL a bad value (what was expected),
+ *  EREFUSED a PLI_OPT_LATER option, EIO/EFORMAT the config file (file:line). */
+plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, void *target, pli_text_list *rest,
+                           bool *help_out, pli_opts **opts_out, plait_error *err);
+void         pli_opts_free(pli_opts **opts);
+
+/** Where the value of row `name` came from, and that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
+pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out);
+
+/** The value of a row in target as text, as the config file would have it. */
+void pli_opts_value(const pli_opt *row, const void *target, pli_text *text);
+
+/** Writes help for rows, wrapped to width columns, grouped. */
+void pli_opts_help(const pli_opt *rows, int width, pli_text *text);
+
+/** An environment variable, or NULL. For the few that are not options (a launcher's, NO_COLOR, HOME). */
+const char *pli_env(const char *name);
+
+#endif

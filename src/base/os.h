@@ -1,0 +1,62 @@
+/* base/os.h - every call to the operating system that is not threads.h-like goes through here: time, files
+ * mapped and written safely, directories, processes' figures. A port to another system changes os.c only. */
+#ifndef PLI_BASE_OS_H
+#define PLI_BASE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include <plait/status.h>
+
+uint64_t pli_now_ns(void);          /* monotonic                                    */
+uint64_t pli_cpu_ns(void);          /* user + system time of the process            */
+int64_t  pli_peak_rss_bytes(void);  /* VmHWM                                        */
+int32_t  pli_cores(void);           /* that this process may use                    */
+int32_t  pli_pid(void);
+void     pli_host_name(char name[256]);
+int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
+
+/* --- waiting: a 32-bit futex; on systems without, a hashed mutex and condition ---------------------- */
+/** Sleeps while *word == expected, until woken or timeout_ns has passed. May return early. */
+void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void pli_futex_wake(_Atomic uint32_t *word, int32_t waiters); /* INT32_MAX: all */
+
+/* --- files ---------------------------------------------------------------------------------------- */
+/* A read-only mapped file. Regular files are mapped; others are an error (streams read by fd). */
+typedef struct pli_mapped { const unsigned char *data; size_t bytes; } pli_mapped;
+plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error *err);
+void         pli_unmap_file(pli_mapped *mapped);
+/** Tells the system that data [bytes] will be read soon, in order, or is not needed any more. */
+void pli_map_will_need(const void *data, size_t bytes);
+void pli_map_drop(const void *data, size_t bytes);
+
+/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. */
+typedef struct pli_outfile pli_outfile;
+plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err);
+plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes, plait_error *err);
+plait_status pli_outfile_commit(pli_outfile **file, plait_error *err); /* ends it, also when it fails */
+void         pli_outfile_abandon(pli_outfile **file);                  /* removes the temporary file */
+
+plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err);
+bool         pli_file_exists(const char *path);
+bool         pli_is_directory(const char *path);
+int64_t      pli_file_bytes(const char *path);  /* -1: no such file */
+int64_t      pli_file_mtime_ns(const char *path);
+/** Names in a directory, sorted; hidden ones left out. */
+plait_status pli_list_directory(const char *path, pli_text *names_by_newline, plait_error *err);
+/** Paths that match a shell pattern, sorted. */
+plait_status pli_glob(const char *pattern, pli_text *paths_by_newline, plait_error *err);
+
+/* --- terminals and modules ------------------------------------------------------------------------- */
+bool    pli_is_terminal(int fd);
+int32_t pli_terminal_columns(int fd); /* 80 if unknown */
+/** Opens plait-<name>.so from the program's own module folder (beside the program or library: modules/,
+ *  ../lib/plait/; PLAIT_MODULES first) and finds its entry symbol. Errors: EMODULE with what was tried. */
+plait_status pli_module_open(const char *name, const char *symbol, void **handle_out, void **symbol_out, plait_error *err);
+void         pli_module_close(void **handle);
+/** Directory of the running program or library. */
+void pli_own_directory(char path[4096]);
+
+#endif

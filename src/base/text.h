@@ -1,0 +1,35 @@
+/* base/text.h - strings that grow, numbers from text, and the nearest known name for a typo. */
+#ifndef PLI_BASE_TEXT_H
+#define PLI_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A growing string. Zero-initialised is empty. Out of memory sets `failed` and drops further text, so a
+ * caller checks once at the end. */
+typedef struct pli_text {
+    char  *data; /* NUL-terminated, NULL while empty */
+    size_t length, capacity;
+    bool   failed;
+} pli_text;
+void pli_text_add(pli_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
+void pli_text_free(pli_text *text);
+
+/* Whole-string numbers: false unless all of text is one. Independent of locale. */
+bool pli_parse_i64(const char *text, int64_t *out);
+bool pli_parse_u64(const char *text, uint64_t *out);
+bool pli_parse_f64(const char *text, double *out); /* finite only */
+
+/** The name nearest to `name` by edit distance (swaps count one) among names [n], or NULL if none is near
+ *  enough to be meant (distance <= max(2, length/3)). */
+const char *pli_nearest(const char *name, const char *const *names, size_t n);
+
+/** Formats shortest decimal that reads back to the same double ("0.1"), at most 32 bytes. */
+void pli_format_f64(double value, char text[32]);
+
+/** Formats a double as JSON needs it: %.17g, null for NaN and infinities. At most 32 bytes. */
+void pli_format_json_f64(double value, char text[32]);
+
+#endif
