@@ -1,0 +1,44 @@
+# What libplait links: the C library, POSIX threads, BLAS, zlib, zstd, xxhash, jansson and libcyaml. Nothing else;
+# everything optional is a module (plait_module).
+
+find_package(PkgConfig REQUIRED)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+add_library(plait_depends INTERFACE)
+target_link_libraries(plait_depends INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
+
+# plait_need(NAME PACKAGE MODULE...): the first pkg-config module that is there, or stop and name the Debian package.
+function(plait_need name package)
+  foreach(module IN LISTS ARGN)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+    if(${name}_FOUND)
+      target_link_libraries(plait_depends INTERFACE PkgConfig::${name})
+      set_property(GLOBAL APPEND PROPERTY PLAIT_PC_REQUIRES ${module})
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "${name} is missing. Install it with: apt-get install ${package}\n"
+                      "(script/bootstrap installs all that Plait needs.)")
+endfunction()
+
+plait_need(BLAS libopenblas-dev openblas cblas)
+plait_need(ZLIB zlib1g-dev zlib)
+plait_need(ZSTD libzstd-dev libzstd)
+plait_need(XXHASH libxxhash-dev libxxhash)
+plait_need(JANSSON libjansson-dev jansson)
+plait_need(CYAML libcyaml-dev libcyaml)
+
+if(PLAIT_TESTS)
+  pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+  if(NOT CMOCKA_FOUND)
+    message(STATUS "cmocka is missing, so no tests are built (script/bootstrap --all installs it)")
+    set(PLAIT_TESTS OFF)
+  endif()
+endif()
+
+# Open MPI of the private environment first, then whatever mpicc is on the path.
+set(PLAIT_MPI_FOUND OFF)
+if(PLAIT_MPI AND NOT CMAKE_CROSSCOMPILING)
+  include(PlaitMpi)
+endif()
