@@ -1,0 +1,74 @@
+/* comm - ranks, messages, collectives, membership events, over a transport chosen at start.
+ *
+ * plait/comm.h is what users see. This is what the rooms above see: ports, at which a room binds its state
+ * machines, and the wait, through which every blocking passes, with a deadline and a reason.
+ *
+ * threads: no service thread. Who sends a message puts it in the receiving port's inbox and, if the port
+ * is free, runs its machine in place; if it is busy, whoever has it finds the message when he leaves. mpi:
+ * one service thread a rank owns all MPI calls, and runs the machines of its rank.
+ */
+#ifndef PLI_COMM_COMM_H
+#define PLI_COMM_COMM_H
+
+#include <plait/comm.h>
+
+#include "base/base.h"
+#include "comm/machine.h"
+#include "comm/msg.h"
+#include "comm/stream.h"
+
+/* --- ports ---------------------------------------------------------------------------------------- */
+
+enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT_CLIENT = 4, PLI_PORT_MAX = 8 };
+
+typedef struct pli_port pli_port;
+
+/** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed
+ *  until pli_port_close, after which messages for it are dropped. */
+plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state, pli_port **port_out,
+                           plait_error *err);
+void         pli_port_close(pli_port **port);
+
+/** The rank's own thread calls into its machine: enter (takes the port), work on the state, leave (gives the
+ *  port back, sends what is in out, runs what has come in the meantime). Sending never blocks on a peer.
+ *  Between the two no wait. Any thread of the rank. */
+void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
+void pli_port_leave(pli_port *port, pli_out *out);
+
+/* --- waiting -------------------------------------------------------------------------------------- */
+
+/* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell must
+ * only read what is safe to read then. */
+typedef struct pli_reason {
+    void (*tell)(const void *arg, char *text, size_t bytes); /* "clock 7 of table w, held up by rank 0" */
+    const void *arg;
+} pli_reason;
+
+/** Waits until ready(arg) is true, which is asked whenever a machine of this rank has rung (pli_out.ring),
+ *  and runs the rank's due wake-ups. Returns ETIMEOUT after the comm's timeout_ns, EPEER or ECOMM when the
+ *  job is lost (err has the text with the reason). ready is called with no lock held and must read atomics
+ *  (acquire) that the machine wrote (release), or enter the port itself. */
+typedef bool pli_ready_fn(void *arg);
+plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err);
+
+/* --- what rooms above need to know ----------------------------------------------------------------- */
+
+bool     pli_comm_is_worker(const plait_comm *comm);
+uint32_t pli_comm_epoch(const plait_comm *comm);
+uint32_t pli_comm_incarnation(const plait_comm *comm);
+uint64_t pli_comm_resend_after_ns(const plait_comm *comm); /* 0: the transport is reliable and ordered */
+pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads threads; NULL: 1          */
+const plait_log *pli_comm_log(const plait_comm *comm);
+plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled        */
+
+/** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
+ *  aligned) and freed with the last release. NULL: not one process, or out of memory. For local topology. */
+void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);
+void  pli_comm_shared_release(plait_comm *comm, void *memory);
+
+/* A request of any room: wait is called once, frees the request and returns the outcome. */
+struct plait_request {
+    plait_status (*wait)(plait_request *request); /* fills the comm's error */
+};
+
+#endif

@@ -1,0 +1,54 @@
+/* comm/machine.h - state machines and what feeds them.
+ *
+ * The protocol (a server's shards, a client's cache, a collective) is written as machines: a machine takes
+ * an event and gives back messages and actions in a pli_out. It holds no thread, lock, socket or wall
+ * clock: events carry the driver's time, a wake-up is asked for. A *driver* feeds it: a transport of
+ * comm (threads, mpi, later tcp and sim), or the tests' direct driver, which picks the next event of many
+ * bare machines by seed. The driver calls a machine from one thread at a time.
+ *
+ * A machine is addressed by (rank, port).
+ */
+#ifndef PLI_COMM_MACHINE_H
+#define PLI_COMM_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/msg.h"
+
+#define PLI_NEVER UINT64_MAX
+
+/* What a machine answers. Filled by the machine, emptied by the driver. */
+typedef struct pli_out {
+    pli_msg    *first, **last; /* messages to send, in order                                  */
+    uint64_t    wake_at_ns;    /* call on_wakeup then (earliest asked wins); PLI_NEVER: not     */
+    bool        ring;          /* something a waiting thread of this rank looks at has changed  */
+    plait_error error;         /* code < 0: this rank's job is lost, every wait on it fails so  */
+} pli_out;
+
+void pli_out_init(pli_out *out);
+void pli_out_send(pli_out *out, pli_msg *msg); /* takes msg; dst and port are set               */
+void pli_out_wake(pli_out *out, uint64_t at_ns);
+void pli_out_ring(pli_out *out);
+void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void pli_out_drop(pli_out *out); /* frees what was not taken */
+
+typedef enum pli_member_kind { PLI_MEMBER_JOINED, PLI_MEMBER_LEFT /* in good order */, PLI_MEMBER_DIED } pli_member_kind;
+typedef struct pli_member_event {
+    pli_member_kind kind;
+    int32_t         rank;
+    uint32_t        epoch; /* the membership's epoch from this event on */
+    plait_error     why;
+} pli_member_event;
+
+typedef struct pli_machine_ops {
+    const char *name; /* "server", "client", "collective": for logs */
+    /** A message has come; the machine owns it. */
+    void (*on_message)(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out);
+    /** The time asked for with pli_out_wake has come (or passed; may also be called early). May be NULL. */
+    void (*on_wakeup)(void *state, uint64_t now_ns, pli_out *out);
+    /** A rank came or went. May be NULL. */
+    void (*on_member)(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out);
+} pli_machine_ops;
+
+#endif

@@ -1,0 +1,71 @@
+/* comm/msg.h - messages and slabs: what travels between the state machines of different ranks.
+ *
+ * A message is a fixed header of 64 bytes and a body. The body is a reference-counted *slab* that nobody
+ * writes after it was sent: threads pass the pointer, other transports the bytes. A body may be a part of
+ * a slab, so a shard answers a pull with a reference to its published values and copies nothing.
+ *
+ * The protocol assumes nothing of a transport. Every message carries membership epoch, the sender's
+ * incarnation (which life of the rank) and a sequence number in its stream, from the first day: a receiver
+ * drops what it has seen and what belongs to an old epoch (comm/stream.h).
+ *
+ * The header is written to the wire as it lies here, little-endian; a body's layout is documented where
+ * its kind is. A decoder checks every size before it is used: bytes from a wire are untrusted.
+ */
+#ifndef PLI_COMM_MSG_H
+#define PLI_COMM_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <plait/status.h>
+
+#define PLI_WIRE_VERSION 1u
+
+typedef struct pli_slab {
+    _Atomic int32_t refs;
+    uint32_t        flags;
+    size_t          bytes;
+    void           *memory; /* [bytes], 64-byte aligned; right behind this struct, or adopted  */
+} pli_slab;
+
+pli_slab *pli_slab_new(size_t bytes);                     /* refs 1, not zeroed; NULL: out of memory */
+pli_slab *pli_slab_adopt(void *memory, size_t bytes);     /* takes over memory of pli_aligned; NULL: out of memory, memory kept by caller */
+pli_slab *pli_slab_ref(pli_slab *slab);                   /* returns slab                            */
+void      pli_slab_unref(pli_slab **slab);                /* NULLs; frees with the last reference    */
+int       pli_slab_is_mine(const pli_slab *slab);         /* refs == 1: the holder may write (acquire, pairs with unref's release) */
+
+typedef struct pli_head {
+    uint32_t version;     /* PLI_WIRE_VERSION                                              */
+    uint16_t kind;        /* meaning is the port's                                         */
+    uint16_t flags;
+    int32_t  src, dst;    /* ranks                                                         */
+    uint32_t port;        /* of the receiver: which machine                                */
+    uint32_t epoch;       /* of membership, as the sender knew it                          */
+    uint32_t incarnation; /* of the sender: 1, 2, ... each time its rank is started anew   */
+    uint32_t arg32;       /* by kind                                                       */
+    uint64_t seq;         /* in the stream sender -> (receiver, port); 0: unsequenced      */
+    int64_t  clock;       /* by kind; a worker's clock                                     */
+    uint64_t arg64;       /* by kind                                                       */
+    uint64_t body_bytes;
+} pli_head;
+_Static_assert(sizeof(pli_head) == 64, "the wire header is 64 bytes");
+
+typedef struct pli_msg {
+    pli_head        head;
+    pli_slab       *body;   /* a reference, or NULL where body_bytes is 0                    */
+    size_t          offset; /* of the body in the slab                                       */
+    struct pli_msg *next;   /* of whichever list holds it                                    */
+} pli_msg;
+
+/** A message with a body of its own [body_bytes] (0: none); head zeroed but for version and body_bytes. */
+pli_msg *pli_msg_new(size_t body_bytes);
+/** A message whose body is [offset, offset + bytes) of slab; takes a reference of its own. */
+pli_msg *pli_msg_of_slab(pli_slab *slab, size_t offset, size_t bytes);
+/** Another message with the same head and body (for resending and for doubling in tests). */
+pli_msg *pli_msg_copy(const pli_msg *msg);
+void     pli_msg_free(pli_msg **msg);
+static inline void *pli_msg_body(const pli_msg *msg) {
+    return msg->body == NULL ? NULL : (unsigned char *)msg->body->memory + msg->offset;
+}
+
+#endif
