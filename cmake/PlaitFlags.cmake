@@ -19,7 +19,9 @@ add_compile_options(
   $<$<COMPILE_LANGUAGE:C>:-Wall> $<$<COMPILE_LANGUAGE:C>:-Wextra> $<$<COMPILE_LANGUAGE:C>:-Wshadow>
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
   $<$<COMPILE_LANGUAGE:C>:-Wpointer-arith> $<$<COMPILE_LANGUAGE:C>:-Wvla>)
-add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(NOT PLAIT_COVERAGE)
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+endif()
 add_compile_definitions(_GNU_SOURCE)
 if(PLAIT_WERROR)
   add_compile_options(-Werror)

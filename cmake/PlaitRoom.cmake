@@ -7,6 +7,8 @@
 #       (modules; these are entered by themselves). *_test.c become tests, *_fuzz.c fuzzers, by themselves too.
 #   plait_test(<name> SOURCES file... [ROOM room] [USES room...] [LIBS target...] [LABELS label...] [TIMEOUT s])
 #       A cmocka program, linked to all rooms with all symbols, run by ctest.
+#   plait_mpi_test(<name> RANKS n (SOURCES file... | COMMAND word...) [ROOM room] [USES room...] [ARGS word...])
+#       The same under mpirun with n processes; nothing where no MPI was found. Label mpi.
 #   plait_module(<name> [SOURCES file...] [ROOM room] [USES room...] [LIBS target...])
 #       plait-<name>.so, loaded when asked for. It has its own hidden copy of the functions of rooms that it calls.
 #   plait_fuzz(<name> SOURCES file...[ROOM room])
@@ -141,21 +143,17 @@ function(plait_test_properties name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                       ENVIRONMENT "${PLAIT_TEST_ENV};${ARG_ENV}" SKIP_RETURN_CODE 77)
+  set(env ${PLAIT_TEST_ENV} ${PLAIT_MPI_ENV} ${ARG_ENV})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${env}"
+                       SKIP_RETURN_CODE 77)
 endfunction()
 
-function(plait_test name)
-  if(NOT PLAIT_TESTS)
-    return()
-  endif()
-  cmake_parse_arguments(ARG "" "ROOM;TIMEOUT" "SOURCES;USES;LIBS;LABELS" ${ARGN})
-  string(REPLACE "." "_" target test_${name})
+function(plait_test_program target)
+  cmake_parse_arguments(ARG "" "ROOM" "SOURCES;USES;LIBS" ${ARGN})
   add_executable(${target} ${ARG_SOURCES})
   if(ARG_ROOM)
     get_property(uses GLOBAL PROPERTY PLAIT_USES_${ARG_ROOM})
     get_property(libs GLOBAL PROPERTY PLAIT_LIBS_${ARG_ROOM})
-    list(APPEND ARG_LABELS ${ARG_ROOM})
   endif()
   plait_include_rooms(${target} ${ARG_ROOM} ${uses} ${ARG_USES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -164,8 +162,42 @@ function(plait_test name)
   endif()
   target_link_libraries(${target} PRIVATE plait_testing PkgConfig::CMOCKA ${libs} ${ARG_LIBS})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  if(modules)
+    add_dependencies(${target} ${modules})
+  endif()
+endfunction()
+
+function(plait_test name)
+  if(NOT PLAIT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "ROOM;TIMEOUT" "SOURCES;USES;LIBS;LABELS" ${ARGN})
+  string(REPLACE "." "_" target test_${name})
+  plait_test_program(${target} SOURCES ${ARG_SOURCES} ROOM "${ARG_ROOM}" USES ${ARG_USES} LIBS ${ARG_LIBS})
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  plait_test_properties(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  plait_test_properties(${name} LABELS ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# Root may start ranks, more of them than cores, unbound, and a waiting rank yields.
+set(PLAIT_MPI_ENV
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+    OMPI_MCA_mpi_yield_when_idle=1)
+
+function(plait_mpi_test name)
+  if(NOT PLAIT_TESTS OR NOT PLAIT_MPI_FOUND OR NOT PLAIT_MPIRUN)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "RANKS;ROOM;TIMEOUT" "SOURCES;COMMAND;USES;LIBS;ARGS;LABELS" ${ARGN})
+  if(ARG_SOURCES)
+    string(REPLACE "." "_" target test_${name})
+    plait_test_program(${target} SOURCES ${ARG_SOURCES} ROOM "${ARG_ROOM}" USES ${ARG_USES} LIBS ${ARG_LIBS})
+    set(ARG_COMMAND $<TARGET_FILE:${target}>)
+  endif()
+  add_test(NAME ${name} COMMAND ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
+           WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 endfunction()
 
 # Called when all rooms are known, since a test links them all.
