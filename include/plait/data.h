@@ -1,0 +1,67 @@
+/* plait/data.h - data sets: from files, from a stream, from memory.
+ *
+ * A data set is rows of features with a label and a weight. Whatever it comes from, it is cut into P >= 64
+ * *blocks*, a property of the data alone; a worker owns a run of blocks. What text columns and labels mean
+ * (the *schema*: index base, column names, dictionaries, labels) is found while reading and goes into the
+ * model, so that predict matches columns by name.
+ *
+ * Threads: a plait_data may be shared, read-only, by all ranks of a process once it is complete.
+ */
+#ifndef PLAIT_DATA_H
+#define PLAIT_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <plait/log.h>
+#include <plait/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct plait_data plait_data;
+
+typedef struct plait_data_opts {
+    size_t             size;          /* set by plait_data_opts_init                                      */
+    const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
+    int64_t            n_paths;
+    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv"                                */
+    const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
+    const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
+    const char        *label;         /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
+                                         if no header names "label", "target", "class" or "y"             */
+    const char        *weight_column; /* csv, tsv: name or number; NULL: none (libsvm: FILE.weight)        */
+    int32_t            hash_bits;     /* > 0: features are hashed to 2^bits                               */
+    int                cache;         /* 1: read and write a binary cache beside the file                 */
+    int32_t            threads;       /* that parse; default 1                                            */
+    uint64_t           seed;
+    const plait_log   *log;
+} plait_data_opts;
+
+PLAIT_API void plait_data_opts_init(plait_data_opts *opts);
+
+/** Reads a data set into memory. Errors: EIO no such file (path named); EFORMAT a malformed line ("file:line:
+ *  what was expected"), NaN or infinity, an empty or truncated input; EINVAL; ENAME no such column (nearest
+ *  named); ENOMEM. error_out may be NULL. Not collective: the whole data set is read by the caller. */
+PLAIT_API plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out, plait_error *error_out);
+
+/** A data set of rows in compressed sparse row form, copied. row_start [rows + 1], column [row_start[rows]]
+ *  increasing within a row, value NULL: all ones; label [rows]; weight [rows] or NULL: all 1.
+ *  features: columns are 0 .. features-1. Errors: EINVAL not increasing, out of range, not finite. */
+PLAIT_API plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start, const uint32_t *column,
+                                           const float *value, const double *label, const double *weight,
+                                           plait_data **data_out, plait_error *error_out);
+
+/** A dense matrix x [rows, features], row-major, copied. */
+PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,
+                                             const double *weight, plait_data **data_out, plait_error *error_out);
+
+PLAIT_API int64_t plait_data_rows(const plait_data *data);
+PLAIT_API int64_t plait_data_features(const plait_data *data); /* 1 + the highest column */
+PLAIT_API void    plait_data_destroy(plait_data **data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* plait/model.h - train, save, load, predict, evaluate.
+ *
+ * The objective is (1/n) sum weight_i loss_i + l2/2 ||w||^2 + l1 ||w||_1, the intercept never penalised, w in
+ * the data's own units (scaling inside the learner is undone). Every *_loss is a weighted mean without penalty.
+ */
+#ifndef PLAIT_MODEL_H
+#define PLAIT_MODEL_H
+
+#include <plait/comm.h>
+#include <plait/data.h>
+#include <plait/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct plait_model plait_model;
+
+/* What a run reports while it goes; called on one rank only (the lowest living one). */
+typedef struct plait_progress {
+    int64_t epoch, epochs, clock, clocks; /* clocks: of the whole run, 0: not known (stream) */
+    double  loss;                         /* mean over the rows seen lately                  */
+    double  validation_loss;              /* NaN: none                                       */
+    double  rows_per_second, seconds, seconds_left;
+    int     epoch_ended;
+} plait_progress;
+
+typedef struct plait_train_opts {
+    size_t                 size;          /* set by plait_train_opts_init                                   */
+    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber"           */
+    const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
+    const plait_data      *memory;        /* or a data set in memory, the same on all ranks of the process   */
+    const plait_data_opts *test;          /* NULL: none                                                     */
+    const plait_data      *test_memory;
+    const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
+    const char            *topology, *consistency; /* NULL: the job's defaults                              */
+    const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
+    int64_t                epochs;        /* 0: the default                                                 */
+    int64_t                batch;         /* 0: the default, from the number of rows                        */
+    double                 learning_rate; /* 0: the default                                                 */
+    double                 momentum;
+    const char            *schedule;
+    double                 l1, l2;        /* l2 NaN: 1/n                                                     */
+    int                    no_intercept;
+    double                 huber_delta;
+    const char            *class_weight;  /* "balanced" | "K:X,..." | NULL                                   */
+    const char            *normalize;     /* "auto" | "none"                                                */
+    int64_t                patience;      /* epochs without a better validation loss before stopping; 0: off  */
+    uint64_t               seed;
+    const char            *init_model;    /* file to start from; NULL: zeros                                */
+    int                    dry_run;       /* check options, files and memory on every rank, then stop        */
+    const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
+    void (*progress)(void *user, const plait_progress *progress);
+    void *user;
+} plait_train_opts;
+
+/* The record of a run; NaN where a value does not apply. */
+typedef struct plait_report {
+    int64_t rows, features, classes, workers, epochs, clocks;
+    char    model[32], transport[32], topology[48], consistency[48], optimizer[32];
+    double  objective, train_loss, progressive_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
+    double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
+    int64_t bytes_sent, peak_rss_bytes;
+    char    model_hash[65];
+    int     interrupted; /* 1: ended by *stop */
+} plait_report;
+
+PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
+
+/** Fits a model. Every worker gets it whole; report_out may be NULL. Errors as of plait_data_read and
+ *  plait_table_create, and EDIVERGED the loss is not finite (the text has the remedy), EMISMATCH ranks were
+ *  started with different options or data. Collective over all ranks (server ranks serve, and get no model).
+ *  The error's text is in plait_comm_error. */
+PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
+                                   plait_model **model_out);
+
+/** Writes a safetensors file: temporary name, sync, rename. Not collective. */
+PLAIT_API plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out);
+
+/** Errors: EIO, EFORMAT not a model, ECHECKSUM cut short or altered, EVERSION written by a newer version. */
+PLAIT_API plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out);
+PLAIT_API void         plait_model_destroy(plait_model **model);
+
+PLAIT_API const char *plait_model_name(const plait_model *model);
+PLAIT_API int64_t     plait_model_features(const plait_model *model);
+PLAIT_API int64_t     plait_model_classes(const plait_model *model);           /* 0: regression */
+PLAIT_API const char *plait_model_label(const plait_model *model, int64_t k);  /* as the data wrote it */
+PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* "age", "city=Rome", "17" */
+PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of feature j */
+PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or classes */
+PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k);
+PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
+
+/** Scores of all rows of data, which is read with the model's schema by plait_model_read. proba: scores
+ *  [rows, classes] probabilities (regression: [rows, 1] values); else labels: scores [rows] is the class
+ *  number k, or the value. */
+PLAIT_API plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
+                                           plait_error *error_out);
+
+/** Reads data as the model's schema says: columns by name, same dictionaries, base and hashing; features that
+ *  the model does not know are ignored with a note to opts->log. */
+PLAIT_API plait_status plait_model_read(const plait_model *model, const plait_data_opts *opts, plait_data **data_out,
+                                        plait_error *error_out);
+
+/** Fills test_loss, test_accuracy, test_auc, test_rmse, test_mae and rows of report_out, NaN where they do
+ *  not apply. */
+PLAIT_API plait_status plait_model_eval(const plait_model *model, const plait_data *data, plait_report *report_out,
+                                        plait_error *error_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

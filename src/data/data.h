@@ -1,0 +1,126 @@
+/* data - sources, formats, blocks, batches, cache; safetensors files. Local to a process: no ranks here, only
+ * "worker w of W"; learn lets the workers agree on the schema.
+ *
+ *     paths -> sources (file, directory, pattern, -, gzip, zstd) -> blocks (cut at newlines, P >= 64) ->
+ *     parser (libsvm, csv, tsv) -> CSR a block -> batches (clock k takes each block's proportional share)
+ */
+#ifndef PLI_DATA_DATA_H
+#define PLI_DATA_DATA_H
+
+#include <plait/data.h>
+
+#include "base/base.h"
+
+/* --- schema: what the columns and labels mean ------------------------------------------------------ */
+
+typedef struct pli_schema pli_schema; /* opaque; see schema.h */
+
+/** Bytes of a schema (for the other workers, and for the model file: UTF-8 JSON), and back. */
+plait_status pli_schema_write(const pli_schema *schema, pli_text *text, plait_error *err);
+plait_status pli_schema_read(const char *text, size_t bytes, pli_schema **schema_out, plait_error *err);
+/** Joins what several workers found, in worker order; the result does not depend on how the data was cut.
+ *  Errors: EMISMATCH columns differ. */
+plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_schema **schema_out, plait_error *err);
+void         pli_schema_destroy(pli_schema **schema);
+int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; keys may be sparse        */
+int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
+int64_t      pli_schema_labels(const pli_schema *schema);   /* distinct labels seen, at most 65,536; -1: more, or not integers (regression) */
+double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
+const char  *pli_schema_label_text(const pli_schema *schema, int64_t k);  /* as written, "+1" and "1" alike "1"      */
+/** Name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
+void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
+bool         pli_schema_has_names(const pli_schema *schema);
+
+/* --- blocks ------------------------------------------------------------------------------------------ */
+
+/* Parsed rows in CSR form. Keys are 0-based. col is used where every key is below 2^32, else key. */
+typedef struct pli_block {
+    int64_t   number;    /* of the block in the data set: part of the key of its permutation         */
+    int64_t   first_row; /* rows of all blocks before it                                             */
+    int64_t   rows, entries;
+    int64_t  *row_start; /* [rows + 1]                                                               */
+    uint32_t *col;       /* [entries] or NULL                                                        */
+    uint64_t *key;       /* [entries] or NULL                                                        */
+    float    *value;     /* [entries]; NULL: all ones                                                */
+    double   *label;     /* [rows]: the number as written; text labels: number in the dictionary; NaN: none given */
+    float    *weight;    /* [rows]; NULL: all 1                                                      */
+} pli_block;
+
+/* Opened sources of one data set for worker w of W, whose run of blocks it owns. */
+typedef struct pli_dataset pli_dataset;
+
+/** Finds the sources, judges the format, cuts blocks, reads what is needed of the start (header). fixed: the
+ *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
+plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
+                              pli_dataset **dataset_out, plait_error *err);
+/** Parses all own blocks into memory with up to pool's threads (peak: the CSR, and little more). */
+plait_status pli_dataset_load(pli_dataset *dataset, pli_pool *pool, plait_error *err);
+/** What was found in the own blocks. Valid after load (or, streaming, after the count pass). */
+const pli_schema *pli_dataset_schema(const pli_dataset *dataset);
+/** Sets the schema that all workers agreed on; keys of text columns and labels are renumbered to it. */
+plait_status pli_dataset_agree(pli_dataset *dataset, const pli_schema *schema, plait_error *err);
+
+int32_t pli_dataset_blocks(const pli_dataset *dataset);       /* P, of the whole data set        */
+int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own ones: first .. first + own-1 */
+int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
+const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
+int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
+/** A number that is the same if and only if all files have the same names, lengths and contents' samples. */
+uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
+const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, a line each; "" */
+void    pli_dataset_destroy(pli_dataset **dataset);
+/** A plait_data in memory as a dataset of worker w of W (borrows it). */
+plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
+                                   plait_error *err);
+
+/* --- batches: which rows form a clock ---------------------------------------------------------------- */
+
+/* Of block b with n_b rows and C clocks an epoch, clock k takes rows [floor(k n_b / C), floor((k+1) n_b / C))
+ * of the block's permutation, Philox(seed, PERMUTE, block, epoch): independent of workers, ranks, threads. */
+typedef struct pli_part {
+    const pli_block *block;
+    const uint32_t  *order; /* [rows] row numbers in block; NULL: first .. first + rows - 1 */
+    int64_t          first, rows;
+} pli_part;
+typedef struct pli_batch {
+    pli_part *part; /* [parts] one an own block (parts without rows included)  */
+    int32_t   parts;
+    int64_t   rows;
+} pli_batch;
+
+typedef struct pli_batches pli_batches;
+/** Batches over loaded blocks. skip (NULL: none): rows to leave out, asked once a row of the data set (a
+ *  validation split). clocks: an epoch's, ceil(n / b) with n of the whole data set. */
+plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clocks, bool shuffle,
+                                bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out, plait_error *err);
+/** Batches of a single streamed pass, rows in their own order, memory bounded by batch size: parses just ahead of need
+ *  with pool's threads. b: rows of all workers in a clock. `-` is one block. PLAIT_END after the last. */
+plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out, plait_error *err);
+/** The batch of (epoch, clock in epoch); valid until the next call. */
+plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err);
+int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's; -1: not known yet (stream of "-") */
+void         pli_batches_destroy(pli_batches **batches);
+
+/* --- safetensors ------------------------------------------------------------------------------------- */
+
+typedef struct pli_tensor {
+    const char *name, *type; /* "F32", "F64", "I64", "U64", "U8", ...                          */
+    int32_t     dims;
+    int64_t     shape[4];
+    const void *data;
+    size_t      bytes;
+} pli_tensor;
+typedef struct pli_safetensors pli_safetensors;
+/** Writes atomically; metadata: pairs key, value, ..., NULL. A metadata entry "plait.checksum" with the XXH3 of
+ *  all tensor bytes and of the rest of the header is added. Tensors are written in order of name. */
+plait_status pli_safetensors_write(const char *path, const pli_tensor *tensors, int64_t n, const char *const *metadata,
+                                   plait_error *err);
+plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, plait_error *err);
+plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors **file_out, plait_error *err); /* borrowed; fuzzed */
+const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name);
+const char       *pli_safetensors_metadata(const pli_safetensors *file, const char *key);
+void              pli_safetensors_close(pli_safetensors **file);
+/** SHA-256 over names, types, shapes and bytes of all tensors, in order of name: the contract's model_hash. */
+void pli_tensors_hash(const pli_tensor *tensors, int64_t n, char hex[65]);
+
+#endif
