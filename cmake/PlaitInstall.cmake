@@ -23,5 +23,6 @@ install(FILES ${PROJECT_BINARY_DIR}/plait-config.cmake ${PROJECT_BINARY_DIR}/pla
 
 get_property(requires GLOBAL PROPERTY PLAIT_PC_REQUIRES)
 list(JOIN requires ", " PLAIT_PC_REQUIRES)
+file(RELATIVE_PATH PLAIT_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/plait.pc.in ${PROJECT_BINARY_DIR}/plait.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/plait.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
