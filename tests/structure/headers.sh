@@ -33,7 +33,7 @@ while read -r room used; do
     roots="-I$root/include"
     for name in $room $used; do
         mkdir -p "$work/inc/$name"
-        [ -e "$work/inc/$name/$name" ] || ln -s "$(cd "$root" && pwd)/src/$name" "$work/inc/$name/$name"
+        ln -sfn "$(cd "$root" && pwd)/src/$name" "$work/inc/$name/$name"
         roots="$roots -I$work/inc/$name"
     done
     find "$root/src/$room" -name '*.h' | LC_ALL=C sort >"$work/headers"
