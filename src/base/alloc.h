@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* All memory of the library comes from these, so that the n-th allocation can be made to fail (tests only:
- * pli_alloc_fail_at). Multiplications are checked; 0 bytes give a valid pointer. NULL: out of memory. */
+ * pli_alloc_fail_after). Multiplications are checked; 0 bytes give a valid pointer. NULL: out of memory. */
 void *pli_malloc(size_t bytes);
 void *pli_calloc(size_t count, size_t bytes);               /* zeroed                                  */
 void *pli_array(size_t count, size_t bytes);                /* not zeroed, count * bytes checked       */
@@ -22,8 +22,8 @@ void  pli_free(void *memory); /* NULL is fine */
 bool pli_grow(void **array, int64_t *capacity, int64_t need, size_t bytes);
 
 /* Tests: the k-th allocation from now (0 = the next) fails, and only that one; -1: none. Live counts the
- * blocks not yet freed. Both are compiled into the testing build only (PLI_TESTING); the counters are
- * process-wide atomics. */
+ * blocks not yet freed. They work where PLI_TESTING is defined (every preset but release); elsewhere nothing fails
+ * and live is 0. The counters are process-wide atomics. */
 void    pli_alloc_fail_after(int64_t k);
 int64_t pli_alloc_live(void);
 

@@ -12,7 +12,8 @@ plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...)
  *  the code: ENOSPACE for ENOSPC and EDQUOT, ENOMEM for ENOMEM, else EIO. */
 plait_status pli_fail_errno(plait_error *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/** Puts "prefix: " before the text of an error already raised; returns its code. */
+/** Puts "prefix: " before the text of an error already raised; returns its code (EINVAL if err is NULL: who may be
+ *  given NULL keeps the code of the call itself). */
 plait_status pli_fail_at(plait_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Only where nothing is held. */

@@ -18,8 +18,8 @@ typedef enum pli_opt_kind {
     PLI_OPT_I64,      /* int64_t, within [min, max]                                               */
     PLI_OPT_F64,      /* double, within [min, max]                                                */
     PLI_OPT_TEXT,     /* const char *, owned by the pli_opts                                      */
-    PLI_OPT_CHOICE,   /* const char *, one of `choices` ("a|b|c"); nearest is named               */
-    PLI_OPT_LIST,     /* pli_text_list: may be given several times                                */
+    PLI_OPT_CHOICE,   /* const char *, one of `argument` ("a|b|c"); nearest is named              */
+    PLI_OPT_LIST,     /* pli_text_list: may be given several times; in a variable one item a line */
     PLI_OPT_DURATION, /* uint64_t nanoseconds: "30s", "500ms", "2m", plain number = seconds       */
     PLI_OPT_LATER     /* known to the contract, not there yet: refused by name with `help`        */
 } pli_opt_kind;
@@ -48,7 +48,9 @@ typedef struct pli_opts pli_opts; /* owns the texts that target's fields point t
 /** Reads argv (without program and command) into target according to rows: defaults, then the file named by
  *  a row called "config" if that option is set (flag or variable), then variables, then flags. Options and
  *  positional arguments may come in any order; "--" ends options; "--name=value" and "--name value" both
- *  work; "-h" and "--help" anywhere set *help_out. What is not an option goes to rest.
+ *  work (a value that begins with "--" only the first way); "-h" and "--help" anywhere set *help_out, and then
+ *  target holds the defaults and nothing else is looked at. What is not an option goes to rest (NULL: refused).
+ *  An empty variable counts as unset. On failure the fields of rows are zeroed.
  *  Errors: ENAME unknown option or config key (the nearest is named), EINVAL a bad value (what was expected),
  *  EREFUSED a PLI_OPT_LATER option, EIO/EFORMAT the config file (file:line). */
 plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, void *target, pli_text_list *rest,

@@ -1,5 +1,5 @@
 /* base/os.h - every call to the operating system that is not threads.h-like goes through here: time, files
- * mapped and written safely, directories, processes' figures. A port to another system changes os.c only. */
+ * mapped and written safely, directories, processes' figures. A port to another system changes os.c, os_file.c and os_module.c only. */
 #ifndef PLI_BASE_OS_H
 #define PLI_BASE_OS_H
 
@@ -18,8 +18,8 @@ int32_t  pli_pid(void);
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
 
-/* --- waiting: a 32-bit futex; on systems without, a hashed mutex and condition ---------------------- */
-/** Sleeps while *word == expected, until woken or timeout_ns has passed. May return early. */
+/* --- waiting: a 32-bit futex, private to the process -------------------------------------------------- */
+/** Sleeps while *word == expected, until woken or timeout_ns has passed (UINT64_MAX: never). May return early. */
 void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void pli_futex_wake(_Atomic uint32_t *word, int32_t waiters); /* INT32_MAX: all */
 
@@ -32,13 +32,15 @@ void         pli_unmap_file(pli_mapped *mapped);
 void pli_map_will_need(const void *data, size_t bytes);
 void pli_map_drop(const void *data, size_t bytes);
 
-/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. */
+/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. The target of a
+ * symbolic link is replaced, not the link; what is no regular file (/dev/stdout, a pipe) is written straight. */
 typedef struct pli_outfile pli_outfile;
 plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err);
 plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes, plait_error *err);
 plait_status pli_outfile_commit(pli_outfile **file, plait_error *err); /* ends it, also when it fails */
 void         pli_outfile_abandon(pli_outfile **file);                  /* removes the temporary file */
 
+/** Adds the whole file to text. Errors: EIO, ENOMEM, EFORMAT if it is larger than limit_bytes. */
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err);
 bool         pli_file_exists(const char *path);
 bool         pli_is_directory(const char *path);

@@ -1,0 +1,81 @@
+/* base/error.c - raising errors.
+ *
+ * The place that first sees a failure knows most about it, so it writes the text: what, where, remedy. Callers above
+ * may put their own "where" in front, but never replace what stands there. The code travels as the return value and
+ * tells the caller what to do next; the text is for people. Nothing is kept here: the text lives in the plait_error
+ * that the caller lent, so ranks that share a thread, and threads that share a rank, cannot mix their errors up. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <plait/status.h>
+
+const char *plait_status_text(plait_status status) {
+    switch (status) {
+#define STATUS_CASE(name, code, text)                                                                                  \
+    case PLAIT_##name: return text;
+        PLAIT_STATUS_MAP(STATUS_CASE)
+#undef STATUS_CASE
+    }
+    return "unknown status";
+}
+
+const char *plait_version(void) { return PLI_VERSION; }
+
+/* The text of an error is one line, whatever was pasted into it. */
+static void set_text(plait_error *err, const char *text) {
+    size_t length = strnlen(text, sizeof err->text - 1);
+    memmove(err->text, text, length); /* text may be err->text itself */
+    err->text[length] = '\0';
+    for (char *c = err->text; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\r') *c = ' ';
+    }
+}
+
+/* Formats into a buffer of its own first, since the arguments may point into err->text. */
+plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...) {
+    if (err == NULL) return code;
+    char    text[sizeof err->text];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    set_text(err, text);
+    err->rank = -1;
+    return err->code = code;
+}
+
+static plait_status status_of_errno(int errnum) {
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT: return PLAIT_ENOSPACE;
+    case ENOMEM: return PLAIT_ENOMEM;
+    default: return PLAIT_EIO;
+    }
+}
+
+plait_status pli_fail_errno(plait_error *err, int errnum, const char *fmt, ...) {
+    plait_status code = status_of_errno(errnum);
+    if (err == NULL) return code;
+    char    text[sizeof err->text], why[128];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return pli_fail(err, code, "%s: %s", text, strerror_r(errnum, why, sizeof why));
+}
+
+plait_status pli_fail_at(plait_error *err, const char *fmt, ...) {
+    if (err == NULL) return PLAIT_EINVAL;
+    char    prefix[sizeof err->text], text[2 * sizeof err->text + 2];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(prefix, sizeof prefix, fmt, ap);
+    va_end(ap);
+    snprintf(text, sizeof text, "%s: %s", prefix, err->text);
+    set_text(err, text);
+    return err->code;
+}
