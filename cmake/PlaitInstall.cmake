@@ -9,6 +9,18 @@ install(TARGETS plait_shared EXPORT plait LIBRARY DESTINATION ${CMAKE_INSTALL_LI
 install(DIRECTORY include/plait DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET plait)
   install(TARGETS plait RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+  # The program writes its own man page and completion, from its one table of options.
+  if(NOT CMAKE_CROSSCOMPILING AND EXISTS ${PROJECT_SOURCE_DIR}/src/cli/man.c)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.1 COMMAND plait help --man > plait.1 DEPENDS plait
+                       WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.bash COMMAND plait help --completion bash > plait.bash
+                       DEPENDS plait WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
+    add_custom_target(plait_pages ALL DEPENDS ${PROJECT_BINARY_DIR}/plait.1 ${PROJECT_BINARY_DIR}/plait.bash)
+    install(FILES ${PROJECT_BINARY_DIR}/plait.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_BINARY_DIR}/plait.bash RENAME plait
+            DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
+  endif()
 endif()
 foreach(module IN LISTS modules)
   install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/plait)

@@ -5,7 +5,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 build=$1 allow=$2
 
-find "$build/src" -path '*/CMakeFiles/p*' -name '*.c.o' | LC_ALL=C sort >"$work/objects"
+find "$build/src" -path '*/CMakeFiles/p*' ! -path '*_testing.dir/*' -name '*.c.o' | LC_ALL=C sort >"$work/objects"
 while read -r object; do
     file=$(echo "$object" | sed -E "s#^$build/src/##; s#CMakeFiles/[^/]*\.dir/##; s#\.o\$##; s#__/##g")
     # .data.rel.ro is read-only once loaded: vtables of function pointers live there.
