@@ -28,6 +28,7 @@ plait_need(ZSTD libzstd-dev libzstd)
 plait_need(XXHASH libxxhash-dev libxxhash)
 plait_need(JANSSON libjansson-dev jansson)
 plait_need(CYAML libcyaml-dev libcyaml)
+plait_need(YAML libyaml-dev yaml-0.1)         # what libcyaml stands on; its package does not bring it
 
 if(PLAIT_TESTS)
   pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
