@@ -9,6 +9,7 @@
  *     w_j <- sign(w_j) max(0, |w_j| - s_j p_j l1) / (1 + s_j p_j l2),    p_j: penalty factor, 1 by default
  * (Duchi and Singer, "Efficient Online and Batch Learning using Forward Backward Splitting", JMLR 2009; for
  * Adagrad: Duchi, Hazan, Singer, JMLR 2011). FTRL-proximal has its own closed form (McMahan et al., KDD 2013).
+ * A value that no gradient has ever reached has no metric under Adagrad, Adam and FTRL, and stays as it is.
  * For values that a sparse push does not touch, the missed proximal steps are made up later (catch_up),
  * before the value is next read or updated.
  */
@@ -27,9 +28,10 @@ struct pli_rule;
  * sums a clock's pushes first, and fraction is 1; under a stale policy each push is applied by itself, with
  * fraction = examples / b, so that the pushes of one clock move about as far as one bsp step. */
 typedef struct pli_step {
-    int64_t clock;         /* the pusher's; the schedule's and Adam's t - 1 */
+    int64_t clock;          /* the pusher's; the schedule's and Adam's t - 1 */
     double  gradient_scale; /* 1 / examples: the gradient is a mean          */
-    double  rate;          /* learning rate x schedule(clock) x fraction    */
+    double  fraction;       /* of the clock's batch that the push stands for */
+    double  rate;           /* learning rate x schedule(clock) x fraction    */
 } pli_step;
 
 typedef struct pli_rule_ops {
@@ -42,7 +44,8 @@ typedef struct pli_rule_ops {
                       const float *g, const float *penalty);
     void (*apply_f64)(const struct pli_rule *rule, const pli_step *step, int64_t n, double *w, double *const *slot,
                       const double *g, const double *penalty);
-    /** Makes up `clocks` applications with zero gradient (proximal steps only; moments stay: the lazy form). */
+    /** Makes up the `clocks` applications just before step->clock with zero gradient, each with step's numbers
+     *  (proximal steps only; moments stay: the lazy form). step: that of the application to come, fraction 1. */
     void (*catch_up_f32)(const struct pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty);
     void (*catch_up_f64)(const struct pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
@@ -59,7 +62,8 @@ typedef struct pli_rule {
 
 typedef enum pli_schedule { PLI_CONSTANT, PLI_INVSQRT, PLI_COSINE } pli_schedule;
 
-/** Resolves names and defaults and checks ranges. Errors: ENAME (nearest named), EINVAL. */
+/** Resolves names and defaults and checks ranges. Errors: ENAME (nearest named), EINVAL, EREFUSED (a schedule
+ *  with ftrl, which lowers its rate by itself). */
 plait_status pli_rule_make(const plait_rule_opts *opts, pli_rule *rule_out, plait_error *err);
 
 /** All rules, NULL-terminated. */

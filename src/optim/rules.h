@@ -1,0 +1,13 @@
+/* optim/rules.h - what the rules' files show to the registry and share among themselves. */
+#ifndef PLI_OPTIM_RULES_H
+#define PLI_OPTIM_RULES_H
+
+#include "optim/optim.h"
+
+extern const pli_rule_ops pli_rule_sgd, pli_rule_momentum, pli_rule_adagrad, pli_rule_adam, pli_rule_ftrl;
+
+/** `clocks` proximal steps of size s for every value: the catch-up of rules whose steps are even. */
+void pli_prox_even_f32(const pli_rule *rule, double s, int64_t clocks, int64_t n, float *w, const float *penalty);
+void pli_prox_even_f64(const pli_rule *rule, double s, int64_t clocks, int64_t n, double *w, const double *penalty);
+
+#endif
