@@ -11,7 +11,13 @@ if(TARGET plait)
   install(TARGETS plait RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
   # The program writes its own man page and completion, from its one table of options.
-  if(NOT CMAKE_CROSSCOMPILING AND EXISTS ${PROJECT_SOURCE_DIR}/src/cli/man.c)
+  file(GLOB cli_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
+  set(has_pages)
+  foreach(file IN LISTS cli_files)
+    file(STRINGS ${file} hits REGEX "\"completion\"" LIMIT_COUNT 1)
+    list(APPEND has_pages ${hits})
+  endforeach()
+  if(has_pages AND NOT CMAKE_CROSSCOMPILING)
     add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.1 COMMAND plait help --man > plait.1 DEPENDS plait
                        WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
     add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.bash COMMAND plait help --completion bash > plait.bash

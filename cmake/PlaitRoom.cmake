@@ -82,12 +82,14 @@ function(plait_object_library target name)
 endfunction()
 
 # A file with hooks for tests (#ifdef PLI_TESTING) is compiled twice: without them for what is installed, and with them
-# for plait_testing. Sets the properties PLAIT_OBJECTS_<room> and PLAIT_TESTING_OBJECTS_<room>.
+# for plait_testing (once, with them, for gcov, which cannot merge the two). Sets the properties PLAIT_OBJECTS_<room> and PLAIT_TESTING_OBJECTS_<room>.
 function(plait_room_objects name)
   set(hooked)
   foreach(file IN LISTS ARGN)
     file(STRINGS ${file} hooks REGEX "^#if.*PLI_TESTING" LIMIT_COUNT 1)
-    if(hooks)
+    if(hooks AND PLAIT_COVERAGE)
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS PLI_TESTING)
+    elseif(hooks)
       list(APPEND hooked ${file})
     endif()
   endforeach()
@@ -263,7 +265,8 @@ function(plait_fuzz name)
     target_link_libraries(${target} PRIVATE plait_cli)
   endif()
   target_link_libraries(${target} PRIVATE plait_testing)
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME fuzz_${name}
+                        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   if(PLAIT_FUZZ)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND ${target} -runs=10000 -max_total_time=20 -timeout=10 ${corpus})

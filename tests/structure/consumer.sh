@@ -30,6 +30,9 @@ export PKG_CONFIG_PATH
 if [ -x "$work/usr/bin/plait" ]; then
     "$work/usr/bin/plait" version >"$work/said" 2>&1 || { cat "$work/said"; violation "the installed program does not run"; }
 fi
+for page in "$work/usr/share/man/man1/plait.1" "$work/usr/share/bash-completion/completions/plait"; do
+    [ ! -x "$work/usr/bin/plait" ] || [ -s "$page" ] || violation "${page#"$work"/} is missing or empty"
+done
 grep -rlE "$root|$build" "$work/usr/include" "$lib/cmake" "$lib/pkgconfig" >"$work/said" 2>/dev/null || true
 while read -r file; do violation "${file#"$work"/}: names the build or source folder"; done <"$work/said"
 verdict "2 consumers"
