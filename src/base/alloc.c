@@ -18,6 +18,7 @@
 
 #define LINE_BYTES ((size_t)64)
 #define HUGE_BYTES ((size_t)2 << 20) /* a huge page of x86-64 and of most 64-bit ARM */
+#define LARGE_BYTES (2 * HUGE_BYTES)
 
 #ifdef PLI_TESTING
 #include <stdatomic.h>
@@ -56,9 +57,21 @@ static size_t at_least_one(size_t bytes) { return bytes > 0 ? bytes : 1; }
 
 void *pli_malloc(size_t bytes) { return must_fail() ? NULL : born(malloc(at_least_one(bytes))); }
 
+/* Random access to a large table pays a page-table walk a touch with 4 KiB pages, and first touches cost five times as
+ * much; large blocks therefore ask for huge pages. A wish: it may be refused. */
+static void wish_huge_pages(void *memory, size_t bytes) {
+    uintptr_t begin = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(HUGE_BYTES - 1);
+    if (memory != NULL && end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
+/* Large blocks come zeroed from the system and are not touched here. */
 void *pli_calloc(size_t count, size_t bytes) {
-    if (must_fail()) return NULL;
-    return born(calloc(at_least_one(count), at_least_one(bytes))); /* calloc checks the product */
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total) || must_fail()) return NULL;
+    void *memory = calloc(at_least_one(total), 1);
+    if (total >= LARGE_BYTES) wish_huge_pages(memory, total);
+    return born(memory);
 }
 
 void *pli_array(size_t count, size_t bytes) {
@@ -74,16 +87,13 @@ void *pli_realloc(void *memory, size_t count, size_t bytes) {
     return memory == NULL ? born(moved) : moved;
 }
 
-/* Random access to a large table pays a page-table walk a touch with 4 KiB pages; large blocks therefore begin at a
- * huge page and ask for such. */
 void *pli_aligned(size_t bytes) {
     if (bytes > SIZE_MAX / 2 || must_fail()) return NULL;
-    bool   large = bytes >= 2 * HUGE_BYTES;
-    size_t align = large ? HUGE_BYTES : LINE_BYTES;
+    size_t align = bytes >= LARGE_BYTES ? HUGE_BYTES : LINE_BYTES;
     size_t rounded = (at_least_one(bytes) + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
     void  *memory = NULL;
     if (posix_memalign(&memory, align, rounded) != 0) return NULL;
-    if (large) (void)madvise(memory, rounded & ~(HUGE_BYTES - 1), MADV_HUGEPAGE); /* a wish; may be refused */
+    if (bytes >= LARGE_BYTES) wish_huge_pages(memory, rounded);
     return born(memory);
 }
 

@@ -5,7 +5,7 @@
  * prefetch their slots, so that a batch runs at the rate of random gathers (Chen et al., "Improving Hash Join
  * Performance through Prefetching", ICDE 2004). Linear probing keeps a probe inside the line, or at worst goes on to
  * the next, which the hardware fetches by itself (Knuth, TAOCP 3, 6.4, algorithm L); a load of at most 5/8 keeps the
- * expected probe at 1.8 slots for a hit and 4 for a miss. Slots ask for huge pages (pli_aligned), since a walk of the
+ * expected probe at 1.8 slots for a hit and 4 for a miss. Slots ask for huge pages (pli_calloc), since a walk of the
  * page table is a miss as well.
  *
  * The home of a key is the low bits of its hash. When the capacity doubles, one more bit joins, so the keys of old slot
@@ -15,12 +15,10 @@
  * slot no slot is free. 3. There is always a free slot, so each probe ends. 4. Rows are 0 .. n-1, each held once. */
 #include "base/keymap.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/hash.h"
 
-enum { AHEAD = 16, SMALLEST = 16 };
+enum { AHEAD = 24, RING = 32, SMALLEST = 16 }; /* 16 to 32 ahead measure alike; RING is a power of two above AHEAD */
 
 void pli_keymap_init(pli_keymap *map) { *map = (pli_keymap){ .slot = NULL, .mask = 0, .n = 0 }; }
 
@@ -33,14 +31,10 @@ static int64_t keys_that_fit(uint64_t capacity) { return (int64_t)(capacity / 8 
 static int64_t room_of(const pli_keymap *map) { return map->slot == NULL ? 0 : keys_that_fit(map->mask + 1); }
 
 /* The slot that holds key, or the free one where it belongs. */
-static inline struct pli_keyslot *probe(const pli_keymap *map, uint64_t key) {
-    uint64_t at = pli_hash_u64(key) & map->mask;
+static inline struct pli_keyslot *probe(const pli_keymap *map, uint64_t key, uint64_t hash) {
+    uint64_t at = hash & map->mask;
     while (map->slot[at].row_plus_1 != 0 && map->slot[at].key != key) at = (at + 1) & map->mask;
     return &map->slot[at];
-}
-
-static inline void fetch(const pli_keymap *map, uint64_t key) {
-    __builtin_prefetch(&map->slot[pli_hash_u64(key) & map->mask], 1);
 }
 
 /* Puts the keys of old, all different, into the empty map. */
@@ -54,11 +48,8 @@ static void move_keys(const pli_keymap *old, pli_keymap *map) {
 }
 
 static bool resize(pli_keymap *map, uint64_t capacity) {
-    if (capacity > SIZE_MAX / 2 / sizeof *map->slot) return false;
-    size_t     bytes = (size_t)capacity * sizeof *map->slot;
-    pli_keymap grown = { .slot = pli_aligned(bytes), .mask = capacity - 1, .n = map->n };
+    pli_keymap grown = { .slot = pli_calloc(capacity, sizeof *map->slot), .mask = capacity - 1, .n = map->n };
     if (grown.slot == NULL) return false;
-    memset(grown.slot, 0, bytes);
     move_keys(map, &grown);
     pli_free(map->slot);
     *map = grown;
@@ -77,54 +68,47 @@ bool pli_keymap_reserve(pli_keymap *map, int64_t keys) {
 
 int64_t pli_keymap_find(const pli_keymap *map, uint64_t key) {
     if (map->slot == NULL) return -1;
-    return (int64_t)probe(map, key)->row_plus_1 - 1;
+    return (int64_t)probe(map, key, pli_hash_u64(key))->row_plus_1 - 1;
 }
 
-/* Row of key, which is added if it is new; the map has room for one more. */
-static inline int64_t add_fitting(pli_keymap *map, uint64_t key) {
-    struct pli_keyslot *slot = probe(map, key);
-    if (slot->row_plus_1 == 0) *slot = (struct pli_keyslot){ .key = key, .row_plus_1 = (uint64_t)++map->n };
-    return (int64_t)slot->row_plus_1 - 1;
-}
-
-int64_t pli_keymap_add(pli_keymap *map, uint64_t key) {
+/* Row of key, which is added if it is new. Grows the map for a new key only. -1: out of memory. */
+static inline int64_t add_hashed(pli_keymap *map, uint64_t key, uint64_t hash) {
+    struct pli_keyslot *slot = map->slot != NULL ? probe(map, key, hash) : NULL;
+    if (slot != NULL && slot->row_plus_1 != 0) return (int64_t)slot->row_plus_1 - 1;
     if (map->n >= room_of(map)) {
-        int64_t row = pli_keymap_find(map, key); /* an old key needs no room */
-        if (row >= 0) return row;
         if (!pli_keymap_reserve(map, map->n + 1)) return -1;
+        slot = probe(map, key, hash);
     }
-    return add_fitting(map, key);
+    *slot = (struct pli_keyslot){ .key = key, .row_plus_1 = (uint64_t)++map->n };
+    return map->n - 1;
 }
+
+int64_t pli_keymap_add(pli_keymap *map, uint64_t key) { return add_hashed(map, key, pli_hash_u64(key)); }
+
+/* --- batches: the hashes of the next AHEAD keys wait in a ring, and their slots are on the way ----------------- */
 
 void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
-    if (map->slot == NULL) {
-        for (int64_t i = 0; i < n; i++) rows[i] = -1;
-        return;
+    uint64_t ring[RING];
+    for (int64_t i = -AHEAD; i < n; i++) {
+        if (i >= 0) {
+            rows[i] = map->slot == NULL ? -1 : (int64_t)probe(map, keys[i], ring[i % RING])->row_plus_1 - 1;
+        }
+        if (i + AHEAD < n) {
+            uint64_t hash = pli_hash_u64(keys[i + AHEAD]);
+            ring[(i + AHEAD) % RING] = hash;
+            __builtin_prefetch(&map->slot[hash & map->mask], 0);
+        }
     }
-    int64_t ahead = n < AHEAD ? n : AHEAD, steady = n - ahead;
-    for (int64_t i = 0; i < ahead; i++) fetch(map, keys[i]);
-    for (int64_t i = 0; i < steady; i++) {
-        fetch(map, keys[i + AHEAD]);
-        rows[i] = (int64_t)probe(map, keys[i])->row_plus_1 - 1;
-    }
-    for (int64_t i = steady; i < n; i++) rows[i] = (int64_t)probe(map, keys[i])->row_plus_1 - 1;
 }
 
-/* As many keys as surely fit are added without looking at the load; then the map grows, or, if the batch held mostly
- * old keys, the room that is still left is measured again. */
 bool pli_keymap_add_all(pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
-    for (int64_t i = 0; i < n;) {
-        int64_t fits = room_of(map) - map->n;
-        if (fits <= 0) {
-            rows[i] = pli_keymap_add(map, keys[i]);
-            if (rows[i++] < 0) return false;
-            continue;
-        }
-        int64_t end = n - i < fits ? n : i + fits;
-        for (int64_t j = i; j < n && j < i + AHEAD; j++) fetch(map, keys[j]);
-        for (; i < end; i++) {
-            if (n - i > AHEAD) fetch(map, keys[i + AHEAD]);
-            rows[i] = add_fitting(map, keys[i]);
+    uint64_t ring[RING];
+    for (int64_t i = -AHEAD; i < n; i++) {
+        if (i >= 0 && (rows[i] = add_hashed(map, keys[i], ring[i % RING])) < 0) return false;
+        if (i + AHEAD < n) {
+            uint64_t hash = pli_hash_u64(keys[i + AHEAD]);
+            ring[(i + AHEAD) % RING] = hash;
+            __builtin_prefetch(&map->slot[hash & map->mask], 1);
         }
     }
     return true;

@@ -88,7 +88,7 @@ static plait_status find_row(struct reader *r, const char *name, const pli_opt *
 /* The current event is a name; reads it and its value. */
 static plait_status read_pair(struct reader *r) {
     const pli_opt *row;
-    const char    *text;
+    const char    *text = NULL;
     char           place[512];
     PLI_TRY(scalar_text(r, &text));
     PLI_TRY(find_row(r, text, &row));
