@@ -38,6 +38,7 @@ typedef struct plait_comm_opts {
     int32_t          threads;    /* compute threads of one worker; 0: cores / ranks on this host     */
     uint64_t         timeout_ns; /* deadline of each wait; default 300 s                             */
     const plait_log *log;        /* may be NULL                                                      */
+    const char      *collective; /* "auto": the transport's own where it has them | "messages"; NULL: auto */
 } plait_comm_opts;
 
 /** Fills the defaults. */

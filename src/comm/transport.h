@@ -1,47 +1,82 @@
-/* comm/transport.h - what a transport must provide. One folder each: threads/ mpi/ (later tcp/ sim/). A
- * transport that needs a library is a module, plait-<name>.so, whose one entry symbol returns its ops.
+/* comm/transport.h - what a transport must provide. One folder each: threads/ mpi/ (later tcp/ sim/). A transport
+ * that needs a library is a module, plait-<name>.so, whose one entry symbol returns its ops.
  *
- * A transport moves messages between ranks, lets a rank's thread sleep until something happened, and may
- * fulfil collectives natively. It knows nothing of what messages mean. Everything above (ports, inboxes,
- * waits, reasons, error, bytes counted) is in comm and is the same for all.
+ * A transport moves messages between processes, and may fulfil collectives natively. It knows nothing of what
+ * messages mean. Everything above (ports, inboxes, waits, reasons, membership, bytes counted) is in comm and is the
+ * same for all; it is one pli_world per plait_comm_run in a process.
  */
 #ifndef PLI_COMM_TRANSPORT_H
 #define PLI_COMM_TRANSPORT_H
 
+#include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 1u
+#define PLI_TRANSPORT_ABI    1u
+#define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
+typedef struct pli_world     pli_world;     /* comm's state of one run in this process */
+
+/* Where this process stands in the job; filled by open. */
+typedef struct pli_place {
+    int32_t workers, servers; /* of the whole job                       */
+    int32_t first, count;     /* the ranks that live in this process    */
+    int32_t ranks_on_host;
+    char    host[256];
+} pli_place;
 
 typedef struct pli_transport_ops {
     uint32_t    abi; /* PLI_TRANSPORT_ABI */
     const char *name;
-    bool        one_process;     /* ranks share the process                                          */
-    uint64_t    resend_after_ns; /* 0: reliable and ordered                                          */
+    bool        one_process;     /* all ranks share this process   */
+    uint64_t    resend_after_ns; /* 0: reliable and ordered        */
 
-    /** Joins the job; fills in the ranks that live here (first, count), total size, and checks the
-     *  counts of opts against the launcher's. */
-    plait_status (*open)(const plait_comm_opts *opts, pli_transport **transport_out, int32_t *size_out, int32_t *first_out,
-                         int32_t *count_out, plait_error *err);
-    /** Sends msg (taken) to another process's rank. Never blocks. Incoming messages are handed to
-     *  pli_comm_deliver. NULL where all ranks are in one process. Any thread. */
-    plait_status (*send)(pli_transport *transport, pli_msg *msg);
-    /** Native collectives, or NULL: then the message form (comm/collective.c) serves. Called by the
-     *  worker's thread; must not return before done, nor after the deadline. */
-    plait_status (*allreduce)(pli_transport *transport, int32_t rank, void *buf, int64_t n, plait_type type,
-                              plait_reduce op, uint64_t deadline_ns, plait_error *err);
-    plait_status (*barrier)(pli_transport *transport, int32_t rank, uint64_t deadline_ns, plait_error *err);
-    /** Ends in good order (failed: as fast as possible, peers may be gone). */
-    void (*close)(pli_transport **transport, bool failed);
+    /** Joins the job and says where this process stands; checks the counts of opts against the launcher's and
+     *  against the other processes'. Nothing may be delivered before start. */
+    plait_status (*open)(const plait_comm_opts *opts, pli_world *world, pli_place *place_out, pli_transport **transport_out,
+                         plait_error *err);
+    /** The world is ready: messages may be delivered from now on. */
+    plait_status (*start)(pli_transport *transport, plait_error *err);
+    /** Sends msg (taken) to another process's rank; in order for each pair of ranks. Never blocks on a peer, cannot
+     *  fail (what goes wrong later is told by pli_world_fail). NULL where all ranks are in one process. Any thread. */
+    void (*send)(pli_transport *transport, pli_msg *msg);
+    /** A waiting thread lends its time: moves what can be moved now. true: something has happened. NULL: what
+     *  happens rings the waiter's bell. Any thread. */
+    bool (*progress)(pli_transport *transport);
+    /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only.
+     *  begin never blocks; then exactly one wait, by the same rank, which must not return before buf is free
+     *  again. NULL: the message form serves. */
+    bool (*takes)(const pli_transport *transport, const pli_coll *call);
+    plait_status (*begin)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
+    plait_status (*wait)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
+    /** Ends. all_ended: every rank of the job has said that it is done, so that nobody needs to be waited for. */
+    void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;
 
-/** A module's entry symbol: "plait_transport_module". */
 typedef const pli_transport_ops *pli_transport_entry_fn(void);
 
-/** A transport's thread hands a message (taken) to the rank that it is for. */
-void pli_comm_deliver(pli_transport *transport, pli_msg *msg);
-/** A transport saw a rank come or go. */
-void pli_comm_member(pli_transport *transport, const pli_member_event *event);
+/* --- what a transport calls ------------------------------------------------------------------------ */
+
+/** Hands in a message (taken) that came for a rank of this process, and runs its machine if that is free. */
+void pli_world_deliver(pli_world *world, pli_msg *msg);
+/** The transport itself has failed (why->code: ECOMM, ENOMEM, EPEER): every wait of this process ends so. */
+void pli_world_fail(pli_world *world, const plait_error *why);
+/** Wakes the waiting threads of a rank that lives here. */
+void pli_world_ring(pli_world *world, int32_t rank);
+/** Runs the due wake-ups of this process's machines; returns when the next one is due (PLI_NEVER: none). */
+uint64_t pli_world_wakeups(pli_world *world, uint64_t now_ns);
+/** The handle of a rank that lives here. */
+plait_comm *pli_world_comm(pli_world *world, int32_t rank);
+/** Has this rank ended, in good order or not? */
+bool pli_world_has_ended(const pli_world *world, int32_t rank);
+
+/** A header and body from a wire, checked: version, kind of port, ranks, lengths. data [bytes] is the header, with or
+ *  without the body behind it (then the message comes with an unfilled body of its own, *rest_out tells how many
+ *  bytes are to follow). src: the rank that the transport knows as the sender.
+ *  Errors: EFORMAT, EVERSION, ENOMEM. */
+plait_status pli_msg_decode(const void *data, size_t bytes, int32_t src, int32_t size, int32_t first, int32_t count,
+                            pli_msg **msg_out, size_t *rest_out, plait_error *err);
+
+extern const pli_transport_ops pli_threads_ops;
 
 #endif

@@ -1,0 +1,86 @@
+/* comm/collective.h - collectives as what they are: a call, its steps, and a machine that takes the steps.
+ *
+ * A *call* says what all workers do together. Its *steps* say for one worker whom it sends which part of the buffer and
+ * from whom it receives which; they are a pure function of call, worker and number of workers. The machine on
+ * PLI_PORT_COLLECTIVE takes them with messages; the same function tells how many bytes the call moves, so that a
+ * transport that fulfils it natively (shared memory, MPI) is charged the same.
+ *
+ *   barrier    dissemination: ceil(log2 W) rounds       Hensgen, Finkel, Manber 1988
+ *   broadcast  binomial tree
+ *   allreduce  <= PLI_COLL_SMALL_BYTES: recursive doubling; above: ring reduce-scatter and ring allgather
+ *              Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005;
+ *              Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", 2009
+ *   allgather  ring
+ *
+ * Any number of workers; the order of a sum depends on (workers, n, type) only, and every worker gets the same bits.
+ */
+#ifndef PLI_COMM_COLLECTIVE_H
+#define PLI_COMM_COLLECTIVE_H
+
+#include <plait/comm.h>
+
+#include "comm/links.h"
+#include "comm/machine.h"
+
+enum { PLI_COLL_SMALL_BYTES = 16 << 10 };
+
+typedef enum pli_coll_kind { PLI_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4 } pli_coll_kind;
+
+typedef struct pli_coll {
+    pli_coll_kind kind;
+    plait_type    type;   /* allreduce; else U8                                                  */
+    plait_reduce  op;     /* allreduce                                                           */
+    int32_t       root;   /* broadcast; else 0                                                   */
+    int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given */
+    void         *buf;    /* allreduce, broadcast: [n]; allgather: all pieces, own one in place  */
+    const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
+} pli_coll;
+
+size_t pli_type_bytes(plait_type type);
+
+/* One step of one worker: send first, then receive. */
+typedef struct pli_step {
+    int32_t to, from; /* workers, or -1 */
+    size_t  send_at, send_bytes, recv_at, recv_bytes;
+    bool    reduce; /* what comes is reduced into buf; else copied */
+} pli_step;
+
+/** Step i = 0, 1, ... of worker `me`; false: there are no more. */
+bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_step *step_out);
+
+/** What worker `me` sends for this call in all, headers included. */
+uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);
+
+/** into [n] = a [n] op b [n]; into may be a or b. */
+void pli_reduce(void *into, const void *a, const void *b, int64_t n, plait_type type, plait_reduce op);
+
+/** "allreduce of 100 f32 (sum)". */
+void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
+
+/* --- the machine --------------------------------------------------------------------------------------- */
+
+typedef struct pli_collective {
+    int32_t          me, workers;
+    pli_links        links;
+    struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] received, not yet used, in order */
+    bool            *left;    /* [workers] will send nothing any more                        */
+    pli_coll         call;    /* in flight, where started > finished                          */
+    int64_t          step;
+    bool             sent;    /* the step's message is out                                    */
+    pli_msg         *passing; /* the last message copied into buf, to be passed on as it is   */
+    uint64_t         started; /* calls                                                        */
+    _Atomic uint64_t finished; /* release, pairs with the waiting worker's acquire            */
+    _Atomic int32_t  waits_for; /* a worker, or -1: for the reason                            */
+    plait_error      error;   /* of the call that finished last; once failed, always failed   */
+} pli_collective;
+
+extern const pli_machine_ops pli_collective_ops;
+
+bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_t resend_after_ns); /* false: no memory */
+void pli_collective_destroy(pli_collective *c);
+/** Begins a call (one at a time); buf is lent until finished == started. Between enter and leave of the port. */
+void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_out *out);
+/** Gives buf back at once: the call in flight and all later ones fail with why. */
+void pli_collective_abort(pli_collective *c, const plait_error *why);
+
+#endif

@@ -1,0 +1,319 @@
+/* The handle: what a rank may ask, tagged messages, and collectives over whichever form serves them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "comm/world.h"
+
+int32_t plait_comm_rank(const plait_comm *comm) { return comm->rank; }
+int32_t plait_comm_size(const plait_comm *comm) { return comm->world->size; }
+int32_t plait_comm_workers(const plait_comm *comm) { return comm->world->place.workers; }
+int32_t plait_comm_servers(const plait_comm *comm) { return comm->world->place.servers; }
+int32_t plait_comm_threads(const plait_comm *comm) { return comm->world->threads; }
+const char *plait_comm_transport(const plait_comm *comm) { return comm->world->ops->name; }
+const char *plait_comm_host(const plait_comm *comm) { return comm->world->place.host; }
+int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->one_process; }
+const plait_error *plait_comm_error(const plait_comm *comm) { return &comm->error; }
+uint64_t           plait_comm_bytes_sent(const plait_comm *comm) {
+    return atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
+}
+void plait_comm_free(void *memory) { pli_free(memory); }
+
+bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
+uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
+uint32_t pli_comm_incarnation(const plait_comm *comm) {
+    (void)comm; /* in threads and mpi nobody is started anew */
+    return 1;
+}
+uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->ops->resend_after_ns; }
+const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log; }
+plait_error     *pli_comm_error(plait_comm *comm) { return &comm->error; }
+
+pli_pool *pli_comm_pool(plait_comm *comm) {
+    if (comm->pool == NULL && comm->world->threads > 1 &&
+        pli_pool_create(comm->world->threads, &comm->pool, NULL) < 0)
+        comm->pool = NULL; /* serially then */
+    return comm->pool;
+}
+
+/* Every failing call names its rank; where the job is lost, the first cause and not who ended because of it. */
+static plait_status failed(plait_comm *comm) {
+    if (comm->error.code == PLAIT_EPEER) (void)pli_comm_is_lost(comm, NULL, &comm->error);
+    if (comm->error.rank < 0) comm->error.rank = comm->rank;
+    return comm->error.code;
+}
+
+/* --- tagged messages ------------------------------------------------------------------------------------ */
+
+plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes) {
+    if (to < 0 || to >= comm->world->size || tag < 0 || (data == NULL && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "send: rank %d of %d, tag %d", to, comm->world->size, tag);
+        return failed(comm);
+    }
+    if (to != comm->rank && pli_world_has_ended(comm->world, to)) {
+        if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
+            pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);
+        return failed(comm);
+    }
+    pli_msg *msg = pli_msg_new(bytes);
+    if (msg == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "send: no memory for a message of %zu bytes", bytes);
+        return failed(comm);
+    }
+    if (bytes > 0) memcpy(pli_msg_body(msg), data, bytes);
+    msg->head.dst = to;
+    msg->head.arg32 = (uint32_t)tag;
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(comm->user_port, &now_ns, &out);
+    bool sent = pli_links_send(&comm->user.links, now_ns, msg, &out);
+    pli_port_leave(comm->user_port, &out);
+    if (sent) return PLAIT_OK;
+    pli_fail(&comm->error, PLAIT_ENOMEM, "send: no memory for a message of %zu bytes", bytes);
+    return failed(comm);
+}
+
+struct receipt {
+    plait_comm *comm;
+    int32_t     from, tag;
+    bool        found; /* else: it is over */
+};
+
+static bool has_come(void *arg) {
+    struct receipt *r = arg;
+    uint64_t        now_ns;
+    pli_out         out;
+    pli_port_enter(r->comm->user_port, &now_ns, &out);
+    r->found = pli_user_find(&r->comm->user, r->from, r->tag) != NULL;
+    bool over = pli_user_is_over(&r->comm->user, r->from) && r->from != r->comm->rank;
+    pli_port_leave(r->comm->user_port, &out);
+    return r->found || over;
+}
+
+static void tell_receipt(const void *arg, char *text, size_t bytes) {
+    const struct receipt *r = arg;
+    if (r->from < 0) {
+        snprintf(text, bytes, "a message with tag %d of any rank", r->tag);
+    } else {
+        snprintf(text, bytes, "a message with tag %d, held up by rank %d", r->tag, r->from);
+    }
+}
+
+static plait_status take_message(const struct receipt *r, void *data, size_t capacity, size_t *bytes_out, int32_t *from_out) {
+    plait_comm *comm = r->comm;
+    uint64_t    now_ns;
+    pli_out     out;
+    pli_port_enter(comm->user_port, &now_ns, &out);
+    pli_msg **at = pli_user_find(&comm->user, r->from, r->tag);
+    size_t    bytes = (*at)->head.body_bytes;
+    if (bytes_out != NULL) *bytes_out = bytes;
+    if (from_out != NULL) *from_out = (*at)->head.src;
+    pli_msg *msg = bytes <= capacity ? pli_user_take(&comm->user, at) : NULL;
+    pli_port_leave(comm->user_port, &out);
+    if (msg == NULL) {
+        pli_fail(&comm->error, PLAIT_ESHAPE, "recv: the message with tag %d has %zu bytes, there is room for %zu", r->tag,
+                 bytes, capacity);
+        return failed(comm);
+    }
+    if (bytes > 0) memcpy(data, pli_msg_body(msg), bytes);
+    pli_msg_free(&msg);
+    return PLAIT_OK;
+}
+
+plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
+                             int32_t *from_out) {
+    if (from < -1 || from >= comm->world->size || tag < 0 || (data == NULL && capacity > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
+        return failed(comm);
+    }
+    struct receipt receipt = { .comm = comm, .from = from, .tag = tag };
+    pli_reason     reason = { .tell = tell_receipt, .arg = &receipt };
+    if (pli_comm_wait(comm, has_come, &receipt, &reason, &comm->error) < 0) return failed(comm);
+    if (receipt.found) return take_message(&receipt, data, capacity, bytes_out, from_out);
+    if (from < 0) {
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come", tag);
+    } else {
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", from, tag);
+    }
+    return failed(comm);
+}
+
+/* --- collectives ------------------------------------------------------------------------------------------ */
+
+static bool is_finished(void *arg) {
+    pli_collective *c = arg;
+    return atomic_load_explicit(&c->finished, memory_order_acquire) == c->started;
+}
+
+static void tell_call(const void *arg, char *text, size_t bytes) {
+    const plait_comm *comm = arg;
+    char              what[96];
+    pli_coll_tell(&comm->call, what, sizeof what);
+    int32_t for_rank = atomic_load_explicit(&comm->collective.waits_for, memory_order_relaxed);
+    if (for_rank >= 0) {
+        snprintf(text, bytes, "%s, held up by rank %d", what, for_rank);
+    } else {
+        snprintf(text, bytes, "%s", what);
+    }
+}
+
+static plait_status begin_call(plait_comm *comm, const pli_coll *call) {
+    if (!pli_comm_is_worker(comm)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; collectives are among the workers", comm->rank);
+        return failed(comm);
+    }
+    if (comm->calling) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "a collective that was begun has to be waited for before the next");
+        return failed(comm);
+    }
+    if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return failed(comm);
+    pli_world *world = comm->world;
+    int32_t    workers = world->place.workers;
+    comm->call = *call;
+    comm->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, call);
+    if (workers > 1 && comm->native) {
+        if (world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
+        atomic_fetch_add_explicit(&comm->bytes_sent, pli_coll_bytes(call, comm->rank, workers), memory_order_relaxed);
+    } else if (workers > 1) {
+        uint64_t now_ns;
+        pli_out  out;
+        pli_port_enter(comm->collective_port, &now_ns, &out);
+        pli_collective_begin(&comm->collective, now_ns, call, &out);
+        pli_port_leave(comm->collective_port, &out);
+    }
+    comm->calling = true;
+    return PLAIT_OK;
+}
+
+static plait_status wait_for_messages(plait_comm *comm) {
+    pli_collective *c = &comm->collective;
+    pli_reason      reason = { .tell = tell_call, .arg = comm };
+    plait_error     why = { .rank = -1 };
+    if (pli_comm_wait(comm, is_finished, c, &reason, &why) < 0) {
+        uint64_t now_ns; /* the buffer is the caller's again: nothing may touch it */
+        pli_out  out;
+        pli_port_enter(comm->collective_port, &now_ns, &out);
+        pli_collective_abort(c, &why);
+        pli_port_leave(comm->collective_port, &out);
+        comm->error = why;
+        return why.code;
+    }
+    if (c->error.code >= 0) return PLAIT_OK;
+    comm->error = c->error;
+    return c->error.code;
+}
+
+static plait_status end_call(plait_comm *comm) {
+    if (!comm->calling) return PLAIT_OK;
+    plait_status status = PLAIT_OK;
+    if (comm->world->place.workers > 1)
+        status = comm->native ? comm->world->ops->wait(comm->world->transport, comm, &comm->call, &comm->error)
+                              : wait_for_messages(comm);
+    comm->calling = false;
+    return status < 0 ? failed(comm) : PLAIT_OK;
+}
+
+static plait_status run_call(plait_comm *comm, const pli_coll *call) {
+    plait_status status = begin_call(comm, call);
+    return status < 0 ? status : end_call(comm);
+}
+
+plait_status plait_comm_barrier(plait_comm *comm) {
+    pli_coll call = { .kind = PLI_BARRIER, .type = PLAIT_U8 };
+    return run_call(comm, &call);
+}
+
+static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op, pli_coll *call) {
+    bool numbers = type == PLAIT_F32 || type == PLAIT_F64 || type == PLAIT_I64;
+    if (n < 0 || (buf == NULL && n > 0) || !numbers || (unsigned)op > PLAIT_MAX) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allreduce: n %lld, type %d, op %d", (long long)n, (int)type, (int)op);
+        return failed(comm);
+    }
+    *call = (pli_coll){ .kind = PLI_ALLREDUCE, .type = type, .op = op, .n = n, .buf = buf };
+    return PLAIT_OK;
+}
+
+plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
+    pli_coll     call;
+    plait_status status = allreduce_call(comm, buf, n, type, op, &call);
+    return status < 0 ? status : run_call(comm, &call);
+}
+
+static plait_status wait_request(plait_request *request) {
+    return end_call((plait_comm *)((char *)request - offsetof(plait_comm, request)));
+}
+
+plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
+                                        plait_request **request_out) {
+    pli_coll     call;
+    plait_status status = allreduce_call(comm, buf, n, type, op, &call);
+    if (status < 0 || (status = begin_call(comm, &call)) < 0) return status;
+    comm->request.wait = wait_request;
+    *request_out = &comm->request;
+    return PLAIT_OK;
+}
+
+plait_status plait_request_wait(plait_request **request_ptr) {
+    plait_request *request = *request_ptr;
+    *request_ptr = NULL;
+    return request == NULL ? PLAIT_OK : request->wait(request);
+}
+
+void pli_comm_end_calls(plait_comm *comm) { (void)end_call(comm); }
+
+plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int32_t root) {
+    if ((buf == NULL && bytes > 0) || bytes > INT64_MAX || root < 0 || root >= comm->world->place.workers) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "broadcast: %zu bytes from worker %d of %d", bytes, root,
+                 comm->world->place.workers);
+        return failed(comm);
+    }
+    pli_coll call = { .kind = PLI_BROADCAST, .type = PLAIT_U8, .root = root, .n = (int64_t)bytes, .buf = buf };
+    return run_call(comm, &call);
+}
+
+plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t bytes, void *all) {
+    if (bytes > INT64_MAX / (size_t)comm->world->size || ((mine == NULL || all == NULL) && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allgather: %zu bytes of each worker", bytes);
+        return failed(comm);
+    }
+    if (pli_comm_is_worker(comm) && bytes > 0) memmove((unsigned char *)all + (size_t)comm->rank * bytes, mine, bytes);
+    pli_coll call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)bytes, .buf = all };
+    return run_call(comm, &call);
+}
+
+static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t bytes, const size_t *starts, void **all_out) {
+    int32_t workers = comm->world->place.workers;
+    size_t  total = starts[workers];
+    void   *all = pli_malloc(total);
+    if (all == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", total);
+        return failed(comm);
+    }
+    if (bytes > 0) memcpy((unsigned char *)all + starts[comm->rank], mine, bytes);
+    pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)total, .buf = all, .starts = starts };
+    plait_status status = run_call(comm, &call);
+    if (status < 0) {
+        pli_free(all);
+    } else {
+        *all_out = all;
+    }
+    return status;
+}
+
+plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
+    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
+        return failed(comm);
+    }
+    PLI_TRY(plait_comm_allgather(comm, &bytes, sizeof bytes, sizes));
+    int32_t workers = comm->world->place.workers;
+    size_t *starts = pli_array((size_t)workers + 1, sizeof *starts);
+    if (starts == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %d sizes", workers);
+        return failed(comm);
+    }
+    starts[0] = 0;
+    for (int32_t r = 0; r < workers; r++) starts[r + 1] = starts[r] + sizes[r];
+    plait_status status = gather_pieces(comm, mine, bytes, starts, all_out);
+    pli_free(starts);
+    return status;
+}

@@ -1,0 +1,433 @@
+/* Ranks as threads: messages, collectives in both forms, failures, waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "comm/world.h"
+
+/* A body runs on threads of its own, where cmocka's asserts may not jump: it returns, and the text says where. */
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+static plait_comm_opts opts_of(int32_t workers, int32_t servers, const char *collective) {
+    plait_comm_opts opts;
+    plait_comm_opts_init(&opts);
+    opts.transport = "threads";
+    opts.workers = workers;
+    opts.servers = servers;
+    opts.collective = collective;
+    opts.timeout_ns = UINT64_C(60) * 1000000000;
+    return opts;
+}
+
+static void run_ok(int32_t workers, int32_t servers, const char *collective, plait_body_fn *body, void *user) {
+    plait_comm_opts opts = opts_of(workers, servers, collective);
+    plait_error     err;
+    int64_t         live = pli_alloc_live();
+    if (plait_comm_run(&opts, body, user, &err) < 0) fail_msg("%d+%d ranks: rank %d: %s", workers, servers, err.rank, err.text);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
+static const char *const forms[] = { "auto", "messages" };
+static const int32_t     counts[] = { 1, 2, 3, 4, 5, 7, 8 };
+
+/* --- messages ------------------------------------------------------------------------------------------- */
+
+static plait_status pass_round(plait_comm *comm, void *user) {
+    (void)user;
+    int32_t me = plait_comm_rank(comm), size = plait_comm_size(comm), from;
+    size_t  bytes;
+    for (int32_t i = 0; i < 50; i++)
+        for (int32_t to = 0; to < size; to++) {
+            int32_t data[2] = { me, i };
+            CHECK(plait_comm_send(comm, to, i % 3, data, sizeof data) == PLAIT_OK);
+        }
+    for (int32_t src = 0; src < size; src++)
+        for (int32_t tag = 2; tag >= 0; tag--)
+            for (int32_t i = tag; i < 50; i += 3) {
+                int32_t data[2];
+                CHECK(plait_comm_recv(comm, src, tag, data, sizeof data, &bytes, &from) == PLAIT_OK);
+                CHECK(bytes == sizeof data && from == src && data[0] == src && data[1] == i);
+            }
+    CHECK(plait_comm_bytes_sent(comm) == (uint64_t)(size - 1) * 50 * (64 + 8));
+    return PLAIT_OK;
+}
+
+static void test_messages_arrive_in_order_by_tag(void **state) {
+    (void)state;
+    run_ok(1, 0, NULL, pass_round, NULL);
+    run_ok(2, 2, NULL, pass_round, NULL);
+    run_ok(5, 0, NULL, pass_round, NULL);
+}
+
+static plait_status misuse(plait_comm *comm, void *user) {
+    (void)user;
+    char   text[4];
+    size_t bytes = 0;
+    CHECK(plait_comm_send(comm, 1, 0, "x", 1) == PLAIT_EINVAL);
+    CHECK(plait_comm_send(comm, 0, -1, "x", 1) == PLAIT_EINVAL);
+    CHECK(plait_comm_error(comm)->code == PLAIT_EINVAL && plait_comm_error(comm)->rank == 0);
+    CHECK(plait_comm_recv(comm, 3, 0, text, 4, &bytes, NULL) == PLAIT_EINVAL);
+    CHECK(plait_comm_send(comm, 0, 7, "0123456", 7) == PLAIT_OK);
+    CHECK(plait_comm_recv(comm, -1, 7, text, 4, &bytes, NULL) == PLAIT_ESHAPE && bytes == 7);
+    char room[7];
+    CHECK(plait_comm_recv(comm, -1, 7, room, 7, &bytes, NULL) == PLAIT_OK && memcmp(room, "0123456", 7) == 0);
+    CHECK(plait_comm_recv(comm, -1, 7, room, 7, &bytes, NULL) == PLAIT_EPEER); /* nobody is left to send one */
+    CHECK(plait_comm_allreduce(comm, NULL, 3, PLAIT_F32, PLAIT_SUM) == PLAIT_EINVAL);
+    CHECK(plait_comm_allreduce(comm, room, 3, PLAIT_U8, PLAIT_SUM) == PLAIT_EINVAL);
+    CHECK(plait_comm_broadcast(comm, room, 3, 1) == PLAIT_EINVAL);
+    CHECK(plait_comm_size(comm) == 1 && plait_comm_workers(comm) == 1 && plait_comm_servers(comm) == 0);
+    CHECK(plait_comm_one_process(comm) && strcmp(plait_comm_transport(comm), "threads") == 0);
+    CHECK(plait_comm_host(comm)[0] != '\0' && plait_comm_threads(comm) >= 1);
+    return PLAIT_OK;
+}
+
+static void test_misuse_is_answered(void **state) {
+    (void)state;
+    run_ok(1, 0, NULL, misuse, NULL);
+    plait_comm_opts opts = opts_of(1, 0, NULL);
+    plait_error     err;
+    opts.transport = "thread";
+    assert_int_equal(plait_comm_run(&opts, misuse, NULL, &err), PLAIT_ENAME);
+    assert_non_null(strstr(err.text, "threads"));
+    opts = opts_of(-1, 0, NULL);
+    assert_int_equal(plait_comm_run(&opts, misuse, NULL, &err), PLAIT_EINVAL);
+    opts = opts_of(1, 0, "smoke");
+    assert_int_equal(plait_comm_run(&opts, misuse, NULL, NULL), PLAIT_ENAME);
+}
+
+/* --- collectives ----------------------------------------------------------------------------------------- */
+
+static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
+
+static plait_status reduce_f64(plait_comm *comm, int64_t n, double *buf) {
+    int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    static const plait_reduce ops[] = { PLAIT_SUM, PLAIT_MIN, PLAIT_MAX };
+    for (int k = 0; k < 3; k++) {
+        for (int64_t i = 0; i < n; i++) buf[i] = input(me, i);
+        CHECK(plait_comm_allreduce(comm, buf, n, PLAIT_F64, ops[k]) == PLAIT_OK);
+        for (int64_t i = 0; i < n; i++) {
+            double want = k == 1 ? input(0, i) : k == 2 ? input(w - 1, i) : 0;
+            for (int32_t r = 0; k == 0 && r < w; r++) want += input(r, i);
+            double off = buf[i] - want;
+            CHECK(off < 1e-9 && off > -1e-9);
+        }
+    }
+    uint64_t mine = pli_hash_bytes(buf, (size_t)n * sizeof *buf, 0), lowest = mine, highest = mine;
+    CHECK(plait_comm_allreduce(comm, &lowest, 1, PLAIT_I64, PLAIT_MIN) == PLAIT_OK);
+    CHECK(plait_comm_allreduce(comm, &highest, 1, PLAIT_I64, PLAIT_MAX) == PLAIT_OK);
+    CHECK(lowest == highest); /* the same bits everywhere */
+    return PLAIT_OK;
+}
+
+static plait_status collect(plait_comm *comm, void *user) {
+    uint64_t    *sent = user;
+    int32_t      me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    if (me >= w) {
+        CHECK(plait_comm_barrier(comm) == PLAIT_EINVAL);
+        return PLAIT_OK;
+    }
+    static const int64_t lengths[] = { 0, 1, 5, 300, 2049, 5000 };
+    static _Thread_local double buf[5000];
+    static _Thread_local unsigned char all[8 * 9000];
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        int64_t n = lengths[k];
+        PLI_TRY(reduce_f64(comm, n, buf));
+        for (int32_t root = 0; root < w; root++) {
+            for (int64_t i = 0; i < n; i++) buf[i] = me == root ? (double)(i + root) : -1;
+            CHECK(plait_comm_broadcast(comm, buf, (size_t)n * sizeof *buf, root) == PLAIT_OK);
+            for (int64_t i = 0; i < n; i++) CHECK(buf[i] == (double)(i + root));
+        }
+        memset(all, 0xee, sizeof all);
+        memset(buf, me, (size_t)n);
+        CHECK(plait_comm_allgather(comm, buf, (size_t)n, all) == PLAIT_OK);
+        for (int64_t i = 0; i < n * w; i++) CHECK(all[i] == i / n);
+        CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    }
+    float f[3] = { 1, (float)me, 2 };
+    plait_request *request = NULL;
+    CHECK(plait_comm_allreduce_begin(comm, f, 3, PLAIT_F32, PLAIT_SUM, &request) == PLAIT_OK);
+    CHECK(w == 1 || plait_comm_barrier(comm) == PLAIT_EINVAL);
+    CHECK(plait_request_wait(&request) == PLAIT_OK && request == NULL && plait_request_wait(&request) == PLAIT_OK);
+    CHECK(f[0] == (float)w && f[1] == (float)(w * (w - 1) / 2) && f[2] == (float)(2 * w));
+    size_t sizes[16];
+    void  *pieces = NULL;
+    memset(buf, me, 1000);
+    CHECK(plait_comm_allgatherv(comm, buf, (size_t)me * 100, sizes, &pieces) == PLAIT_OK);
+    size_t at = 0;
+    for (int32_t r = 0; r < w; r++) {
+        CHECK(sizes[r] == (size_t)r * 100);
+        for (size_t i = 0; i < sizes[r]; i++) CHECK(((unsigned char *)pieces)[at++] == r);
+    }
+    plait_comm_free(pieces);
+    sent[me] = plait_comm_bytes_sent(comm);
+    return PLAIT_OK;
+}
+
+static void test_collectives_in_both_forms_send_the_same_bytes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint64_t sent[2][16] = { { 0 } };
+        for (int form = 0; form < 2; form++) run_ok(counts[i], i % 2, forms[form], collect, sent[form]);
+        assert_memory_equal(sent[0], sent[1], sizeof sent[0]);
+        assert_true(counts[i] == 1 || sent[0][0] > 0);
+    }
+}
+
+static plait_status many_small(plait_comm *comm, void *user) {
+    (void)user;
+    for (int64_t i = 0; i < 3000; i++) {
+        int64_t x = i + plait_comm_rank(comm), w = plait_comm_workers(comm);
+        CHECK(plait_comm_allreduce(comm, &x, 1, PLAIT_I64, PLAIT_SUM) == PLAIT_OK);
+        CHECK(x == i * w + w * (w - 1) / 2);
+    }
+    return PLAIT_OK;
+}
+
+static void test_many_small_collectives(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) run_ok(4, 0, forms[form], many_small, NULL);
+}
+
+static plait_status disagree(plait_comm *comm, void *user) {
+    const int *what = user;
+    float      x[4] = { 0 };
+    int        odd = plait_comm_rank(comm) == 2;
+    switch (*what) {
+    case 0: return plait_comm_allreduce(comm, x, odd ? 3 : 4, PLAIT_F32, PLAIT_SUM);
+    case 1: return plait_comm_allreduce(comm, x, 2, odd ? PLAIT_F64 : PLAIT_F32, PLAIT_SUM);
+    case 2: return plait_comm_allreduce(comm, x, 2, PLAIT_F32, odd ? PLAIT_MIN : PLAIT_SUM);
+    case 3: PLI_TRY(odd ? plait_comm_barrier(comm) : plait_comm_broadcast(comm, x, 4, 0)); break;
+    default: PLI_TRY(plait_comm_broadcast(comm, x, 4, odd ? 1 : 0));
+    }
+    return plait_comm_barrier(comm); /* by messages, who only sends in a call finds out in a later one */
+}
+
+static void test_calls_that_differ_are_named(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++)
+        for (int what = 0; what < 5; what++) {
+            plait_comm_opts opts = opts_of(4, 0, forms[form]);
+            plait_error     err;
+            plait_status    status = plait_comm_run(&opts, disagree, &what, &err);
+            assert_int_equal(status, PLAIT_EMISMATCH);
+            assert_non_null(strstr(err.text, "rank 2 called"));
+        }
+}
+
+/* --- failures ------------------------------------------------------------------------------------------------ */
+
+struct story {
+    int          wait_for; /* what the others do: 0 barrier, 1 large allreduce, 2 recv, 3 begun allreduce */
+    plait_status result;   /* of rank 1 */
+    _Atomic int  lost;
+};
+
+static plait_status one_ends(plait_comm *comm, void *user) {
+    struct story *story = user;
+    static _Thread_local double buf[4096];
+    if (plait_comm_rank(comm) == 1)
+        return story->result < 0 ? pli_fail(pli_comm_error(comm), story->result, "the dog ate it") : PLAIT_OK;
+    plait_status   status;
+    plait_request *request = NULL;
+    switch (story->wait_for) {
+    case 0: status = plait_comm_barrier(comm); break;
+    case 1: status = plait_comm_allreduce(comm, buf, 4096, PLAIT_F64, PLAIT_SUM); break;
+    case 2: status = plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL); break;
+    default:
+        status = plait_comm_allreduce_begin(comm, buf, 4096, PLAIT_F64, PLAIT_SUM, &request);
+        if (status == PLAIT_OK) status = plait_request_wait(&request);
+    }
+    if (status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "rank 1") != NULL) atomic_fetch_add(&story->lost, 1);
+    return story->result < 0 ? status : PLAIT_OK;
+}
+
+static void test_who_ends_never_leaves_the_others_hanging(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++)
+        for (int wait_for = 0; wait_for < 4; wait_for++) {
+            struct story    story = { .wait_for = wait_for, .result = PLAIT_EFORMAT };
+            plait_comm_opts opts = opts_of(4, 1, forms[form]);
+            plait_error     err;
+            if (wait_for != 2) opts.servers = 0;
+            assert_int_equal(plait_comm_run(&opts, one_ends, &story, &err), PLAIT_EFORMAT);
+            assert_int_equal(err.rank, 1);
+            assert_string_equal(err.text, "the dog ate it");
+            assert_int_equal(story.lost, opts.workers + opts.servers - 1);
+            story = (struct story){ .wait_for = wait_for, .result = PLAIT_OK };
+            assert_int_equal(plait_comm_run(&opts, one_ends, &story, &err), PLAIT_OK);
+            assert_int_equal(story.lost > 0, 1);
+        }
+}
+
+static plait_status wait_in_vain(plait_comm *comm, void *user) {
+    plait_status *got = user;
+    int32_t       me = plait_comm_rank(comm);
+    char          byte;
+    got[me] = plait_comm_recv(comm, (me + 1) % 2, 5, &byte, 1, NULL, NULL);
+    return got[me];
+}
+
+static void test_a_wait_expires_and_says_who_held_it_up(void **state) {
+    (void)state;
+    plait_comm_opts opts = opts_of(2, 0, NULL);
+    plait_status    got[2];
+    plait_error     err;
+    opts.timeout_ns = 20000000;
+    assert_int_equal(plait_comm_run(&opts, wait_in_vain, got, &err), PLAIT_ETIMEOUT);
+    assert_non_null(strstr(err.text, "held up by rank"));
+}
+
+struct watch {
+    _Atomic int seen;
+};
+
+/* Rank 1 waits for rank 0 in a barrier; rank 0 reads so, and only then comes. */
+static plait_status look_at_waits(plait_comm *comm, void *user) {
+    struct watch *watch = user;
+    if (plait_comm_rank(comm) == 0) {
+        char text[400];
+        while (plait_comm_waits(comm, text, sizeof text) == 0) {}
+        CHECK(strcmp(text, "rank 1 waits for barrier, held up by rank 0\n") == 0);
+        CHECK(plait_comm_waits(comm, text, 5) >= 0 && strlen(text) <= 4);
+        atomic_fetch_add(&watch->seen, 1);
+    }
+    return plait_comm_barrier(comm);
+}
+
+static void test_waits_are_told_from_another_thread(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        struct watch watch = { 0 };
+        run_ok(2, 0, forms[form], look_at_waits, &watch);
+        assert_int_equal(watch.seen, 1);
+    }
+}
+
+static plait_status use_shared(plait_comm *comm, void *user) {
+    (void)user;
+    _Atomic int64_t *counter = pli_comm_shared(comm, "counter", 64);
+    CHECK(counter != NULL && (uintptr_t)counter % 64 == 0);
+    CHECK(pli_comm_shared(comm, "counter", 128) == NULL);
+    atomic_fetch_add(counter, 1);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    CHECK(atomic_load(counter) == plait_comm_workers(comm));
+    pli_comm_shared_release(comm, counter);
+    return PLAIT_OK;
+}
+
+static void test_shared_memory_is_one_for_all(void **state) {
+    (void)state;
+    run_ok(4, 0, NULL, use_shared, NULL);
+}
+
+static void test_a_run_survives_every_failed_allocation(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        uint64_t     sent[16];
+        plait_status status = PLAIT_ENOMEM;
+        for (int64_t k = 0; status != PLAIT_OK; k += 1 + k / 20) {
+            plait_comm_opts opts = opts_of(3, 1, forms[form]);
+            plait_error     err;
+            int64_t         live = pli_alloc_live();
+            pli_alloc_fail_after(k);
+            status = plait_comm_run(&opts, collect, sent, &err);
+            pli_alloc_fail_after(-1);
+            assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM || status == PLAIT_EPEER || status == PLAIT_EDIVERGED);
+            assert_int_equal(pli_alloc_live(), live);
+        }
+    }
+}
+
+/* --- machines -------------------------------------------------------------------------------------------------- */
+
+/* Counts what comes, and answers until the number in arg64 is used up: no deep recursion, no message lost. */
+struct counter {
+    int32_t         me;
+    int64_t         plain; /* the port's holder's only: a race would show */
+    _Atomic int64_t told;
+};
+
+static void count_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    (void)now_ns;
+    struct counter *c = state;
+    atomic_store_explicit(&c->told, ++c->plain, memory_order_release);
+    pli_out_ring(out);
+    if (msg->head.arg64 > 0) {
+        pli_msg *answer = pli_msg_new(0);
+        answer->head.dst = msg->head.src;
+        answer->head.port = PLI_PORT_SERVER;
+        answer->head.arg64 = msg->head.arg64 - 1;
+        pli_out_send(out, answer);
+    }
+    pli_msg_free(&msg);
+}
+
+static const pli_machine_ops counter_ops = { .name = "counter", .on_message = count_message };
+
+struct await {
+    struct counter *counter;
+    int64_t         n;
+};
+static bool has_counted(void *arg) {
+    struct await *a = arg;
+    return atomic_load_explicit(&a->counter->told, memory_order_acquire) >= a->n;
+}
+
+static plait_status play(plait_comm *comm, void *user) {
+    (void)user;
+    struct counter c = { .me = plait_comm_rank(comm) };
+    pli_port      *port = NULL;
+    int32_t        size = plait_comm_size(comm);
+    enum { GAMES = 50, LENGTH = 99 };
+    CHECK(pli_port_open(comm, PLI_PORT_SERVER, &counter_ops, &c, &port, pli_comm_error(comm)) == PLAIT_OK);
+    CHECK(pli_port_open(comm, PLI_PORT_SERVER, &counter_ops, &c, &port, NULL) == PLAIT_EINVAL);
+    for (int i = 0; i < GAMES; i++)
+        for (int32_t to = 0; to < size; to++) {
+            uint64_t now_ns;
+            pli_out  out;
+            pli_port_enter(port, &now_ns, &out);
+            pli_msg *msg = pli_msg_new(0);
+            msg->head.dst = to;
+            msg->head.port = PLI_PORT_SERVER;
+            msg->head.arg64 = LENGTH;
+            pli_out_send(&out, msg);
+            pli_port_leave(port, &out);
+        }
+    struct await await = { .counter = &c, .n = (int64_t)size * GAMES * (LENGTH + 1) };
+    PLI_TRY(pli_comm_wait(comm, has_counted, &await, NULL, pli_comm_error(comm)));
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    pli_port_close(&port);
+    CHECK(c.plain == await.n);
+    return PLAIT_OK;
+}
+
+static void test_machines_run_in_place_and_lose_nothing(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) run_ok(4, 0, NULL, play, NULL);
+    run_ok(1, 0, NULL, play, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_arrive_in_order_by_tag),
+        cmocka_unit_test(test_misuse_is_answered),
+        cmocka_unit_test(test_collectives_in_both_forms_send_the_same_bytes),
+        cmocka_unit_test(test_many_small_collectives),
+        cmocka_unit_test(test_calls_that_differ_are_named),
+        cmocka_unit_test(test_who_ends_never_leaves_the_others_hanging),
+        cmocka_unit_test(test_a_wait_expires_and_says_who_held_it_up),
+        cmocka_unit_test(test_waits_are_told_from_another_thread),
+        cmocka_unit_test(test_shared_memory_is_one_for_all),
+        cmocka_unit_test(test_a_run_survives_every_failed_allocation),
+        cmocka_unit_test(test_machines_run_in_place_and_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

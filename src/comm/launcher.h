@@ -1,0 +1,17 @@
+/* comm/launcher.h - was this process started as one of many? Told by the launcher's variables, without any MPI. */
+#ifndef PLI_COMM_LAUNCHER_H
+#define PLI_COMM_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pli_launcher {
+    const char *name; /* "mpirun (Open MPI)", ...; NULL: started alone */
+    int32_t     size; /* processes; 0: not told                        */
+    int32_t     rank; /* -1: not told                                  */
+    bool        may_be_batch; /* rank 0's variables are those of a job script as well */
+} pli_launcher;
+
+pli_launcher pli_launcher_find(void);
+
+#endif

@@ -1,0 +1,271 @@
+/* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
+#include "comm/world.h"
+
+void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number) {
+    atomic_init(&port->inbox, NULL);
+    atomic_init(&port->lock, 0);
+    atomic_init(&port->queued, 0);
+    atomic_init(&port->state, PLI_PORT_NOT_YET);
+    atomic_init(&port->seen, 0);
+    atomic_init(&port->wake_at_ns, PLI_NEVER);
+    port->next_run = NULL;
+    port->comm = comm;
+    port->number = number;
+    port->ops = NULL;
+    port->machine = NULL;
+}
+
+/* --- the lock: a futex mutex with a try (Drepper, "Futexes Are Tricky", mutex 3) ------------------------ */
+
+static bool try_lock(pli_port *port) {
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong(&port->lock, &free, 1);
+}
+
+static void lock(pli_port *port) {
+    for (int i = 0; i < 64; i++)
+        if (try_lock(port)) return;
+    while (atomic_exchange(&port->lock, 2) != 0) pli_futex_wait(&port->lock, 2, 1000000000u);
+}
+
+static void unlock(pli_port *port) {
+    if (atomic_exchange(&port->lock, 0) == 2) pli_futex_wake(&port->lock, 1);
+}
+
+/* --- work ------------------------------------------------------------------------------------------------- */
+
+void pli_work_init(pli_work *work) {
+    work->first = NULL;
+    work->last = &work->first;
+}
+
+static void work_add(pli_work *work, pli_port *port) {
+    if (atomic_exchange(&port->queued, 1) != 0) return; /* whoever queued it has yet to look into the inbox */
+    port->next_run = NULL;
+    *work->last = port;
+    work->last = &port->next_run;
+}
+
+static void push(pli_port *port, pli_msg *msg) {
+    pli_msg *old = atomic_load_explicit(&port->inbox, memory_order_relaxed);
+    do msg->next = old;
+    while (!atomic_compare_exchange_weak(&port->inbox, &old, msg));
+}
+
+/* The whole inbox, oldest first. */
+static pli_msg *take_all(pli_port *port) {
+    pli_msg *list = NULL;
+    for (pli_msg *msg = atomic_exchange(&port->inbox, NULL), *next; msg != NULL; msg = next) {
+        next = msg->next;
+        msg->next = list;
+        list = msg;
+    }
+    return list;
+}
+
+static bool has_work(const pli_port *port) {
+    if (atomic_load(&port->state) == PLI_PORT_NOT_YET) return false;
+    return atomic_load(&port->inbox) != NULL ||
+           (atomic_load(&port->state) == PLI_PORT_OPEN && atomic_load(&port->seen) != atomic_load(&port->comm->world->n_events));
+}
+
+static void fail_rank(plait_comm *comm, const plait_error *why) {
+    pthread_mutex_lock(&comm->failed_lock);
+    if (!atomic_load_explicit(&comm->failed, memory_order_relaxed)) {
+        comm->failed_why = *why;
+        if (comm->failed_why.rank < 0) comm->failed_why.rank = comm->rank;
+        atomic_store_explicit(&comm->failed, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&comm->failed_lock);
+    pli_log(comm->world->log, PLAIT_LOG_DEBUG, comm->rank, "comm", "%s", why->text);
+}
+
+static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
+    pli_world *world = comm->world;
+    int32_t    dst = msg->head.dst;
+    msg->head.src = comm->rank;
+    msg->head.epoch = pli_comm_epoch(comm);
+    msg->head.incarnation = pli_comm_incarnation(comm);
+    if (dst < 0 || dst >= world->size || msg->head.port == 0 || msg->head.port >= PLI_PORT_MAX) {
+        pli_log(world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "a message to rank %d, port %u, which does not exist", dst,
+                msg->head.port);
+        pli_msg_free(&msg);
+        return;
+    }
+    if (dst != comm->rank)
+        atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
+    if (!pli_world_is_local(world, dst)) {
+        world->ops->send(world->transport, msg);
+        return;
+    }
+    pli_port *port = &world->local[dst - world->place.first].ports[msg->head.port];
+    push(port, msg);
+    work_add(work, port);
+}
+
+/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. */
+static void empty(pli_port *port, pli_out *out, pli_work *work) {
+    plait_comm *comm = port->comm;
+    for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
+        next = msg->next;
+        send_one(comm, msg, work);
+    }
+    bool ring = out->ring;
+    if (out->wake_at_ns < atomic_load_explicit(&port->wake_at_ns, memory_order_relaxed)) {
+        atomic_store(&port->wake_at_ns, out->wake_at_ns);
+        ring = true; /* who sleeps must sleep shorter */
+    }
+    if (out->error.code < 0) {
+        fail_rank(comm, &out->error);
+        ring = true;
+    }
+    if (ring) pli_comm_ring(comm);
+    pli_out_init(out);
+}
+
+/* With the lock held: messages first, then the member events that stood in the log before the inbox was taken, so that
+ * a rank's last message comes before the news of its end. */
+static void run_locked(pli_port *port, pli_work *work) {
+    pli_world *world = port->comm->world;
+    int32_t    events = atomic_load(&world->n_events);
+    pli_msg   *msg = take_all(port);
+    bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN;
+    uint64_t   now_ns = open ? pli_now_ns() : 0;
+    pli_out    out;
+    pli_out_init(&out);
+    for (pli_msg *next; msg != NULL; msg = next) {
+        next = msg->next;
+        msg->next = NULL;
+        if (open) {
+            port->ops->on_message(port->machine, now_ns, msg, &out);
+        } else {
+            pli_msg_free(&msg);
+        }
+    }
+    for (int32_t i = atomic_load_explicit(&port->seen, memory_order_relaxed); open && i < events; i++) {
+        const pli_member_event *event = &world->events[i];
+        if (event->rank != port->comm->rank && port->ops->on_member != NULL)
+            port->ops->on_member(port->machine, now_ns, event, &out);
+    }
+    atomic_store(&port->seen, events);
+    empty(port, &out, work);
+}
+
+static void try_port(pli_port *port, pli_work *work) {
+    while (has_work(port) && try_lock(port)) {
+        run_locked(port, work);
+        unlock(port);
+    }
+}
+
+void pli_work_run(pli_work *work) {
+    pli_port *port;
+    while ((port = work->first) != NULL) {
+        work->first = port->next_run;
+        if (work->first == NULL) work->last = &work->first;
+        atomic_exchange(&port->queued, 0); /* before we look: who pushes from now on queues it anew */
+        try_port(port, work);
+    }
+}
+
+/* --- what rooms call ---------------------------------------------------------------------------------------- */
+
+plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_ops *ops, void *state, pli_port **port_out,
+                           plait_error *err) {
+    if (number == 0 || number >= PLI_PORT_MAX) return pli_fail(err, PLAIT_EINVAL, "there is no port %u", number);
+    pli_port *port = &comm->ports[number];
+    lock(port);
+    if (atomic_load(&port->state) == PLI_PORT_OPEN) {
+        unlock(port);
+        return pli_fail(err, PLAIT_EINVAL, "port %u of rank %d is in use (%s)", number, comm->rank, port->ops->name);
+    }
+    port->ops = ops;
+    port->machine = state;
+    atomic_store(&port->seen, 0);
+    atomic_store(&port->wake_at_ns, PLI_NEVER);
+    atomic_store(&port->state, PLI_PORT_OPEN);
+    unlock(port);
+    *port_out = port;
+    pli_work work;
+    pli_work_init(&work);
+    try_port(port, &work);
+    pli_work_run(&work);
+    return PLAIT_OK;
+}
+
+void pli_port_close(pli_port **port_ptr) {
+    pli_port *port = *port_ptr;
+    *port_ptr = NULL;
+    if (port == NULL) return;
+    lock(port);
+    atomic_store(&port->state, PLI_PORT_CLOSED);
+    atomic_store(&port->wake_at_ns, PLI_NEVER);
+    port->machine = NULL;
+    unlock(port);
+    pli_work work; /* drops what has come */
+    pli_work_init(&work);
+    try_port(port, &work);
+}
+
+void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
+    lock(port);
+    *now_ns = pli_now_ns();
+    pli_out_init(out);
+}
+
+void pli_port_leave(pli_port *port, pli_out *out) {
+    pli_work work;
+    pli_work_init(&work);
+    empty(port, out, &work);
+    unlock(port);
+    try_port(port, &work);
+    pli_work_run(&work);
+}
+
+/* --- what drivers call ----------------------------------------------------------------------------------------- */
+
+void pli_world_deliver(pli_world *world, pli_msg *msg) {
+    if (msg->head.port == 0) {
+        pli_world_control(world, msg);
+        return;
+    }
+    pli_port *port = &pli_world_comm(world, msg->head.dst)->ports[msg->head.port];
+    if (atomic_load_explicit(&world->ended[msg->head.src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
+        pli_msg_free(&msg); /* of a life that is over */
+        return;
+    }
+    push(port, msg);
+    pli_work work;
+    pli_work_init(&work);
+    work_add(&work, port);
+    pli_work_run(&work);
+}
+
+/* Tells all machines here that the log of members has grown. */
+void pli_world_tell(pli_world *world) {
+    pli_work work;
+    pli_work_init(&work);
+    for (int32_t i = 0; i < world->place.count; i++)
+        for (uint32_t p = 1; p < PLI_PORT_MAX; p++) work_add(&work, &world->local[i].ports[p]);
+    pli_work_run(&work);
+    for (int32_t i = 0; i < world->place.count; i++) pli_comm_ring(&world->local[i]);
+}
+
+uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
+    uint64_t next = PLI_NEVER;
+    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
+        pli_port *port = &comm->ports[p];
+        uint64_t  at = atomic_load(&port->wake_at_ns);
+        if (at <= now_ns) {
+            pli_out out;
+            pli_port_enter(port, &now_ns, &out);
+            atomic_store(&port->wake_at_ns, PLI_NEVER);
+            if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
+                port->ops->on_wakeup(port->machine, now_ns, &out);
+            pli_port_leave(port, &out);
+            at = atomic_load(&port->wake_at_ns);
+        }
+        if (at < next) next = at;
+    }
+    return next;
+}

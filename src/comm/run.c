@@ -1,0 +1,294 @@
+/* plait_comm_run: choosing the transport, making the world, running the body on each rank that lives here, ending. */
+#include <string.h>
+
+#include "comm/world.h"
+
+enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
+#define STACK_BYTES ((size_t)8 << 20)
+#define TIMEOUT_NS  (UINT64_C(300) * 1000000000)
+#define GRACE_NS    (UINT64_C(10) * 1000000000) /* for the others to end, once the job is lost */
+
+void plait_comm_opts_init(plait_comm_opts *opts) {
+    memset(opts, 0, sizeof *opts);
+    opts->size = sizeof *opts;
+    opts->timeout_ns = TIMEOUT_NS;
+}
+
+/* --- the transport ------------------------------------------------------------------------------------- */
+
+static plait_status load_module(const char *name, const pli_transport_ops **ops_out, plait_error *err) {
+    void        *handle = NULL, *symbol = NULL;
+    plait_status status = pli_module_open(name, PLI_TRANSPORT_SYMBOL, &handle, &symbol, err);
+    if (status < 0) return status; /* the text has the remedy */
+    pli_transport_entry_fn *entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    const pli_transport_ops *ops = entry();
+    if (ops->abi != PLI_TRANSPORT_ABI) {
+        status = pli_fail(err, PLAIT_EMODULE, "the module plait-%s.so is of another version (%u, expected %u); build it anew",
+                          name, ops->abi, PLI_TRANSPORT_ABI);
+        pli_module_close(&handle);
+        return status;
+    }
+    *ops_out = ops; /* never unloaded: an MPI lives until the process ends */
+    return PLAIT_OK;
+}
+
+static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
+    static const char *const names[] = { "threads", "mpi" };
+    pli_launcher             launcher = pli_launcher_find();
+    const char              *name = opts->transport;
+    if (name == NULL) name = launcher.name != NULL ? "mpi" : "threads";
+    if (strcmp(name, "threads") == 0) {
+        if (launcher.size > 1 && !(launcher.may_be_batch && launcher.rank == 0))
+            return pli_fail(err, PLAIT_EINVAL, "%s has started %d processes; with the transport threads each would run the "
+                            "whole job by itself: leave the transport out, or start one process", launcher.name, launcher.size);
+        *ops_out = &pli_threads_ops;
+        return PLAIT_OK;
+    }
+    if (strcmp(name, "mpi") == 0) {
+        plait_status status = load_module(name, ops_out, err);
+        if (status < 0 && launcher.name != NULL) pli_fail_at(err, "started by %s", launcher.name);
+        return status;
+    }
+    const char *near = pli_nearest(name, names, sizeof names / sizeof names[0]);
+    return pli_fail(err, PLAIT_ENAME, "no transport is called \"%s\"%s%s%s; there are threads and mpi", name,
+                    near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "");
+}
+
+static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *opts, plait_error *err) {
+    plait_comm_opts_init(opts);
+    if (given == NULL) return PLAIT_OK;
+    if (given->size == 0 || given->size > sizeof *opts)
+        return pli_fail(err, PLAIT_EINVAL, "plait_comm_opts was not filled by plait_comm_opts_init");
+    memcpy(opts, given, given->size);
+    opts->size = sizeof *opts;
+    if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX || opts->servers > RANKS_MAX)
+        return pli_fail(err, PLAIT_EINVAL, "%d workers, %d servers, %d threads: out of range", opts->workers, opts->servers,
+                        opts->threads);
+    if (opts->collective != NULL && strcmp(opts->collective, "auto") != 0 && strcmp(opts->collective, "messages") != 0)
+        return pli_fail(err, PLAIT_ENAME, "no form of collectives is called \"%s\"; there are auto and messages",
+                        opts->collective);
+    if (opts->timeout_ns == 0) opts->timeout_ns = TIMEOUT_NS;
+    return PLAIT_OK;
+}
+
+/* --- the world -------------------------------------------------------------------------------------------- */
+
+static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
+    memset(comm, 0, sizeof *comm);
+    comm->world = world;
+    comm->rank = rank;
+    comm->error.rank = -1;
+    comm->result_why.rank = rank;
+    pthread_mutex_init(&comm->reason_lock, NULL);
+    pthread_mutex_init(&comm->failed_lock, NULL);
+    for (uint32_t p = 0; p < PLI_PORT_MAX; p++) pli_port_init(&comm->ports[p], comm, p);
+}
+
+/* Leftovers: messages for ports that were never opened. */
+static void destroy_comm(plait_comm *comm) {
+    for (uint32_t p = 0; p < PLI_PORT_MAX; p++)
+        for (pli_msg *msg = atomic_exchange(&comm->ports[p].inbox, NULL), *next; msg != NULL; msg = next) {
+            next = msg->next;
+            pli_msg_free(&msg);
+        }
+    pli_pool_destroy(&comm->pool);
+    pthread_mutex_destroy(&comm->reason_lock);
+    pthread_mutex_destroy(&comm->failed_lock);
+}
+
+static plait_status init_world(pli_world *world, const plait_comm_opts *opts, plait_error *err) {
+    const pli_place *place = &world->place;
+    world->size = place->workers + place->servers;
+    world->timeout_ns = opts->timeout_ns;
+    world->log = opts->log;
+    world->by_messages = opts->collective != NULL && strcmp(opts->collective, "messages") == 0;
+    int32_t cores = pli_cores(), share = cores / (place->ranks_on_host > 0 ? place->ranks_on_host : 1);
+    world->threads = opts->threads > 0 ? opts->threads : share > 0 ? share : 1;
+    world->may_spin = place->ranks_on_host <= cores;
+    world->local = pli_aligned((size_t)place->count * sizeof *world->local);
+    world->events = pli_calloc((size_t)world->size, sizeof *world->events);
+    world->ended = pli_calloc((size_t)world->size, sizeof *world->ended);
+    if (world->local == NULL || world->events == NULL || world->ended == NULL) {
+        pli_free(world->local);
+        world->local = NULL;
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
+    }
+    for (int32_t i = 0; i < place->count; i++) init_comm(&world->local[i], world, place->first + i);
+    return PLAIT_OK;
+}
+
+static void destroy_world(pli_world *world) {
+    for (int32_t i = 0; world->local != NULL && i < world->place.count; i++) destroy_comm(&world->local[i]);
+    pli_shared_free_all(world);
+    pli_free(world->local);
+    pli_free(world->events);
+    pli_free(world->ended);
+    pthread_mutex_destroy(&world->lock);
+    pli_free(world);
+}
+
+plait_comm *pli_world_comm(pli_world *world, int32_t rank) { return &world->local[rank - world->place.first]; }
+void        pli_world_ring(pli_world *world, int32_t rank) { pli_comm_ring(pli_world_comm(world, rank)); }
+
+uint64_t pli_world_wakeups(pli_world *world, uint64_t now_ns) {
+    uint64_t next = PLI_NEVER;
+    for (int32_t i = 0; i < world->place.count; i++) {
+        uint64_t at = pli_comm_wakeups(&world->local[i], now_ns);
+        if (at < next) next = at;
+    }
+    return next;
+}
+
+/* --- one rank ----------------------------------------------------------------------------------------------- */
+
+static plait_status open_own_ports(plait_comm *comm) {
+    pli_world *world = comm->world;
+    bool       worker = pli_comm_is_worker(comm);
+    if (!pli_user_init(&comm->user, world->size, world->ops->resend_after_ns) ||
+        (worker && !pli_collective_init(&comm->collective, comm->rank, world->place.workers, world->ops->resend_after_ns)))
+        return pli_fail(&comm->error, PLAIT_ENOMEM, "no memory to begin with");
+    PLI_TRY(pli_port_open(comm, PLI_PORT_USER, &pli_user_ops, &comm->user, &comm->user_port, &comm->error));
+    if (!worker) return PLAIT_OK;
+    return pli_port_open(comm, PLI_PORT_COLLECTIVE, &pli_collective_ops, &comm->collective, &comm->collective_port,
+                         &comm->error);
+}
+
+static void close_ports(plait_comm *comm) {
+    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */
+        pli_port *port = &comm->ports[p];
+        pli_port_close(&port);
+    }
+    pli_user_destroy(&comm->user);
+    pli_collective_destroy(&comm->collective);
+}
+
+static void run_rank(plait_comm *comm) {
+    pli_world   *world = comm->world;
+    plait_status status = open_own_ports(comm);
+    if (status >= 0) status = world->body(comm, world->user);
+    comm->result = status < 0 ? status : PLAIT_OK;
+    if (status < 0) {
+        if (comm->error.code == status) {
+            comm->result_why = comm->error;
+        } else {
+            pli_fail(&comm->result_why, status, "%s", plait_status_text(status));
+        }
+        if (comm->result_why.rank < 0) comm->result_why.rank = comm->rank;
+        int32_t nobody = -1;
+        atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
+    }
+    pli_comm_end_calls(comm); /* a collective that was begun lends out memory */
+    close_ports(comm);
+    pli_world_end_rank(world, comm->rank, status, &comm->result_why);
+}
+
+/* --- ranks as threads --------------------------------------------------------------------------------------- */
+
+static void *rank_thread(void *arg) {
+    plait_comm *comm = arg;
+    pli_world  *world = comm->world;
+    while (atomic_load(&world->go) == 0) pli_futex_wait(&world->go, 0, PLI_NEVER);
+    if (atomic_load(&world->go) == GO) run_rank(comm);
+    return NULL;
+}
+
+static plait_status run_threads(pli_world *world, plait_error *err) {
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    int32_t started = 0;
+    int     bad = 0;
+    for (; started < world->place.count; started++)
+        if ((bad = pthread_create(&world->local[started].thread, &attr, rank_thread, &world->local[started])) != 0) break;
+    pthread_attr_destroy(&attr);
+    atomic_store(&world->go, bad == 0 ? GO : GO_HOME);
+    pli_futex_wake(&world->go, INT32_MAX);
+    for (int32_t i = 0; i < started; i++) pthread_join(world->local[i].thread, NULL);
+    if (bad == 0) return PLAIT_OK;
+    return pli_fail_errno(err, bad, "cannot start thread %d of %d", started + 1, world->place.count);
+}
+
+/* --- a rank as a process ------------------------------------------------------------------------------------- */
+
+struct ending {
+    pli_world *world;
+    bool       patient; /* nobody has failed so far */
+};
+
+static bool have_all_ended(void *arg) {
+    const struct ending *e = arg;
+    return atomic_load(&e->world->n_events) == e->world->size || (e->patient && atomic_load(&e->world->lost));
+}
+
+static void tell_ending(const void *arg, char *text, size_t bytes) {
+    const struct ending *e = arg;
+    int32_t              rank = 0;
+    while (rank < e->world->size && pli_world_has_ended(e->world, rank)) rank++;
+    pli_text what = { 0 };
+    pli_text_add(&what, "the end of the job, held up by rank %d", rank);
+    if (bytes > 0 && what.data != NULL) {
+        size_t n = what.length < bytes ? what.length : bytes - 1;
+        memcpy(text, what.data, n);
+        text[n] = '\0';
+    }
+    pli_text_free(&what);
+}
+
+/* The others may still need this process to move their messages. true: all ranks have ended. */
+static bool await_the_others(pli_world *world) {
+    struct ending e = { .world = world, .patient = true };
+    pli_reason    reason = { .tell = tell_ending, .arg = &e };
+    plait_comm   *comm = &world->local[0];
+    pli_comm_wait_sure(comm, have_all_ended, &e, &reason, PLI_NEVER);
+    e.patient = false;
+    return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- */
+
+static plait_status run_world(pli_world *world, plait_error *err) {
+    plait_status status = world->ops->start == NULL ? PLAIT_OK : world->ops->start(world->transport, err);
+    bool         all_ended = true;
+    if (status >= 0 && world->ops->one_process) {
+        status = run_threads(world, err);
+    } else if (status >= 0) {
+        run_rank(&world->local[0]);
+        all_ended = await_the_others(world);
+    }
+    int32_t failed = atomic_load(&world->first_failed);
+    if (status >= 0 && failed >= 0) {
+        status = world->local[failed].result;
+        if (err != NULL) *err = world->local[failed].result_why;
+    }
+    world->ops->close(&world->transport, all_ended && status != PLAIT_ECOMM);
+    return status;
+}
+
+plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, void *user, plait_error *err) {
+    plait_comm_opts opts;
+    plait_error     own;
+    if (err == NULL) err = &own;
+    *err = (plait_error){ .rank = -1 };
+    PLI_TRY(check_opts(given, &opts, err));
+    const pli_transport_ops *ops = NULL;
+    PLI_TRY(choose(&opts, &ops, err));
+    pli_world *world = pli_calloc(1, sizeof *world);
+    if (world == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a run");
+    world->ops = ops;
+    world->body = body;
+    world->user = user;
+    atomic_init(&world->first_failed, -1);
+    pthread_mutex_init(&world->lock, NULL);
+    plait_status status = ops->open(&opts, world, &world->place, &world->transport, err);
+    if (status >= 0) {
+        status = init_world(world, &opts, err);
+        if (status >= 0) {
+            status = run_world(world, err);
+        } else {
+            ops->close(&world->transport, false);
+        }
+    }
+    destroy_world(world);
+    return status;
+}

@@ -1,0 +1,153 @@
+/* The steps of each collective, as a pure function; the head of collective.h names the papers. */
+#include <stdio.h>
+
+#include "comm/collective.h"
+
+size_t pli_type_bytes(plait_type type) {
+    static const uint8_t bytes[] = { [PLAIT_F32] = 4, [PLAIT_F64] = 8, [PLAIT_I64] = 8, [PLAIT_U8] = 1 };
+    return bytes[type];
+}
+
+void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
+    static const char *const types[] = { "f32", "f64", "i64", "bytes" };
+    static const char *const ops[] = { "sum", "min", "max" };
+    switch (call->kind) {
+    case PLI_BARRIER: snprintf(text, bytes, "barrier"); return;
+    case PLI_ALLREDUCE:
+        snprintf(text, bytes, "allreduce of %lld %s (%s)", (long long)call->n, types[call->type & 3], ops[call->op % 3]);
+        return;
+    case PLI_BROADCAST:
+        snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
+        return;
+    case PLI_ALLGATHER: snprintf(text, bytes, "allgather of %lld bytes", (long long)call->n); return;
+    }
+    snprintf(text, bytes, "unknown collective %d", (int)call->kind);
+}
+
+/* In round i everyone tells the one 2^i further on: after ceil(log2 W) rounds each has heard of all. */
+static bool barrier_step(int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    if (i > 30 || ((int64_t)1 << i) >= workers) return false;
+    int64_t far = (int64_t)1 << i;
+    s->to = (int32_t)((me + far) % workers);
+    s->from = (int32_t)((me - far + workers) % workers);
+    return true;
+}
+
+static uint32_t power_of_two_from(uint32_t n) { /* the smallest >= n */
+    uint32_t p = 1;
+    while (p < n) p <<= 1;
+    return p;
+}
+
+/* Counted from the root, v's parent is v without its lowest bit; its children are v plus each lower bit. */
+static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    uint32_t v = (uint32_t)((me - c->root + workers) % workers);
+    uint32_t bit = v == 0 ? power_of_two_from((uint32_t)workers) : v & -v; /* all children are below */
+    if (v != 0) {
+        if (i == 0) {
+            s->from = (int32_t)(((v & (v - 1)) + (uint32_t)c->root) % (uint32_t)workers);
+            s->recv_bytes = (size_t)c->n;
+            return true;
+        }
+        i--;
+    }
+    bit = i < 32 ? bit >> (i + 1) : 0;
+    if (bit == 0) return false;
+    if (v + bit < (uint32_t)workers) {
+        s->to = (int32_t)((v + bit + (uint32_t)c->root) % (uint32_t)workers);
+        s->send_bytes = (size_t)c->n;
+    }
+    return true;
+}
+
+/* The workers beyond the largest power of two P give theirs to a partner first and get the result last. */
+static bool doubling_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    size_t  bytes = (size_t)c->n * pli_type_bytes(c->type);
+    int32_t p = (int32_t)power_of_two_from((uint32_t)workers);
+    if (p > workers) p >>= 1;
+    int32_t extra = workers - p, rounds = 0;
+    while ((1 << rounds) < p) rounds++;
+    if (i > rounds + 1) return false;
+    bool    middle = i > 0 && i <= rounds;
+    int32_t to = -1, from = -1;
+    if (middle && me < p) {
+        to = from = me ^ (1 << (i - 1));
+    } else if (!middle && me >= p) {
+        *(i == 0 ? &to : &from) = me - p;
+    } else if (!middle && me < extra) {
+        *(i == 0 ? &from : &to) = me + p;
+    }
+    s->to = to;
+    s->from = from;
+    s->send_bytes = to < 0 ? 0 : bytes;
+    s->recv_bytes = from < 0 ? 0 : bytes;
+    s->reduce = from >= 0 && i <= rounds;
+    return true;
+}
+
+static size_t slice_at(const pli_coll *c, int32_t slice, int32_t workers) {
+    int64_t whole = c->n / workers, rest = c->n % workers;
+    return (size_t)(whole * slice + (slice < rest ? slice : rest)) * pli_type_bytes(c->type);
+}
+
+static size_t piece_at(const pli_coll *c, int32_t piece) {
+    return c->starts != NULL ? c->starts[piece] : (size_t)piece * (size_t)c->n;
+}
+
+static int32_t wrapped(int64_t rank, int32_t workers) {
+    int64_t r = rank % workers;
+    return (int32_t)(r < 0 ? r + workers : r);
+}
+
+/* W - 1 steps: to the right neighbour goes what came from the left one a step before. */
+static void ring_step(int32_t me, int32_t workers, pli_step *s) {
+    s->to = wrapped((int64_t)me + 1, workers);
+    s->from = wrapped((int64_t)me - 1, workers);
+}
+
+static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    if (i >= 2 * ((int64_t)workers - 1)) return false;
+    ring_step(me, workers, s);
+    s->reduce = i < workers - 1;
+    int64_t j = s->reduce ? i : i - workers; /* in the second half each starts with the slice it has finished */
+    int32_t out = wrapped(me - j, workers), in = wrapped(me - j - 1, workers);
+    s->send_at = slice_at(c, out, workers);
+    s->send_bytes = slice_at(c, out + 1, workers) - s->send_at;
+    s->recv_at = slice_at(c, in, workers);
+    s->recv_bytes = slice_at(c, in + 1, workers) - s->recv_at;
+    return true;
+}
+
+static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    if (i >= (int64_t)workers - 1) return false;
+    ring_step(me, workers, s);
+    int32_t out = wrapped(me - i, workers), in = wrapped(me - i - 1, workers);
+    s->send_at = piece_at(c, out);
+    s->send_bytes = piece_at(c, out + 1) - s->send_at;
+    s->recv_at = piece_at(c, in);
+    s->recv_bytes = piece_at(c, in + 1) - s->recv_at;
+    return true;
+}
+
+bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+    *s = (pli_step){ .to = -1, .from = -1 };
+    if (workers == 1) return false;
+    switch (call->kind) {
+    case PLI_BARRIER: return barrier_step(me, workers, i, s);
+    case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);
+    case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
+    case PLI_ALLREDUCE:
+        if ((size_t)call->n * pli_type_bytes(call->type) <= PLI_COLL_SMALL_BYTES)
+            return doubling_step(call, me, workers, i, s);
+        return ring_allreduce_step(call, me, workers, i, s);
+    }
+    return false;
+}
+
+uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers) {
+    uint64_t bytes = 0;
+    pli_step s;
+    for (int64_t i = 0; pli_coll_step(call, me, workers, i, &s); i++)
+        if (s.to >= 0) bytes += sizeof(pli_head) + s.send_bytes;
+    return bytes;
+}

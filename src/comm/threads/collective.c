@@ -1,0 +1,278 @@
+/* Collectives in shared memory. Each worker lays its call into its slot and arrives; the last one rings all others.
+ *
+ * Small data lies in the slots, and everyone helps himself: one meeting. Large data stays where it is: after the first
+ * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a second
+ * meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the same for
+ * all.
+ *
+ * Invariants:
+ *   1. Slots of call g are read only after all have arrived at g, and written next at call g + 2, that is after all have
+ *      arrived at g + 1 and so are done with g.
+ *   2. `in` counts arrivals until it is broken, once, by a worker that gives up; from then on it stands still. So
+ *      in >= g * workers says that call g is complete, and stays true.
+ *   3. A buffer is touched by others only while their seat says WORKING. Who gives up in the second meeting turns all
+ *      that have not begun to work away first and waits for those that work. */
+#include <stdio.h>
+#include <string.h>
+
+#include "comm/threads/threads.h"
+
+#define BROKEN (UINT64_C(1) << 63)
+enum { ARRIVED = 0, WORKING = 1, DONE = 2, TURNED_AWAY = 3 };
+enum { BLOCK_BYTES = 16 << 10, LINE_BYTES = 64 };
+
+static size_t call_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
+
+/* What of a call travels in slots; the same answer on all workers, for equal calls. */
+static bool is_small(const pli_coll *call) {
+    return call->kind == PLI_BARRIER || (call->starts == NULL && call_bytes(call) <= PLI_SLOT_BYTES);
+}
+
+bool pli_threads_takes(const pli_transport *t, const pli_coll *call) {
+    (void)t;
+    (void)call;
+    return true;
+}
+
+static void ring_others(const pli_transport *t, const plait_comm *comm) {
+    for (int32_t r = 0; r < t->workers; r++)
+        if (r != comm->rank) pli_comm_ring(&t->world->local[r]);
+}
+
+static void lay_out(pli_seat *seat, const plait_comm *comm, const pli_coll *call) {
+    pli_slot *slot = &seat->slot[seat->started & 1];
+    slot->call = *call;
+    if (!is_small(call) || call_bytes(call) == 0) return;
+    const unsigned char *data = call->buf;
+    if (call->kind == PLI_ALLGATHER) data += (size_t)comm->rank * call_bytes(call);
+    if (call->kind != PLI_BROADCAST || call->root == comm->rank) memcpy(slot->data, data, call_bytes(call));
+}
+
+plait_status pli_threads_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
+    (void)err;
+    pli_seat *seat = &t->seat[comm->rank];
+    uint64_t  g = ++seat->started, in = atomic_load(&t->in);
+    lay_out(seat, comm, call);
+    atomic_store(&seat->work, 4 * g + ARRIVED);
+    atomic_store_explicit(&seat->arrived, g, memory_order_release);
+    do
+        if (in & BROKEN) return PLAIT_OK; /* the wait tells */
+    while (!atomic_compare_exchange_weak(&t->in, &in, in + 1));
+    if (in + 1 == g * (uint64_t)t->workers) ring_others(t, comm);
+    return PLAIT_OK;
+}
+
+/* --- meeting ------------------------------------------------------------------------------------------ */
+
+struct meeting {
+    pli_transport *t;
+    plait_comm    *comm;
+    uint64_t       g;
+};
+
+static bool is_complete(const struct meeting *m) {
+    return (atomic_load(&m->t->in) & ~BROKEN) >= m->g * (uint64_t)m->t->workers;
+}
+
+/* A worker that has ended before it came to this call, or -1. */
+static int32_t who_is_gone(const struct meeting *m) {
+    if (atomic_load(&m->t->world->n_events) == 0) return -1;
+    for (int32_t r = 0; r < m->t->workers; r++)
+        if (pli_world_has_ended(m->t->world, r) &&
+            atomic_load_explicit(&m->t->seat[r].arrived, memory_order_acquire) < m->g)
+            return r;
+    return -1;
+}
+
+static bool have_met(void *arg) {
+    const struct meeting *m = arg;
+    return is_complete(m) || (atomic_load(&m->t->in) & BROKEN) || who_is_gone(m) >= 0;
+}
+
+static void tell_meeting(const void *arg, char *text, size_t bytes) {
+    const struct meeting *m = arg;
+    char                  what[96];
+    pli_coll_tell(&m->comm->call, what, sizeof what);
+    int32_t late = 0;
+    while (late < m->t->workers && atomic_load_explicit(&m->t->seat[late].arrived, memory_order_acquire) >= m->g) late++;
+    if (late == m->t->workers) {
+        snprintf(text, bytes, "%s, which others are still to end", what);
+    } else {
+        snprintf(text, bytes, "%s, held up by rank %d", what, late);
+    }
+}
+
+/* Takes part in no further call, nor does anybody; false: too late, the call is complete. */
+static bool give_up(const struct meeting *m) {
+    uint64_t in = atomic_load(&m->t->in);
+    do {
+        if ((in & ~BROKEN) >= m->g * (uint64_t)m->t->workers) return false;
+        if (in & BROKEN) return true;
+    } while (!atomic_compare_exchange_weak(&m->t->in, &in, in | BROKEN));
+    ring_others(m->t, m->comm);
+    return true;
+}
+
+static plait_status broken(const struct meeting *m, plait_error *err) {
+    plait_status status = pli_comm_is_lost(m->comm, NULL, err);
+    if (status < 0) return status;
+    return pli_fail(err, PLAIT_ECOMM, "a worker has given up waiting in a collective; no further one can be run");
+}
+
+static plait_status meet(const struct meeting *m, const pli_reason *reason, plait_error *err) {
+    plait_status status = pli_comm_wait(m->comm, have_met, (void *)m, reason, err);
+    if (status < 0) return give_up(m) ? status : PLAIT_OK;
+    if (is_complete(m)) return PLAIT_OK;
+    int32_t gone = who_is_gone(m);
+    if (!give_up(m)) return PLAIT_OK;
+    if (gone < 0) return broken(m, err);
+    char what[96];
+    pli_coll_tell(&m->comm->call, what, sizeof what);
+    status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, gone);
+    if (err != NULL) err->rank = gone;
+    return status;
+}
+
+/* --- the data ------------------------------------------------------------------------------------------- */
+
+static const pli_slot *slot_of(const struct meeting *m, int32_t worker) { return &m->t->seat[worker].slot[m->g & 1]; }
+
+static plait_status check_calls(const struct meeting *m, plait_error *err) {
+    const pli_coll *first = &slot_of(m, 0)->call;
+    for (int32_t r = 1; r < m->t->workers; r++) {
+        const pli_coll *c = &slot_of(m, r)->call;
+        if (c->kind == first->kind && c->type == first->type && c->op == first->op && c->root == first->root &&
+            c->n == first->n && (c->starts == NULL) == (first->starts == NULL))
+            continue;
+        char a[96], b[96];
+        pli_coll_tell(c, a, sizeof a);
+        pli_coll_tell(first, b, sizeof b);
+        plait_status status = pli_fail(err, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank 0 called %s",
+                                       (unsigned long long)m->g, r, a, b);
+        if (err != NULL) err->rank = r;
+        return status;
+    }
+    return PLAIT_OK;
+}
+
+static void finish_small(const struct meeting *m, const pli_coll *call) {
+    size_t bytes = call_bytes(call);
+    if (bytes == 0 || call->kind == PLI_BARRIER) return;
+    if (call->kind == PLI_BROADCAST) {
+        if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->data, bytes);
+    } else if (call->kind == PLI_ALLGATHER) {
+        for (int32_t r = 0; r < m->t->workers; r++)
+            memcpy((unsigned char *)call->buf + (size_t)r * bytes, slot_of(m, r)->data, bytes);
+    } else {
+        memcpy(call->buf, slot_of(m, 0)->data, bytes);
+        for (int32_t r = 1; r < m->t->workers; r++)
+            pli_reduce(call->buf, call->buf, slot_of(m, r)->data, call->n, call->type, call->op);
+    }
+}
+
+/* Whole cache lines, so that two workers never write to one. */
+static int64_t slice_from(const pli_coll *call, int32_t slice, int32_t workers) {
+    int64_t line = LINE_BYTES / (int64_t)pli_type_bytes(call->type);
+    int64_t lines = (call->n + line - 1) / line;
+    int64_t from = lines / workers * slice + (slice < lines % workers ? slice : lines % workers);
+    return from * line < call->n ? from * line : call->n;
+}
+
+static void reduce_slice(const struct meeting *m, const pli_coll *call) {
+    size_t  size = pli_type_bytes(call->type);
+    int64_t block = BLOCK_BYTES / (int64_t)size, to = slice_from(call, m->comm->rank + 1, m->t->workers);
+    for (int64_t i = slice_from(call, m->comm->rank, m->t->workers); i < to; i += block) {
+        int64_t        n = to - i < block ? to - i : block;
+        unsigned char *sum = (unsigned char *)slot_of(m, 0)->call.buf + (size_t)i * size;
+        for (int32_t r = 1; r < m->t->workers; r++)
+            pli_reduce(sum, sum, (unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size, n, call->type, call->op);
+        for (int32_t r = 1; r < m->t->workers; r++)
+            memcpy((unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size, sum, (size_t)n * size);
+    }
+}
+
+static void gather_pieces(const struct meeting *m, const pli_coll *call) {
+    for (int32_t r = 0; r < m->t->workers; r++) {
+        size_t at = call->starts != NULL ? call->starts[r] : (size_t)r * call_bytes(call);
+        size_t bytes = call->starts != NULL ? call->starts[r + 1] - at : call_bytes(call);
+        if (r != m->comm->rank && bytes > 0)
+            memcpy((unsigned char *)call->buf + at, (unsigned char *)slot_of(m, r)->call.buf + at, bytes);
+    }
+}
+
+static void work_on_large(const struct meeting *m, const pli_coll *call) {
+    switch (call->kind) {
+    case PLI_ALLREDUCE: reduce_slice(m, call); return;
+    case PLI_ALLGATHER: gather_pieces(m, call); return;
+    case PLI_BROADCAST:
+        if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
+        return;
+    case PLI_BARRIER: return;
+    }
+}
+
+/* --- the second meeting ----------------------------------------------------------------------------------- */
+
+static bool all_are_out(void *arg) {
+    const struct meeting *m = arg;
+    uint64_t              large = m->t->seat[m->comm->rank].large;
+    return atomic_load(&m->t->out) >= large * (uint64_t)m->t->workers;
+}
+
+static bool is_anyone_turned_away(const struct meeting *m) {
+    for (int32_t r = 0; r < m->t->workers; r++)
+        if (atomic_load(&m->t->seat[r].work) == 4 * m->g + TURNED_AWAY) return true;
+    return false;
+}
+
+static bool is_over(void *arg) {
+    return all_are_out(arg) || ((atomic_load(&((struct meeting *)arg)->t->in) & BROKEN) && is_anyone_turned_away(arg));
+}
+
+static bool nobody_works(void *arg) {
+    const struct meeting *m = arg;
+    for (int32_t r = 0; r < m->t->workers; r++)
+        if (atomic_load(&m->t->seat[r].work) == 4 * m->g + WORKING) return false;
+    return true;
+}
+
+static void turn_away(struct meeting *m) {
+    for (int32_t r = 0; r < m->t->workers; r++) {
+        uint64_t arrived = 4 * m->g + ARRIVED;
+        atomic_compare_exchange_strong(&m->t->seat[r].work, &arrived, 4 * m->g + TURNED_AWAY);
+    }
+    atomic_fetch_or(&m->t->in, BROKEN);
+    ring_others(m->t, m->comm);
+    pli_comm_wait_sure(m->comm, nobody_works, m, NULL, PLI_NEVER);
+}
+
+static plait_status finish_large(struct meeting *m, const pli_coll *call, const pli_reason *reason, plait_error *err) {
+    pli_seat *seat = &m->t->seat[m->comm->rank];
+    uint64_t  arrived = 4 * m->g + ARRIVED;
+    seat->large++;
+    if (!atomic_compare_exchange_strong(&seat->work, &arrived, 4 * m->g + WORKING)) {
+        pli_comm_wait_sure(m->comm, nobody_works, m, NULL, PLI_NEVER);
+        return broken(m, err);
+    }
+    work_on_large(m, call);
+    atomic_store(&seat->work, 4 * m->g + DONE);
+    uint64_t out = atomic_fetch_add(&m->t->out, 1) + 1;
+    if (out == seat->large * (uint64_t)m->t->workers || (atomic_load(&m->t->in) & BROKEN)) ring_others(m->t, m->comm);
+    plait_status status = pli_comm_wait(m->comm, is_over, m, reason, err);
+    if (all_are_out(m)) return PLAIT_OK;
+    turn_away(m);
+    if (all_are_out(m)) return PLAIT_OK;
+    return status < 0 ? status : broken(m, err);
+}
+
+plait_status pli_threads_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
+    struct meeting m = { .t = t, .comm = comm, .g = t->seat[comm->rank].started };
+    pli_reason     reason = { .tell = tell_meeting, .arg = &m };
+    PLI_TRY(meet(&m, &reason, err));
+    PLI_TRY(check_calls(&m, err));
+    if (is_small(call)) {
+        finish_small(&m, call);
+        return PLAIT_OK;
+    }
+    return finish_large(&m, call, &reason, err);
+}

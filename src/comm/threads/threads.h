@@ -1,0 +1,36 @@
+/* threads: ranks are threads of one process. Messages need no transport at all: the sender puts them in the receiver's
+ * inbox. What is left are collectives in shared memory (collective.c). */
+#ifndef PLI_COMM_THREADS_H
+#define PLI_COMM_THREADS_H
+
+#include "comm/world.h"
+
+enum { PLI_SLOT_BYTES = 2048 }; /* up to here data travels in the slot */
+
+/* What a worker lays out for one call; of even and odd calls in turn. */
+typedef struct pli_slot {
+    _Alignas(64) pli_coll call; /* the worker's, before it arrives; everybody's to read from complete on */
+    _Alignas(64) unsigned char data[PLI_SLOT_BYTES]; /* likewise */
+} pli_slot;
+
+typedef struct pli_seat {
+    _Alignas(64) uint64_t started; /* calls; the worker's own */
+    uint64_t         large;        /* of them those with a second meeting; the worker's own      */
+    _Atomic uint64_t arrived;      /* number of the last call that it has come to; release        */
+    _Atomic uint64_t work;         /* 4 * call + what it does there: see collective.c              */
+    pli_slot         slot[2];
+} pli_seat;
+
+struct pli_transport {
+    int32_t  workers;
+    _Alignas(64) _Atomic uint64_t in;  /* arrivals of all workers at all calls; bit 63: broken */
+    _Alignas(64) _Atomic uint64_t out; /* the same of second meetings */
+    pli_seat *seat; /* [workers] */
+    pli_world *world;
+};
+
+bool         pli_threads_takes(const pli_transport *t, const pli_coll *call);
+plait_status pli_threads_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
+plait_status pli_threads_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
+
+#endif

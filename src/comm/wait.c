@@ -1,0 +1,167 @@
+/* Waiting: an event count on a futex. A waiter reads the bell, looks, and sleeps only while the bell is still what he
+ * read; who changes something rings after the change. No wake-up is lost: either the waiter's look sees the change, or
+ * his sleep sees the rung bell. sleepers saves the ringer a system call; bell, sleepers and futex are sequentially
+ * consistent (the waiter counts himself before he compares, the ringer rings before he looks for sleepers). */
+#include <sched.h>
+#include <stdio.h>
+
+#include "comm/world.h"
+
+enum { SPIN_NS = 5000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000, YIELDS = 4 };
+
+void pli_comm_ring(plait_comm *comm) {
+    atomic_fetch_add(&comm->bell, 1);
+    if (atomic_load(&comm->sleepers) != 0) pli_futex_wake(&comm->bell, INT32_MAX);
+}
+
+static void set_reason(plait_comm *comm, const pli_reason *reason) {
+    pthread_mutex_lock(&comm->reason_lock);
+    comm->reason = reason;
+    pthread_mutex_unlock(&comm->reason_lock);
+}
+
+static void tell(const pli_reason *reason, char *text, size_t bytes) {
+    text[0] = '\0';
+    if (reason != NULL && reason->tell != NULL) reason->tell(reason->arg, text, bytes);
+    if (text[0] == '\0') snprintf(text, bytes, "something unnamed");
+}
+
+plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err) {
+    const plait_error *why = NULL;
+    if (atomic_load_explicit(&comm->failed, memory_order_acquire)) {
+        why = &comm->failed_why;
+    } else if (atomic_load_explicit(&comm->world->lost, memory_order_acquire)) {
+        why = &comm->world->lost_why;
+    }
+    if (why == NULL) return PLAIT_OK;
+    char what[256];
+    if (err == NULL) return why->code;
+    if (reason == NULL) {
+        *err = *why;
+        return why->code;
+    }
+    tell(reason, what, sizeof what);
+    pli_fail(err, why->code, "%.320s (while waiting for %.150s)", why->text, what);
+    err->rank = why->rank;
+    return why->code;
+}
+
+static plait_status expired(plait_comm *comm, const pli_reason *reason, plait_error *err) {
+    char what[320];
+    tell(reason, what, sizeof what);
+    plait_error mine;
+    plait_status status = pli_fail(&mine, PLAIT_ETIMEOUT, "rank %d waited %.3g s for %s", comm->rank,
+                                   (double)comm->world->timeout_ns * 1e-9, what);
+    mine.rank = comm->rank;
+    pli_log(comm->world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "%s", mine.text);
+    if (err != NULL) *err = mine;
+    return status;
+}
+
+static inline void pause_a_moment(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/* Looks at the bell for at most SPIN_NS; true: it has rung. */
+static bool spin(const plait_comm *comm, uint32_t bell, uint64_t now_ns) {
+    for (uint64_t until = now_ns + SPIN_NS; pli_now_ns() < until;)
+        for (int i = 0; i < 16; i++) {
+            if (atomic_load_explicit(&comm->bell, memory_order_acquire) != bell) return true;
+            pause_a_moment();
+        }
+    return false;
+}
+
+/* A transport that must be asked: spin, yield, then naps that grow. true: something has moved, look again. */
+static bool lend_time(plait_comm *comm, uint32_t bell, int32_t *idle, uint64_t *nap_ns_out) {
+    const pli_world *world = comm->world;
+    *nap_ns_out = PLI_NEVER;
+    if (world->ops->progress == NULL) return false;
+    uint64_t until = *idle == 0 ? pli_now_ns() + SPIN_NS : 0;
+    do {
+        if (world->ops->progress(world->transport) || atomic_load(&comm->bell) != bell) {
+            *idle = 0;
+            return true;
+        }
+    } while (pli_now_ns() < until);
+    if ((*idle)++ < YIELDS) {
+        sched_yield();
+        return true;
+    }
+    uint64_t nap = (uint64_t)NAP_MIN_NS << (*idle - YIELDS < 6 ? *idle - YIELDS : 6);
+    *nap_ns_out = nap < NAP_MAX_NS ? nap : NAP_MAX_NS;
+    return false;
+}
+
+/* sure: the loss of the job does not end the wait, and timeout_ns is its own. */
+static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
+                         uint64_t timeout_ns, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    bool         told = false, spun = !comm->world->may_spin || comm->world->ops->progress != NULL;
+    int32_t      idle = 0;
+    uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
+    for (;;) {
+        uint32_t bell = atomic_load(&comm->bell);
+        if (ready(arg)) break;
+        if (!sure && (status = pli_comm_is_lost(comm, reason, err)) < 0) break;
+        uint64_t now_ns = pli_now_ns();
+        if (start_ns == 0) {
+            start_ns = now_ns;
+            if (timeout_ns < PLI_NEVER - now_ns) deadline_ns = now_ns + timeout_ns;
+        }
+        if (now_ns >= deadline_ns) {
+            status = sure ? PLAIT_ETIMEOUT : expired(comm, reason, err);
+            break;
+        }
+        if (!spun) {
+            spun = true;
+            if (spin(comm, bell, now_ns)) continue;
+        }
+        uint64_t until_ns = pli_comm_wakeups(comm, now_ns), nap_ns;
+        if (lend_time(comm, bell, &idle, &nap_ns)) continue;
+        if (!told) {
+            told = true;
+            set_reason(comm, reason);
+        }
+        if (until_ns > deadline_ns) until_ns = deadline_ns;
+        uint64_t sleep_ns = until_ns == PLI_NEVER ? 3600000000000u : until_ns > now_ns ? until_ns - now_ns : 0;
+        if (sleep_ns > nap_ns) sleep_ns = nap_ns;
+        atomic_fetch_add(&comm->sleepers, 1);
+        if (sleep_ns > 0 && atomic_load(&comm->bell) == bell) pli_futex_wait(&comm->bell, bell, sleep_ns);
+        atomic_fetch_sub(&comm->sleepers, 1);
+    }
+    if (told) set_reason(comm, NULL);
+    return status;
+}
+
+plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err) {
+    return wait(comm, ready, arg, reason, false, comm->world->timeout_ns, err);
+}
+
+bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns) {
+    return wait(comm, ready, arg, reason, true, timeout_ns, NULL) == PLAIT_OK;
+}
+
+int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes) {
+    pli_world *world = comm->world;
+    int32_t    lines = 0;
+    size_t     at = 0;
+    if (bytes > 0) text[0] = '\0';
+    for (int32_t i = 0; i < world->place.count; i++) {
+        plait_comm *rank = &world->local[i];
+        char        what[320];
+        pthread_mutex_lock(&rank->reason_lock);
+        bool waits = rank->reason != NULL;
+        if (waits) tell(rank->reason, what, sizeof what);
+        pthread_mutex_unlock(&rank->reason_lock);
+        if (!waits) continue;
+        lines++;
+        int n = at < bytes ? snprintf(text + at, bytes - at, "rank %d waits for %s\n", rank->rank, what) : 0;
+        at += (size_t)n;
+    }
+    return lines;
+}

@@ -1,0 +1,125 @@
+/* comm/world.h - what is inside: the state of one plait_comm_run in this process, of its ranks and their ports.
+ * Included by comm's own files and its transports only. */
+#ifndef PLI_COMM_WORLD_H
+#define PLI_COMM_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/launcher.h"
+#include "comm/transport.h"
+#include "comm/user.h"
+
+typedef enum pli_port_state { PLI_PORT_NOT_YET, PLI_PORT_OPEN, PLI_PORT_CLOSED } pli_port_state;
+
+/* A machine's door. Whoever holds `lock` runs the machine; messages are pushed without it.
+ *
+ * Invariant (no message is left lying): who pushes, tries the lock afterwards; who unlocks, looks at the inbox
+ * afterwards. Push, try, unlock and look are sequentially consistent: if the pusher's try fails, it came before the
+ * holder's unlock in their one order, and so did the push before the holder's look. So either the pusher gets the
+ * lock or the holder sees the message. The same holds for member events (world->n_events) in place of the inbox. */
+struct pli_port {
+    _Alignas(64) _Atomic(pli_msg *) inbox; /* newest first; any thread pushes, the holder takes all          */
+    _Atomic uint32_t lock;                 /* 0 free, 1 held, 2 held and perhaps somebody sleeps for it       */
+    _Atomic uint32_t queued;               /* 1: on some thread's work list, whose next_run links it          */
+    pli_port        *next_run;             /* of the thread that set queued                                   */
+    _Atomic uint32_t state;                /* pli_port_state; written by the holder                           */
+    _Atomic int32_t  seen;                 /* member events handed on; written by the holder                  */
+    _Atomic uint64_t wake_at_ns;           /* written by the holder                                           */
+    plait_comm      *comm;
+    uint32_t         number;
+    const pli_machine_ops *ops; /* the holder's, as is *machine */
+    void                  *machine;
+};
+
+struct plait_comm {
+    pli_port   ports[PLI_PORT_MAX];
+    pli_world *world;
+    int32_t    rank;
+
+    _Alignas(64) _Atomic uint32_t bell; /* rung by any thread when a waiter may look again    */
+    _Atomic uint32_t sleepers;          /* waiters in, or on their way into, the futex         */
+    _Atomic uint64_t bytes_sent;
+
+    pthread_mutex_t   reason_lock;
+    const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock */
+    pthread_mutex_t   failed_lock; /* guards failed_why */
+    plait_error       failed_why;
+    _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
+
+    plait_error    error; /* the rank's last error; the rank's thread only */
+    pli_user       user;
+    pli_collective collective;
+    pli_port      *user_port, *collective_port;
+    pli_coll       call; /* in flight between begin and wait; the rank's thread only */
+    bool           calling, native;
+    plait_request  request; /* of the call */
+    pli_pool      *pool;
+
+    pthread_t    thread; /* threads only */
+    plait_status result;
+    plait_error  result_why;
+};
+
+struct pli_world {
+    const pli_transport_ops *ops;
+    pli_transport           *transport;
+    void                    *module;
+    pli_place                place;
+    int32_t                  size, threads;
+    uint64_t                 timeout_ns;
+    const plait_log         *log;
+    bool                     by_messages; /* no native collectives       */
+    bool                     may_spin;    /* the ranks here have a core each */
+    plait_comm              *local;       /* [place.count]               */
+    plait_body_fn           *body;
+    void                    *user;
+
+    /* Membership: a log that only grows. An event stands in it after all messages of its rank were pushed. */
+    pthread_mutex_t   lock;
+    pli_member_event *events;   /* [size]; written under lock */
+    _Atomic int32_t   n_events; /* seq_cst, see pli_port */
+    _Atomic uint8_t  *ended;    /* [size] pli_member_kind + 1, or 0 while the rank lives */
+    plait_error       lost_why; /* written under lock once */
+    _Atomic bool      lost;     /* release after lost_why: every wait fails */
+    _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
+    _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 go home */
+    struct pli_shared *shared; /* under lock */
+};
+
+/* Ports that have got something and are still to be run: a list through the ports, one a call on its stack, so that a
+ * machine that sends to a machine does not recurse. */
+typedef struct pli_work { pli_port *first, **last; } pli_work;
+void pli_work_init(pli_work *work);
+void pli_work_run(pli_work *work);
+
+void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
+/** Tells all machines here that the log of members has grown. */
+void pli_world_tell(pli_world *world);
+void pli_comm_ring(plait_comm *comm);
+/** Runs what is due of this rank's wake-ups; returns when the next is due. */
+uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
+
+/** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
+bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
+
+/** Ends a collective that was begun and not waited for. */
+void pli_comm_end_calls(plait_comm *comm);
+
+/** Adds an event to the log and tells all machines of this process; DIED loses the job. Twice is once. */
+void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
+/** A message (taken) for port 0: how a rank of another process has ended. */
+void pli_world_control(pli_world *world, pli_msg *msg);
+/** Tells the other processes how a rank of this one has ended, then does pli_world_member. */
+void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why);
+
+static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
+    return rank >= world->place.first && rank - world->place.first < world->place.count;
+}
+
+/** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
+plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
+
+void pli_shared_free_all(pli_world *world);
+
+#endif
