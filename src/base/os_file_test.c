@@ -1,0 +1,290 @@
+/* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and listing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/os.h"
+
+/* Each test works in a new directory, which is left empty of all but what it names. */
+static char home[64];
+
+static int enter_directory(void **state) {
+    (void)state;
+    snprintf(home, sizeof home, "os_file_test.XXXXXX");
+    return mkdtemp(home) != NULL && chdir(home) == 0 ? 0 : -1;
+}
+
+static int leave_directory(void **state) {
+    (void)state;
+    char command[128];
+    if (chdir("..") != 0) return -1;
+    snprintf(command, sizeof command, "rm -rf ./%s", home);
+    return system(command);
+}
+
+static void write_file(const char *path, const char *text) {
+    pli_outfile *file = NULL;
+    assert_int_equal(pli_outfile_open(path, &file, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(file, text, strlen(text), NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_commit(&file, NULL), PLAIT_OK);
+    assert_null(file);
+}
+
+static void assert_holds(const char *path, const char *wanted) {
+    pli_text text = { .data = NULL };
+    assert_int_equal(pli_read_whole(path, 1 << 24, &text, NULL), PLAIT_OK);
+    assert_string_equal(text.data != NULL ? text.data : "", wanted);
+    pli_text_free(&text);
+}
+
+static void assert_listed(const char *wanted) {
+    pli_text names = { .data = NULL };
+    assert_int_equal(pli_list_directory(".", &names, NULL), PLAIT_OK);
+    assert_string_equal(names.data != NULL ? names.data : "", wanted);
+    pli_text_free(&names);
+}
+
+static void test_appears_whole(void **state) {
+    (void)state;
+    pli_outfile *file = NULL;
+    write_file("f", "old");
+    assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(file, "new", 3, NULL), PLAIT_OK);
+    assert_holds("f", "old"); /* until it is committed */
+    assert_int_equal(pli_outfile_commit(&file, NULL), PLAIT_OK);
+    assert_holds("f", "new");
+    assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(file, "never", 5, NULL), PLAIT_OK);
+    pli_outfile_abandon(&file);
+    pli_outfile_abandon(&file);
+    assert_holds("f", "new");
+    assert_listed("f\n");
+}
+
+/* Pieces of all sizes around the buffer's: bytes stay in order. */
+static void test_large_writes(void **state) {
+    (void)state;
+    static const size_t pieces[] = { 1, 1000, (1 << 20) - 1, 1 << 20, 3, (1 << 20) + 1, 0, 5 << 20, 700000, 700000 };
+    pli_outfile        *file = NULL;
+    pli_mapped          mapped;
+    size_t              total = 0;
+    unsigned char      *bytes = malloc(6 << 20);
+    assert_int_equal(pli_outfile_open("large", &file, NULL), PLAIT_OK);
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        for (size_t i = 0; i < pieces[p]; i++) bytes[i] = (unsigned char)((total + i) * 31 >> 3);
+        assert_int_equal(pli_outfile_write(file, bytes, pieces[p], NULL), PLAIT_OK);
+        total += pieces[p];
+    }
+    assert_int_equal(pli_outfile_commit(&file, NULL), PLAIT_OK);
+    assert_int_equal(pli_file_bytes("large"), total);
+    assert_int_equal(pli_map_file("large", &mapped, NULL), PLAIT_OK);
+    assert_int_equal(mapped.bytes, total);
+    pli_map_will_need(mapped.data + 5000, 100000);
+    pli_map_drop(mapped.data + 5000, 100000);
+    for (size_t i = 0; i < total; i++) assert_true(mapped.data[i] == (unsigned char)(i * 31 >> 3));
+    pli_unmap_file(&mapped);
+    free(bytes);
+}
+
+/* A file size limit stands for a full disk: the former file stays, the temporary one goes. */
+static void test_full_disk_keeps_the_former_file(void **state) {
+    (void)state;
+    struct rlimit before, small;
+    pli_outfile  *file = NULL;
+    plait_error   err;
+    plait_status  status = PLAIT_OK;
+    char         *piece = calloc(1, 100000);
+    write_file("f", "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 2500000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
+    for (int i = 0; i < 50 && status == PLAIT_OK; i++) status = pli_outfile_write(file, piece, 100000, &err);
+    assert_int_equal(status, PLAIT_EIO); /* EFBIG, where a disk says ENOSPC */
+    assert_int_equal(pli_outfile_write(file, piece, 1, &err), PLAIT_EIO); /* once failed, failed */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(pli_outfile_commit(&file, &err), PLAIT_EIO);
+    assert_null(file);
+    assert_non_null(strstr(err.text, "f: "));
+    assert_holds("f", "old");
+    assert_listed("f\n");
+    free(piece);
+}
+
+static void test_no_space_has_its_code(void **state) {
+    (void)state;
+    pli_outfile *file = NULL;
+    plait_error  err;
+    if (!pli_file_exists("/dev/full")) skip();
+    assert_int_equal(pli_outfile_open("/dev/full", &file, &err), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(file, "x", 1, &err), PLAIT_OK); /* in the buffer */
+    assert_int_equal(pli_outfile_commit(&file, &err), PLAIT_ENOSPACE);
+    assert_string_equal(err.text, "/dev/full: cannot be written: No space left on device");
+    assert_true(pli_file_exists("/dev/full"));
+    write_file("/dev/null", "a device stays a device");
+    struct stat info;
+    assert_true(stat("/dev/null", &info) == 0 && S_ISCHR(info.st_mode));
+}
+
+static void test_links_and_modes_stay(void **state) {
+    (void)state;
+    struct stat info;
+    write_file("target", "old");
+    assert_int_equal(chmod("target", 0640), 0);
+    assert_int_equal(symlink("target", "link"), 0);
+    write_file("link", "new");
+    assert_true(lstat("link", &info) == 0 && S_ISLNK(info.st_mode));
+    assert_holds("target", "new");
+    assert_true(stat("target", &info) == 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+}
+
+/* Two writers of one path, and a leftover of a process that died: nobody writes into another's file. */
+static void test_writers_do_not_meet(void **state) {
+    (void)state;
+    char         left[64];
+    pli_outfile *a = NULL, *b = NULL;
+    snprintf(left, sizeof left, "f.tmp.%d", pli_pid());
+    write_file(left, "left");
+    assert_int_equal(pli_outfile_open("f", &a, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_open("f", &b, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(a, "aaaa", 4, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_write(b, "bb", 2, NULL), PLAIT_OK);
+    assert_int_equal(pli_outfile_commit(&a, NULL), PLAIT_OK);
+    assert_holds("f", "aaaa");
+    assert_int_equal(pli_outfile_commit(&b, NULL), PLAIT_OK);
+    assert_holds("f", "bb");
+    assert_holds(left, "left");
+}
+
+static void test_errors_name_the_path(void **state) {
+    (void)state;
+    pli_outfile *file = NULL;
+    pli_mapped   mapped;
+    plait_error  err;
+    pli_text     text = { .data = NULL };
+    assert_int_equal(pli_outfile_open("no/such/f", &file, &err), PLAIT_EIO);
+    assert_string_equal(err.text, "no/such/f: cannot be written: No such file or directory");
+    assert_int_equal(pli_outfile_open(".", &file, &err), PLAIT_EIO);
+    assert_null(file);
+    assert_int_equal(pli_map_file("none", &mapped, &err), PLAIT_EIO);
+    assert_string_equal(err.text, "none: No such file or directory");
+    assert_int_equal(pli_map_file(".", &mapped, &err), PLAIT_EIO);
+    assert_int_equal(pli_map_file("/dev/null", &mapped, &err), PLAIT_EIO);
+    assert_int_equal(pli_read_whole("none", 10, &text, &err), PLAIT_EIO);
+    assert_int_equal(pli_read_whole(".", 10, &text, &err), PLAIT_EIO);
+    assert_int_equal(pli_list_directory("none", &text, &err), PLAIT_EIO);
+    assert_int_equal(pli_file_bytes("none"), -1);
+    assert_int_equal(pli_file_mtime_ns("none"), -1);
+    assert_null(text.data);
+}
+
+static void test_read_whole(void **state) {
+    (void)state;
+    pli_text    text = { .data = NULL };
+    plait_error err;
+    write_file("f", "12345");
+    assert_int_equal(pli_read_whole("f", 5, &text, &err), PLAIT_OK);
+    assert_int_equal(pli_read_whole("f", 5, &text, &err), PLAIT_OK); /* adds */
+    assert_string_equal(text.data, "1234512345");
+    assert_int_equal(pli_read_whole("f", 4, &text, &err), PLAIT_EFORMAT);
+    assert_string_equal(err.text, "f: larger than 4 bytes");
+    pli_text_free(&text);
+    assert_int_equal(pli_read_whole("/proc/self/status", 1 << 20, &text, &err), PLAIT_OK); /* says it is empty */
+    assert_true(text.length > 100);
+    pli_text_free(&text);
+}
+
+static void test_empty_file_maps(void **state) {
+    (void)state;
+    pli_mapped mapped;
+    write_file("empty", "");
+    assert_int_equal(pli_map_file("empty", &mapped, NULL), PLAIT_OK);
+    assert_true(mapped.data != NULL && mapped.bytes == 0);
+    pli_unmap_file(&mapped);
+    assert_int_equal(pli_file_bytes("empty"), 0);
+    assert_true(pli_file_mtime_ns("empty") > INT64_C(1000000000000000000));
+}
+
+static void test_lists_are_sorted(void **state) {
+    (void)state;
+    pli_text    text = { .data = NULL };
+    plait_error err;
+    write_file("b", ""), write_file("a1", ""), write_file("B", ""), write_file(".hidden", ""), write_file("a10", "");
+    assert_int_equal(mkdir("dir", 0777), 0);
+    assert_true(pli_is_directory("dir") && !pli_is_directory("a1") && !pli_is_directory("none"));
+    assert_listed("B\na1\na10\nb\ndir\n");
+    assert_int_equal(pli_glob("a*", &text, &err), PLAIT_OK);
+    assert_string_equal(text.data, "a1\na10\n");
+    pli_text_free(&text);
+    assert_int_equal(pli_glob("x*", &text, &err), PLAIT_OK); /* nothing matches: nothing is listed */
+    assert_null(text.data);
+    write_file("two\nlines", "");
+    assert_int_equal(pli_list_directory(".", &text, &err), PLAIT_EFORMAT);
+    pli_text_free(&text);
+}
+
+/* One round of everything that takes memory; ENOMEM or OK, and nothing else. */
+static plait_status use_files(plait_error *err) {
+    pli_outfile *file = NULL;
+    pli_text     text = { .data = NULL };
+    plait_status status = pli_outfile_open("f", &file, err);
+    if (status == PLAIT_OK) status = pli_outfile_write(file, "new", 3, err);
+    if (status == PLAIT_OK) status = pli_outfile_commit(&file, err);
+    if (status == PLAIT_OK) status = pli_read_whole("f", 100, &text, err);
+    if (status == PLAIT_OK) status = pli_list_directory(".", &text, err);
+    if (status == PLAIT_OK) status = pli_glob("*", &text, err);
+    pli_outfile_abandon(&file);
+    pli_text_free(&text);
+    return status;
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    int64_t before = pli_alloc_live();
+    write_file("f", "old");
+    for (int64_t k = 0;; k++) {
+        plait_error err;
+        pli_alloc_fail_after(k);
+        plait_status status = use_files(&err);
+        pli_alloc_fail_after(-1);
+        assert_int_equal(pli_alloc_live(), before);
+        if (status == PLAIT_OK) break;
+        assert_int_equal(status, PLAIT_ENOMEM);
+        assert_listed("f\n");
+    }
+    assert_holds("f", "new");
+}
+
+int main(void) {
+#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
+    const struct CMUnitTest tests[] = {
+        IN_DIRECTORY(test_appears_whole),
+        IN_DIRECTORY(test_large_writes),
+        IN_DIRECTORY(test_full_disk_keeps_the_former_file),
+        IN_DIRECTORY(test_no_space_has_its_code),
+        IN_DIRECTORY(test_links_and_modes_stay),
+        IN_DIRECTORY(test_writers_do_not_meet),
+        IN_DIRECTORY(test_errors_name_the_path),
+        IN_DIRECTORY(test_read_whole),
+        IN_DIRECTORY(test_empty_file_maps),
+        IN_DIRECTORY(test_lists_are_sorted),
+        IN_DIRECTORY(test_out_of_memory),
+    };
+    return cmocka_run_group_tests_name("base.os_file", tests, NULL, NULL);
+}

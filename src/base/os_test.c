@@ -1,0 +1,98 @@
+/* The operating system: figures that make sense, sleeping and waking. Files and modules have tests of their own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+static void test_clocks(void **state) {
+    (void)state;
+    uint64_t wall = pli_now_ns(), cpu = pli_cpu_ns();
+    while (pli_cpu_ns() - cpu < 2000000) {}
+    assert_true(pli_now_ns() - wall >= 1000000); /* several threads could make it less than 2 ms, but there is one */
+}
+
+static void test_figures(void **state) {
+    (void)state;
+    char name[256] = "";
+    pli_host_name(name);
+    assert_true(name[0] != '\0');
+    assert_int_equal(pli_pid(), getpid());
+    assert_in_range(pli_cores(), 1, sysconf(_SC_NPROCESSORS_CONF));
+    assert_true(pli_memory_bytes() > 1 << 20);
+    assert_true(pli_peak_rss_bytes() > 1 << 16);
+}
+
+/* The peak is the process's own, not what its parent was when it forked it. */
+static void test_peak_follows_use(void **state) {
+    (void)state;
+    static char big[32 << 20];
+    int64_t     before = pli_peak_rss_bytes();
+    memset(big, 1, sizeof big);
+    assert_true(pli_peak_rss_bytes() >= before + (16 << 20));
+}
+
+static void test_futex_answers_at_once_or_after_timeout(void **state) {
+    (void)state;
+    _Atomic uint32_t word = 1;
+    uint64_t         begin = pli_now_ns();
+    pli_futex_wait(&word, 0, UINT64_MAX); /* not what is expected: no sleep */
+    while (pli_now_ns() - begin < 2000000) pli_futex_wait(&word, 1, 1000000); /* may return early */
+    pli_futex_wake(&word, INT32_MAX);
+}
+
+static void *ping(void *user) {
+    _Atomic uint32_t *word = user;
+    for (uint32_t turn = 0; turn < 1000; turn += 2) {
+        /* Acquire and release pair with those of the other side. */
+        while (atomic_load_explicit(word, memory_order_acquire) != turn + 1)
+            pli_futex_wait(word, turn, UINT64_MAX);
+        atomic_store_explicit(word, turn + 2, memory_order_release);
+        pli_futex_wake(word, 1);
+    }
+    return NULL;
+}
+
+static void test_futex_ping_pong(void **state) {
+    (void)state;
+    _Atomic uint32_t word = 0;
+    pthread_t        other;
+    assert_int_equal(pthread_create(&other, NULL, ping, &word), 0);
+    for (uint32_t turn = 0; turn < 1000; turn += 2) {
+        atomic_store_explicit(&word, turn + 1, memory_order_release);
+        pli_futex_wake(&word, 1);
+        while (atomic_load_explicit(&word, memory_order_acquire) != turn + 2)
+            pli_futex_wait(&word, turn + 1, UINT64_MAX);
+    }
+    pthread_join(other, NULL);
+    assert_int_equal(word, 1000);
+}
+
+static void test_terminal(void **state) {
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_false(pli_is_terminal(ends[0]));
+    assert_int_equal(pli_terminal_columns(ends[0]), 80);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_peak_follows_use),
+        cmocka_unit_test(test_futex_answers_at_once_or_after_timeout),
+        cmocka_unit_test(test_futex_ping_pong),
+        cmocka_unit_test(test_terminal),
+    };
+    return cmocka_run_group_tests_name("base.os", tests, NULL, NULL);
+}
