@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINE_BYTES ((size_t)64)
-#define HUGE_BYTES ((size_t)2 << 20) /* a huge page of x86-64 and of most 64-bit ARM */
+#define LINE_BYTES  ((size_t)64)
+#define HUGE_BYTES  ((size_t)2 << 20) /* a huge page of x86-64 and of most 64-bit ARM */
 #define LARGE_BYTES (2 * HUGE_BYTES)
 
 #ifdef PLI_TESTING
@@ -41,14 +41,14 @@ static void died(const void *memory) {
     if (memory != NULL) atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
 }
 
-void pli_alloc_fail_after(int64_t k) { atomic_store_explicit(&fail_after, k, memory_order_relaxed); }
+void    pli_alloc_fail_after(int64_t k) { atomic_store_explicit(&fail_after, k, memory_order_relaxed); }
 int64_t pli_alloc_live(void) { return atomic_load_explicit(&live, memory_order_relaxed); }
 #else
-static bool must_fail(void) { return false; }
+static bool  must_fail(void) { return false; }
 static void *born(void *memory) { return memory; }
-static void died(const void *memory) { (void)memory; }
+static void  died(const void *memory) { (void)memory; }
 
-void pli_alloc_fail_after(int64_t k) { (void)k; }
+void    pli_alloc_fail_after(int64_t k) { (void)k; }
 int64_t pli_alloc_live(void) { return 0; }
 #endif
 

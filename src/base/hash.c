@@ -56,8 +56,8 @@ static void compress(uint32_t state[8], const uint8_t *block) {
 }
 
 void pli_sha256_init(pli_sha256 *sha) {
-    *sha = (pli_sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
-                                    0x1f83d9ab, 0x5be0cd19 } };
+    *sha = (pli_sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
+                                    0x5be0cd19 } };
 }
 
 void pli_sha256_add(pli_sha256 *sha, const void *data, size_t bytes) {

@@ -1,9 +1,9 @@
 /* Hashes: examples of FIPS 180-4 and of NIST's SHA test vectors, any split of the input, XXH3's published values. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <string.h>
 
@@ -26,7 +26,8 @@ static void test_sha256_examples(void **state) {
         { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
         { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
           "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-        { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrs"
+        { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopq"
+          "rs"
           "tu",
           "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
     };
@@ -79,10 +80,8 @@ static void test_mixer_spreads_low_bits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sha256_examples),
-        cmocka_unit_test(test_sha256_million_letters),
-        cmocka_unit_test(test_sha256_split_anywhere),
-        cmocka_unit_test(test_xxh3),
+        cmocka_unit_test(test_sha256_examples),        cmocka_unit_test(test_sha256_million_letters),
+        cmocka_unit_test(test_sha256_split_anywhere),  cmocka_unit_test(test_xxh3),
         cmocka_unit_test(test_mixer_spreads_low_bits),
     };
     return cmocka_run_group_tests_name("base.hash", tests, NULL, NULL);

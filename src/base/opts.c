@@ -69,8 +69,10 @@ struct word {
 
 static plait_status flag_value(struct walk *walk, const char *equals, struct word *word, plait_error *err) {
     const pli_opt *row = word->row;
-    if (equals != NULL) word->value = equals + 1;
-    else if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) word->value = "true";
+    if (equals != NULL)
+        word->value = equals + 1;
+    else if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER)
+        word->value = "true";
     else if (walk->at < walk->argc && strncmp(walk->argv[walk->at], "--", 2) != 0)
         word->value = walk->argv[walk->at++];
     else

@@ -46,8 +46,10 @@ static void add_row(pli_text *text, const pli_opt *row, size_t width) {
     pli_text words = { .data = NULL };
     pli_text_add(&words, "%s", row->help != NULL ? row->help : "");
     if (row->preset != NULL && row->kind != PLI_OPT_FLAG) pli_text_add(&words, " (default: %s)", row->preset);
-    if (used + 2 > LEFT_COLUMNS) pli_text_add(text, "\n%*s", LEFT_COLUMNS, "");
-    else pli_text_add(text, "%*s", (int)(LEFT_COLUMNS - used), "");
+    if (used + 2 > LEFT_COLUMNS)
+        pli_text_add(text, "\n%*s", LEFT_COLUMNS, "");
+    else
+        pli_text_add(text, "%*s", (int)(LEFT_COLUMNS - used), "");
     add_wrapped(text, words.data != NULL ? words.data : "", LEFT_COLUMNS, width);
     pli_text_add(text, "\n");
     text->failed = text->failed || words.failed;

@@ -1,10 +1,10 @@
 /* Options: every kind of value from every place, who overrules whom, refusals with the nearest name, help, and the n-th
  * allocation that fails. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ enum { WORDS = 24 };
 
 /* Reads words up to the NULL. */
 static void read_words(struct result *result, const char *const words[WORDS]) {
-    char *argv[WORDS];
+    char *argv[WORDS] = { NULL };
     int   argc = 0;
     for (; words[argc] != NULL; argc++) argv[argc] = (char *)(uintptr_t)words[argc];
     *result = (struct result){ .target.guard = 4711 };
@@ -100,8 +100,8 @@ static void test_flags_in_any_order(void **state) {
     (void)state;
     struct result r;
     const char   *place;
-    READ(&r, "first", "--epochs", "3", "--data=a", "--json", "--l2", "-0", "-", "--data", "b=c", "--optimizer=adam", "--",
-         "--out");
+    READ(&r, "first", "--epochs", "3", "--data=a", "--json", "--l2", "-0", "-", "--data", "b=c", "--optimizer=adam",
+         "--", "--out");
     assert_int_equal(r.status, PLAIT_OK);
     assert_true(r.target.epochs == 3 && r.target.json && r.target.out == NULL);
     assert_string_equal(r.target.optimizer, "adam");
@@ -169,7 +169,8 @@ static void test_refusals(void **state) {
     REFUSED(PLAIT_EINVAL, "--l2 wants a number of at least 0, not '-1'", "--l2", "-1");
     REFUSED(PLAIT_EINVAL, "--l2 wants a number of at least 0, not 'nan'", "--l2", "nan");
     REFUSED(PLAIT_EINVAL, "--json wants true or false, not 'x'", "--json=x");
-    REFUSED(PLAIT_EINVAL, "--optimizer wants one of sgd|adam|ftrl, not 'adan'; did you mean adam?", "--optimizer", "adan");
+    REFUSED(PLAIT_EINVAL, "--optimizer wants one of sgd|adam|ftrl, not 'adan'; did you mean adam?", "--optimizer",
+            "adan");
     REFUSED(PLAIT_EINVAL, "--optimizer wants one of sgd|adam|ftrl, not ''", "--optimizer=");
     REFUSED(PLAIT_EINVAL, "--timeout wants a time, such as 500ms, 30s, 2m or 1.5h, not '3 s'", "--timeout", "3 s");
     REFUSED(PLAIT_EREFUSED, "--gpu-tax: not there yet", "--gpu-tax");
@@ -221,9 +222,14 @@ static void test_durations(void **state) {
     static const struct {
         const char *text, *back;
         uint64_t    ns;
-    } known[] = { { "1", "1s", 1000000000 },      { "0.5", "500ms", 500000000 }, { "30s", "30s", 30000000000 },
-                  { "500ms", "500ms", 500000000 }, { "2m", "120s", 120000000000 }, { "1.5us", "1500ns", 1500 },
-                  { "0", "0s", 0 },                { "1e3s", "1000s", 1000000000000 } };
+    } known[] = { { "1", "1s", 1000000000 },
+                  { "0.5", "500ms", 500000000 },
+                  { "30s", "30s", 30000000000 },
+                  { "500ms", "500ms", 500000000 },
+                  { "2m", "120s", 120000000000 },
+                  { "1.5us", "1500ns", 1500 },
+                  { "0", "0s", 0 },
+                  { "1e3s", "1000s", 1000000000000 } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct result r;
         pli_text      text = { .data = NULL };
@@ -234,7 +240,7 @@ static void test_durations(void **state) {
         pli_text_free(&text);
         pli_opts_free(&r.opts);
     }
-    struct result r;
+    struct result            r;
     static const char *const bad[] = { "", "s", "-1s", "1 s", "1x", "1e30s", "1s1" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         READ(&r, "--timeout", bad[i]);

@@ -86,7 +86,9 @@ static const char *parse_duration(const char *text, uint64_t *out) {
     static const struct {
         const char *suffix;
         double      ns;
-    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 }, { "", 1e9 } };
+    } units[] = {
+        { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 }, { "", 1e9 }
+    };
     char   number[64];
     double value;
     size_t digits = strspn(text, "0123456789.+eE");
@@ -120,9 +122,12 @@ static void describe_bounds(const pli_opt *row, char text[96]) {
     pli_format_f64(row->max, high);
     text[0] = '\0';
     if ((row->kind != PLI_OPT_I64 && row->kind != PLI_OPT_F64) || (row->min == 0 && row->max == 0)) return;
-    if (isfinite(row->min) && isfinite(row->max)) snprintf(text, 96, " from %s to %s", low, high);
-    else if (isfinite(row->min)) snprintf(text, 96, " of at least %s", low);
-    else if (isfinite(row->max)) snprintf(text, 96, " of at most %s", high);
+    if (isfinite(row->min) && isfinite(row->max))
+        snprintf(text, 96, " from %s to %s", low, high);
+    else if (isfinite(row->min))
+        snprintf(text, 96, " of at least %s", low);
+    else if (isfinite(row->max))
+        snprintf(text, 96, " of at most %s", high);
 }
 
 static plait_status refuse_value(const pli_opt *row, const char *who, const char *wanted, const char *text,
@@ -141,10 +146,10 @@ static plait_status refuse_choice(const pli_opt *row, const char *who, const cha
     for (char *name = strtok_r(copy, "|", &next); name != NULL && n < MOST; name = strtok_r(NULL, "|", &next))
         names[n++] = name;
     nearest = pli_nearest(text, names, n);
-    plait_status status =
-        nearest != NULL ? pli_fail(err, PLAIT_EINVAL, "%s wants one of %s, not '%s'; did you mean %s?", who,
-                                   row->argument, text, nearest)
-                        : pli_fail(err, PLAIT_EINVAL, "%s wants one of %s, not '%s'", who, row->argument, text);
+    plait_status status = nearest != NULL
+                              ? pli_fail(err, PLAIT_EINVAL, "%s wants one of %s, not '%s'; did you mean %s?", who,
+                                         row->argument, text, nearest)
+                              : pli_fail(err, PLAIT_EINVAL, "%s wants one of %s, not '%s'", who, row->argument, text);
     pli_free(copy);
     return status;
 }
@@ -207,9 +212,12 @@ static void add_scalar(pli_text *text, const char *value) {
     }
     pli_text_add(text, "\"");
     for (const char *c = value; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') pli_text_add(text, "\\%c", *c);
-        else if ((unsigned char)*c < ' ' || *c == 0x7f) pli_text_add(text, "\\x%02X", (unsigned)(unsigned char)*c);
-        else pli_text_add_bytes(text, c, 1);
+        if (*c == '"' || *c == '\\')
+            pli_text_add(text, "\\%c", *c);
+        else if ((unsigned char)*c < ' ' || *c == 0x7f)
+            pli_text_add(text, "\\x%02X", (unsigned)(unsigned char)*c);
+        else
+            pli_text_add_bytes(text, c, 1);
     }
     pli_text_add(text, "\"");
 }

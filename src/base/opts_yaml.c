@@ -27,7 +27,8 @@ static plait_status advance(struct reader *r) {
     yaml_event_delete(&r->event);
     if (yaml_parser_parse(&r->parser, &r->event)) return PLAIT_OK;
     memset(&r->event, 0, sizeof r->event);
-    if (r->parser.error == YAML_MEMORY_ERROR) return pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory to read it", r->path);
+    if (r->parser.error == YAML_MEMORY_ERROR)
+        return pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory to read it", r->path);
     const char *problem = r->parser.problem != NULL ? r->parser.problem : "not YAML";
     return pli_fail(r->err, PLAIT_EFORMAT, "%s:%zu: %s", r->path, r->parser.problem_mark.line + 1, problem);
 }
@@ -64,8 +65,10 @@ static plait_status read_list(struct reader *r, const pli_opt *row, const char *
     pli_text     joined = { .data = NULL };
     while ((status = advance(r)) == PLAIT_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
         if ((status = scalar_text(r, &item)) < 0) break;
-        if (row->kind == PLI_OPT_LIST) status = assign(r, row, item, place);
-        else pli_text_add(&joined, "%s%s", joined.length > 0 ? "," : "", item);
+        if (row->kind == PLI_OPT_LIST)
+            status = assign(r, row, item, place);
+        else
+            pli_text_add(&joined, "%s%s", joined.length > 0 ? "," : "", item);
         if (status < 0) break;
     }
     if (status == PLAIT_OK && joined.failed) status = pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory", r->path);

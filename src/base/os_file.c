@@ -32,15 +32,20 @@ plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error 
     void        *memory = NULL;
     int          fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return pli_fail_errno(err, errno, "%s", path);
-    if (fstat(fd, &info) != 0) status = pli_fail_errno(err, errno, "%s", path);
-    else if (S_ISDIR(info.st_mode)) status = pli_fail(err, PLAIT_EIO, "%s: is a directory", path);
-    else if (!S_ISREG(info.st_mode)) status = pli_fail(err, PLAIT_EIO, "%s: not a regular file, cannot be mapped", path);
+    if (fstat(fd, &info) != 0)
+        status = pli_fail_errno(err, errno, "%s", path);
+    else if (S_ISDIR(info.st_mode))
+        status = pli_fail(err, PLAIT_EIO, "%s: is a directory", path);
+    else if (!S_ISREG(info.st_mode))
+        status = pli_fail(err, PLAIT_EIO, "%s: not a regular file, cannot be mapped", path);
     if (status < 0) goto close_file;
     *mapped_out = (pli_mapped){ .data = (const unsigned char *)"", .bytes = 0 }; /* nothing to map if empty */
     if (info.st_size == 0) goto close_file;
     memory = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (memory == MAP_FAILED) status = pli_fail_errno(err, errno, "%s: cannot be mapped", path);
-    else *mapped_out = (pli_mapped){ .data = memory, .bytes = (size_t)info.st_size };
+    if (memory == MAP_FAILED)
+        status = pli_fail_errno(err, errno, "%s: cannot be mapped", path);
+    else
+        *mapped_out = (pli_mapped){ .data = memory, .bytes = (size_t)info.st_size };
 close_file:
     close(fd);
     return status;
@@ -55,8 +60,10 @@ void pli_unmap_file(pli_mapped *mapped) {
  * be somebody else's. */
 static void advise(const void *data, size_t bytes, bool inwards, int advice) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
-    if (inwards) begin += page - 1;
-    else end += page - 1;
+    if (inwards)
+        begin += page - 1;
+    else
+        end += page - 1;
     begin &= ~(page - 1);
     end &= ~(page - 1);
     if (end > begin) (void)madvise((void *)begin, end - begin, advice); /* advice may be ignored */
@@ -77,10 +84,12 @@ plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text
         ssize_t n = read(fd, buffer, BUFFER_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n == 0) break;
-        if (n < 0) status = pli_fail_errno(err, errno, "%s", path);
+        if (n < 0)
+            status = pli_fail_errno(err, errno, "%s", path);
         else if ((size_t)n > limit_bytes - total)
             status = pli_fail(err, PLAIT_EFORMAT, "%s: larger than %zu bytes", path, limit_bytes);
-        else pli_text_add_bytes(text, buffer, (size_t)n);
+        else
+            pli_text_add_bytes(text, buffer, (size_t)n);
         total += n > 0 ? (size_t)n : 0;
         if (text->failed) status = pli_fail(err, PLAIT_ENOMEM, "%s: no memory to read it", path);
     }
@@ -278,8 +287,10 @@ static plait_status give_names(struct names *names, bool complete, const char *p
     plait_status status = complete ? PLAIT_OK : PLAIT_ENOMEM;
     if (names->n > 0) qsort(names->item, (size_t)names->n, sizeof *names->item, by_bytes);
     for (int64_t i = 0; i < names->n && status == PLAIT_OK; i++) {
-        if (strchr(names->item[i], '\n') != NULL) status = PLAIT_EFORMAT;
-        else pli_text_add(text, "%s\n", names->item[i]);
+        if (strchr(names->item[i], '\n') != NULL)
+            status = PLAIT_EFORMAT;
+        else
+            pli_text_add(text, "%s\n", names->item[i]);
     }
     free_names(names);
     if (status == PLAIT_EFORMAT) return pli_fail(err, status, "%s: a name with a line break cannot be listed", path);

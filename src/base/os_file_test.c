@@ -1,9 +1,9 @@
 /* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and listing. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static void test_full_disk_keeps_the_former_file(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
     for (int i = 0; i < 50 && status == PLAIT_OK; i++) status = pli_outfile_write(file, piece, 100000, &err);
-    assert_int_equal(status, PLAIT_EIO); /* EFBIG, where a disk says ENOSPC */
+    assert_int_equal(status, PLAIT_EIO);                                  /* EFBIG, where a disk says ENOSPC */
     assert_int_equal(pli_outfile_write(file, piece, 1, &err), PLAIT_EIO); /* once failed, failed */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(pli_outfile_commit(&file, &err), PLAIT_EIO);

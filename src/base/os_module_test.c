@@ -1,9 +1,9 @@
 /* Modules: what is missing, what does not load, and that PLAIT_MODULES comes first. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,10 +100,8 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_directory),
-        cmocka_unit_test(test_missing_says_where_it_looked),
-        cmocka_unit_test(test_broken_says_why),
-        cmocka_unit_test(test_found_and_closed),
+        cmocka_unit_test(test_own_directory),   cmocka_unit_test(test_missing_says_where_it_looked),
+        cmocka_unit_test(test_broken_says_why), cmocka_unit_test(test_found_and_closed),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests_name("base.os_module", tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* The operating system: figures that make sense, sleeping and waking. Files and modules have tests of their own. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ static void test_futex_answers_at_once_or_after_timeout(void **state) {
     (void)state;
     _Atomic uint32_t word = 1;
     uint64_t         begin = pli_now_ns();
-    pli_futex_wait(&word, 0, UINT64_MAX); /* not what is expected: no sleep */
+    pli_futex_wait(&word, 0, UINT64_MAX);                                     /* not what is expected: no sleep */
     while (pli_now_ns() - begin < 2000000) pli_futex_wait(&word, 1, 1000000); /* may return early */
     pli_futex_wake(&word, INT32_MAX);
 }
@@ -52,8 +52,7 @@ static void *ping(void *user) {
     _Atomic uint32_t *word = user;
     for (uint32_t turn = 0; turn < 1000; turn += 2) {
         /* Acquire and release pair with those of the other side. */
-        while (atomic_load_explicit(word, memory_order_acquire) != turn + 1)
-            pli_futex_wait(word, turn, UINT64_MAX);
+        while (atomic_load_explicit(word, memory_order_acquire) != turn + 1) pli_futex_wait(word, turn, UINT64_MAX);
         atomic_store_explicit(word, turn + 2, memory_order_release);
         pli_futex_wake(word, 1);
     }
@@ -87,12 +86,9 @@ static void test_terminal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_peak_follows_use),
-        cmocka_unit_test(test_futex_answers_at_once_or_after_timeout),
-        cmocka_unit_test(test_futex_ping_pong),
-        cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_clocks),           cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_peak_follows_use), cmocka_unit_test(test_futex_answers_at_once_or_after_timeout),
+        cmocka_unit_test(test_futex_ping_pong),  cmocka_unit_test(test_terminal),
     };
     return cmocka_run_group_tests_name("base.os", tests, NULL, NULL);
 }

@@ -52,10 +52,10 @@ struct member {
 struct pli_pool {
     _Alignas(64) _Atomic uint32_t calls;    /* callers: counts loops opened; threads sleep on it */
     _Alignas(64) _Atomic uint32_t sleepers; /* threads: how many sleep, or are about to */
-    _Atomic bool                  stop;     /* destroy */
-    int32_t                       threads;  /* create, then read-only */
-    struct member                *member;   /* create, then read-only; threads - 1 of them */
-    struct slot                   slot[SLOTS];
+    _Atomic bool   stop;                    /* destroy */
+    int32_t        threads;                 /* create, then read-only */
+    struct member *member;                  /* create, then read-only; threads - 1 of them */
+    struct slot    slot[SLOTS];
 };
 
 /* What this thread is in the middle of, so that a nested call can tell: the pool, and its index there. Set only while
@@ -181,9 +181,9 @@ static void join(struct slot *slot) {
         if ((seen & INSIDE) == 0) break;
         if (pli_now_ns() < until) {
             relax();
-        } else if ((seen & ASLEEP) || atomic_compare_exchange_weak_explicit(&slot->state, &seen, seen | ASLEEP,
-                                                                            memory_order_relaxed,
-                                                                            memory_order_relaxed)) {
+        } else if ((seen & ASLEEP) ||
+                   atomic_compare_exchange_weak_explicit(&slot->state, &seen, seen | ASLEEP, memory_order_relaxed,
+                                                         memory_order_relaxed)) {
             pli_futex_wait(&slot->state, seen | ASLEEP, UINT64_MAX);
         }
     }

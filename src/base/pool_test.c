@@ -1,9 +1,9 @@
 /* The thread pool: every item once, scratch numbers never shared, several callers, nested calls, errors. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,11 +17,11 @@
 enum { ITEMS = 1000, MOST = 8 };
 
 struct work {
-    int64_t       count[ITEMS];  /* one writer an item: a lost or doubled item, or a lost join, is seen here */
-    int64_t       scratch[MOST]; /* one writer a thread: TSan sees two items with the same number at once */
-    pli_pool     *pool;
-    _Atomic int   others; /* items that were not run by the caller */
-    struct work  *inner;
+    int64_t      count[ITEMS];  /* one writer an item: a lost or doubled item, or a lost join, is seen here */
+    int64_t      scratch[MOST]; /* one writer a thread: TSan sees two items with the same number at once */
+    pli_pool    *pool;
+    _Atomic int  others; /* items that were not run by the caller */
+    struct work *inner;
 };
 
 static void count_item(void *user, int64_t i, int32_t thread) {
@@ -156,12 +156,9 @@ static void test_refused_and_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_item_once),
-        cmocka_unit_test(test_no_pool_is_serial),
-        cmocka_unit_test(test_sleepers_are_woken),
-        cmocka_unit_test(test_nested_calls_are_serial),
-        cmocka_unit_test(test_many_callers),
-        cmocka_unit_test(test_refused_and_out_of_memory),
+        cmocka_unit_test(test_every_item_once),    cmocka_unit_test(test_no_pool_is_serial),
+        cmocka_unit_test(test_sleepers_are_woken), cmocka_unit_test(test_nested_calls_are_serial),
+        cmocka_unit_test(test_many_callers),       cmocka_unit_test(test_refused_and_out_of_memory),
     };
     return cmocka_run_group_tests_name("base.pool", tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ double pli_random_normal(pli_random *r) {
  * that is hardly ever looked at. */
 uint64_t pli_random_below(pli_random *r, uint64_t bound) {
     __extension__ typedef unsigned __int128 u128;
-    u128 product = (u128)pli_random_u64(r) * bound;
+    u128                                    product = (u128)pli_random_u64(r) * bound;
     if ((uint64_t)product < bound) {
         uint64_t reject_below = -bound % bound;
         while ((uint64_t)product < reject_below) product = (u128)pli_random_u64(r) * bound;

@@ -1,10 +1,10 @@
 /* Random numbers: the published answers of Philox, independence of streams, and that distributions are what they say. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,8 +39,10 @@ static void test_stream_is_its_name(void **state) {
     pli_random a = pli_random_at(7, PLI_RANDOM_INIT, 3, 4), b = pli_random_at(7, PLI_RANDOM_INIT, 3, 4);
     for (int i = 0; i < 100; i++) assert_int_equal(pli_random_u64(&a), pli_random_u64(&b));
     pli_random other[] = {
-        pli_random_at(8, PLI_RANDOM_INIT, 3, 4),    pli_random_at(7, PLI_RANDOM_SPLIT, 3, 4),
-        pli_random_at(7, PLI_RANDOM_INIT, 4, 3),    pli_random_at(7, PLI_RANDOM_INIT, 3, 5),
+        pli_random_at(8, PLI_RANDOM_INIT, 3, 4),
+        pli_random_at(7, PLI_RANDOM_SPLIT, 3, 4),
+        pli_random_at(7, PLI_RANDOM_INIT, 4, 3),
+        pli_random_at(7, PLI_RANDOM_INIT, 3, 5),
         pli_random_at(7, PLI_RANDOM_INIT, 3u | UINT64_C(1) << 32, 4),
     };
     pli_random same = pli_random_at(7, PLI_RANDOM_INIT, 3, 4);
@@ -71,7 +73,7 @@ static void test_uniform_and_normal(void **state) {
         assert_true(u >= 0 && u < 1 && isfinite(z));
         sum += u, normal += z, squares += z * z, fourth += z * z * z * z;
     }
-    assert_true(fabs(sum / N - 0.5) < 0.004);     /* six standard errors and more */
+    assert_true(fabs(sum / N - 0.5) < 0.004); /* six standard errors and more */
     assert_true(fabs(normal / N) < 0.014);
     assert_true(fabs(squares / N - 1) < 0.02);
     assert_true(fabs(fourth / N - 3) < 0.15);
@@ -115,12 +117,9 @@ static void test_permutation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),
-        cmocka_unit_test(test_stream_is_its_name),
-        cmocka_unit_test(test_values_are_pinned),
-        cmocka_unit_test(test_uniform_and_normal),
-        cmocka_unit_test(test_below_is_unbiased),
-        cmocka_unit_test(test_permutation),
+        cmocka_unit_test(test_known_answers),     cmocka_unit_test(test_stream_is_its_name),
+        cmocka_unit_test(test_values_are_pinned), cmocka_unit_test(test_uniform_and_normal),
+        cmocka_unit_test(test_below_is_unbiased), cmocka_unit_test(test_permutation),
     };
     return cmocka_run_group_tests_name("base.random", tests, NULL, NULL);
 }

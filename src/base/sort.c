@@ -65,7 +65,8 @@ static bool is_sorted(int64_t n, const uint64_t *keys) {
 }
 
 /* Passes go from the arrays of the caller to scratch and back; what ends in scratch is copied home. */
-static void radix_sort(int64_t n, uint64_t *keys, uint32_t *payload, uint64_t *keys_scratch, uint32_t *payload_scratch) {
+static void radix_sort(int64_t n, uint64_t *keys, uint32_t *payload, uint64_t *keys_scratch,
+                       uint32_t *payload_scratch) {
     int64_t   count[DIGITS][VALUES];
     uint64_t *from = keys, *to = keys_scratch;
     uint32_t *carried = payload, *carried_to = payload != NULL ? payload_scratch : NULL;

@@ -150,8 +150,10 @@ void pli_format_f64(double value, char text[32]) {
 }
 
 void pli_format_json_f64(double value, char text[32]) {
-    if (isfinite(value)) format_digits(value, 17, text);
-    else snprintf(text, 32, "null");
+    if (isfinite(value))
+        format_digits(value, 17, text);
+    else
+        snprintf(text, 32, "null");
 }
 
 /* --- typos --------------------------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* Texts: growth, numbers there and back under any locale, and typos. */
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <float.h>
 #include <locale.h>
@@ -38,8 +38,10 @@ static void test_text_without_memory(void **state) {
         for (int i = 0; i < 100; i++) pli_text_add(&text, "%s", "0123456789");
         pli_alloc_fail_after(-1);
         bool failed = text.failed;
-        if (failed) assert_true(text.length < 1000);
-        else assert_int_equal(text.length, 1000);
+        if (failed)
+            assert_true(text.length < 1000);
+        else
+            assert_int_equal(text.length, 1000);
         pli_text_free(&text);
         if (!failed) break;
     }
@@ -47,10 +49,21 @@ static void test_text_without_memory(void **state) {
 
 static void test_whole_numbers(void **state) {
     (void)state;
-    static const char *const bad[] = { "", "-", "+", " 1", "1 ", "1.0", "0x1", "--1", "-+1", "+-1", "1e3",
-                                       "9223372036854775808", "-9223372036854775809" };
-    int64_t  i = 77;
-    uint64_t u = 77;
+    static const char *const bad[] = { "",
+                                       "-",
+                                       "+",
+                                       " 1",
+                                       "1 ",
+                                       "1.0",
+                                       "0x1",
+                                       "--1",
+                                       "-+1",
+                                       "+-1",
+                                       "1e3",
+                                       "9223372036854775808",
+                                       "-9223372036854775809" };
+    int64_t                  i = 77;
+    uint64_t                 u = 77;
     assert_true(pli_parse_i64("-9223372036854775808", &i) && i == INT64_MIN);
     assert_true(pli_parse_i64("9223372036854775807", &i) && i == INT64_MAX);
     assert_true(pli_parse_i64("+12", &i) && i == 12);
@@ -65,8 +78,8 @@ static void test_whole_numbers(void **state) {
 
 static void test_doubles_read(void **state) {
     (void)state;
-    static const char *const bad[] = { "", ".", "+", "e5", "1e", "1e+", "1,5", "0x1p3", "inf", "nan", "1e999", " 1", "1 ",
-                                       "1..2", "--1", "1f" };
+    static const char *const bad[] = { "",    ".",   "+",     "e5", "1e", "1e+",  "1,5", "0x1p3",
+                                       "inf", "nan", "1e999", " 1", "1 ", "1..2", "--1", "1f" };
     double                   d = 77;
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(pli_parse_f64(bad[k], &d));
     assert_true(d == 77);
@@ -82,9 +95,18 @@ static void test_doubles_written(void **state) {
     static const struct {
         double      value;
         const char *text;
-    } known[] = { { 0.1, "0.1" },   { 1e22, "1e+22" }, { 0, "0" },          { -0.0, "-0" },          { 1.0 / 3, "0.3333333333333333" },
-                  { 5e-324, "5e-324" }, { 100, "100" },    { 0.1 + 0.2, "0.30000000000000004" }, { DBL_MAX, "1.7976931348623157e+308" },
-                  { INFINITY, "inf" }, { -INFINITY, "-inf" }, { NAN, "nan" } };
+    } known[] = { { 0.1, "0.1" },
+                  { 1e22, "1e+22" },
+                  { 0, "0" },
+                  { -0.0, "-0" },
+                  { 1.0 / 3, "0.3333333333333333" },
+                  { 5e-324, "5e-324" },
+                  { 100, "100" },
+                  { 0.1 + 0.2, "0.30000000000000004" },
+                  { DBL_MAX, "1.7976931348623157e+308" },
+                  { INFINITY, "inf" },
+                  { -INFINITY, "-inf" },
+                  { NAN, "nan" } };
     char text[32];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         pli_format_f64(known[i].value, text);
@@ -114,19 +136,23 @@ static void test_doubles_there_and_back(void **state) {
     }
 }
 
-/* A host program may have called setlocale; a comma for the point must not get in. */
+/* A host program may run under a locale of its own; a comma for the point must not get in. */
 static void test_locale_of_the_host(void **state) {
     (void)state;
-    static const char *const commas[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
-    bool                     found = false;
+    static const char *const commas[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE" };
+    locale_t                 locale = (locale_t)0;
     char                     text[32];
     double                   d;
-    for (size_t i = 0; !found && i < sizeof commas / sizeof *commas; i++) found = setlocale(LC_ALL, commas[i]) != NULL;
-    if (!found) skip();
+    for (size_t i = 0; locale == (locale_t)0 && i < sizeof commas / sizeof *commas; i++)
+        locale = newlocale(LC_ALL_MASK, commas[i], (locale_t)0);
+    if (locale == (locale_t)0) skip(); /* none is installed */
+    locale_t before = uselocale(locale);
     pli_format_f64(1.5, text);
+    bool read = pli_parse_f64("2.5", &d);
+    assert_ptr_equal(uselocale(before), locale); /* and it is still the host's */
+    freelocale(locale);
     assert_string_equal(text, "1.5");
-    assert_true(pli_parse_f64("2.5", &d) && d == 2.5);
-    setlocale(LC_ALL, "C");
+    assert_true(read && d == 2.5);
 }
 
 static void test_nearest(void **state) {
@@ -151,14 +177,10 @@ static void test_nearest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_grows),
-        cmocka_unit_test(test_text_without_memory),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_doubles_read),
-        cmocka_unit_test(test_doubles_written),
-        cmocka_unit_test(test_doubles_there_and_back),
-        cmocka_unit_test(test_locale_of_the_host),
-        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_text_grows),         cmocka_unit_test(test_text_without_memory),
+        cmocka_unit_test(test_whole_numbers),      cmocka_unit_test(test_doubles_read),
+        cmocka_unit_test(test_doubles_written),    cmocka_unit_test(test_doubles_there_and_back),
+        cmocka_unit_test(test_locale_of_the_host), cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests_name("base.text", tests, NULL, NULL);
 }
