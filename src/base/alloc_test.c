@@ -1,9 +1,11 @@
 /* Memory: checked sizes, the failure of the n-th allocation, growth, arenas. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <string.h>
 

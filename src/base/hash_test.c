@@ -1,9 +1,11 @@
 /* Hashes: examples of FIPS 180-4 and of NIST's SHA test vectors, any split of the input, XXH3's published values. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <string.h>
 

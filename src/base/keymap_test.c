@@ -1,9 +1,11 @@
 /* The key map against a model: keys are added and found singly and in batches, through growth and out of memory. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /* Options: every kind of value from every place, who overrules whom, refusals with the nearest name, help, and the n-th
  * allocation that fails. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>

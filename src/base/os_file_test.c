@@ -1,9 +1,11 @@
 /* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and listing. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,11 @@
 /* Modules: what is missing, what does not load, and that PLAIT_MODULES comes first. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* The operating system: figures that make sense, sleeping and waking. Files and modules have tests of their own. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

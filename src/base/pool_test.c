@@ -1,9 +1,11 @@
 /* The thread pool: every item once, scratch numbers never shared, several callers, nested calls, errors. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,10 +1,11 @@
 /* Random numbers: the published answers of Philox, independence of streams, and that distributions are what they say. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* Radix sort against qsort, at sizes around the switch to insertion, with and without payload. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>

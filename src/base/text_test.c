@@ -1,9 +1,11 @@
 /* Texts: growth, numbers there and back under any locale, and typos. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <float.h>
 #include <locale.h>
