@@ -1,0 +1,176 @@
+/* sparse - kernels over CSR rows and index lists. Random gathers bound them, so they fetch ahead, across the ends of
+ * rows where rows follow each other. */
+#include <stddef.h>
+
+#include "tensor/kernels.h"
+
+void pli_gather_f32(int64_t n, const uint32_t *index, const float *x, float *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (i + PLI_PREFETCH_ENTRIES < n) __builtin_prefetch(&x[index[i + PLI_PREFETCH_ENTRIES]]);
+        out[i] = x[index[i]];
+    }
+}
+
+void pli_gather_f64(int64_t n, const uint32_t *index, const double *x, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (i + PLI_PREFETCH_ENTRIES < n) __builtin_prefetch(&x[index[i + PLI_PREFETCH_ENTRIES]]);
+        out[i] = x[index[i]];
+    }
+}
+
+void pli_scatter_add_f32(int64_t n, const uint32_t *index, const float *x, float *y) {
+    for (int64_t i = 0; i < n; i++) {
+        if (i + PLI_PREFETCH_ENTRIES < n) __builtin_prefetch(&y[index[i + PLI_PREFETCH_ENTRIES]], 1);
+        y[index[i]] += x[i];
+    }
+}
+
+void pli_scatter_add_f64(int64_t n, const uint32_t *index, const double *x, double *y) {
+    for (int64_t i = 0; i < n; i++) {
+        if (i + PLI_PREFETCH_ENTRIES < n) __builtin_prefetch(&y[index[i + PLI_PREFETCH_ENTRIES]], 1);
+        y[index[i]] += x[i];
+    }
+}
+
+/* The entries of one row, and how far it is safe and useful to look ahead. */
+typedef struct span {
+    const uint32_t *col;
+    const float *value; /* NULL: ones */
+    int64_t n, ahead;
+} span;
+
+static inline span span_of(const pli_csr *x, pli_rows rows, int64_t i) {
+    const int64_t row = pli_row_at(rows, i), first = x->row_start[row], end = x->row_start[row + 1];
+    const int64_t last = rows.order == NULL ? x->row_start[rows.first + rows.n] : end;
+    return (span){ x->col + first, x->value == NULL ? NULL : x->value + first, end - first, last - first };
+}
+
+static inline double span_value(span s, int64_t k) {
+    return s.value == NULL ? 1.0 : (double)s.value[k];
+}
+
+/* In a shuffled batch the next row's columns are far away: fetch their line, and their weights a row later. */
+static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
+    if (rows.order == NULL || i + 2 >= rows.n) return;
+    const int64_t next = x->row_start[rows.order[rows.first + i + 2]];
+    __builtin_prefetch(&x->col[next]);
+    __builtin_prefetch(&x->col[next + 16]);
+    if (x->value != NULL) __builtin_prefetch(&x->value[next]);
+}
+
+static float row_dot_f32(span s, const float *w) {
+    double sum[4] = { 0.0, 0.0, 0.0, 0.0 };
+    const int64_t fetched = s.ahead - PLI_PREFETCH_ENTRIES < s.n ? s.ahead - PLI_PREFETCH_ENTRIES : s.n;
+    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+    int64_t k = 0;
+    for (; k + 4 <= s.n; k += 4) {
+        for (int j = 0; j < 4; j++) sum[j] += span_value(s, k + j) * (double)w[s.col[k + j]];
+    }
+    for (; k < s.n; k++) sum[k % 4] += span_value(s, k) * (double)w[s.col[k]];
+    return (float)((sum[0] + sum[2]) + (sum[1] + sum[3]));
+}
+
+static double row_dot_f64(span s, const double *w) {
+    double sum[4] = { 0.0, 0.0, 0.0, 0.0 };
+    const int64_t fetched = s.ahead - PLI_PREFETCH_ENTRIES < s.n ? s.ahead - PLI_PREFETCH_ENTRIES : s.n;
+    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+    int64_t k = 0;
+    for (; k + 4 <= s.n; k += 4) {
+        for (int j = 0; j < 4; j++) sum[j] += span_value(s, k + j) * w[s.col[k + j]];
+    }
+    for (; k < s.n; k++) sum[k % 4] += span_value(s, k) * w[s.col[k]];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+/* A few columns of the answer at a time, so that their sums stay in registers. */
+enum { WIDE = 8 };
+
+static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, float *y) {
+    double sum[WIDE] = { 0.0 };
+    const int64_t n = cols - from < WIDE ? cols - from : WIDE;
+    for (int64_t k = 0; k < s.n; k++) {
+        const float *row = w + (int64_t)s.col[k] * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * (double)row[c];
+    }
+    for (int64_t c = 0; c < n; c++) y[from + c] = (float)sum[c];
+}
+
+static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, double *y) {
+    double sum[WIDE] = { 0.0 };
+    const int64_t n = cols - from < WIDE ? cols - from : WIDE;
+    for (int64_t k = 0; k < s.n; k++) {
+        const double *row = w + (int64_t)s.col[k] * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * row[c];
+    }
+    for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
+}
+
+void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, float *y) {
+    for (int64_t i = 0; i < rows.n; i++) {
+        const span s = span_of(x, rows, i);
+        fetch_next_row(x, rows, i);
+        if (cols == 1) {
+            y[i] = row_dot_f32(s, w);
+        } else {
+            for (int64_t c = 0; c < cols; c += WIDE) row_dots_f32(s, cols, c, w, y + i * cols);
+        }
+    }
+}
+
+void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y) {
+    for (int64_t i = 0; i < rows.n; i++) {
+        const span s = span_of(x, rows, i);
+        fetch_next_row(x, rows, i);
+        if (cols == 1) {
+            y[i] = row_dot_f64(s, w);
+        } else {
+            for (int64_t c = 0; c < cols; c += WIDE) row_dots_f64(s, cols, c, w, y + i * cols);
+        }
+    }
+}
+
+static void row_add_f32(span s, float r, float *g) {
+    for (int64_t k = 0; k < s.n; k++) {
+        if (k + PLI_PREFETCH_ENTRIES < s.ahead) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
+        g[s.col[k]] += s.value == NULL ? r : s.value[k] * r;
+    }
+}
+
+static void row_add_f64(span s, double r, double *g) {
+    for (int64_t k = 0; k < s.n; k++) {
+        if (k + PLI_PREFETCH_ENTRIES < s.ahead) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
+        g[s.col[k]] += s.value == NULL ? r : (double)s.value[k] * r;
+    }
+}
+
+void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g) {
+    for (int64_t i = 0; i < rows.n; i++) {
+        const span s = span_of(x, rows, i);
+        fetch_next_row(x, rows, i);
+        if (cols == 1) {
+            row_add_f32(s, r[i], g);
+            continue;
+        }
+        for (int64_t k = 0; k < s.n; k++) {
+            const float v = s.value == NULL ? 1.0F : s.value[k];
+            float *to = g + (int64_t)s.col[k] * cols;
+            for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
+        }
+    }
+}
+
+void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g) {
+    for (int64_t i = 0; i < rows.n; i++) {
+        const span s = span_of(x, rows, i);
+        fetch_next_row(x, rows, i);
+        if (cols == 1) {
+            row_add_f64(s, r[i], g);
+            continue;
+        }
+        for (int64_t k = 0; k < s.n; k++) {
+            const double v = s.value == NULL ? 1.0 : (double)s.value[k];
+            double *to = g + (int64_t)s.col[k] * cols;
+            for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
+        }
+    }
+}
