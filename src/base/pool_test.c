@@ -85,7 +85,7 @@ static void test_sleepers_are_woken(void **state) {
         uint64_t    idle = pli_now_ns() + (round % 5 == 0 ? 1000000 : 4500);
         while (pli_now_ns() < idle) {}
         pli_pool_for(pool, 2, wait_for_others, &work);
-        assert_int_equal(work.others, 1);
+        assert_in_range(work.others, 1, 2); /* 2: it was awake and faster than the caller */
         check_work(&work, 2, 1);
     }
     pli_pool_destroy(&pool);
