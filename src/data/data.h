@@ -15,18 +15,21 @@
 
 typedef struct pli_schema pli_schema; /* opaque; see schema.h */
 
-/** Bytes of a schema (for the other workers, and for the model file: UTF-8 JSON), and back. */
+/** A schema as UTF-8 JSON for the other workers, and back. */
 plait_status pli_schema_write(const pli_schema *schema, pli_text *text, plait_error *err);
+/** The same for the model file: without what only the agreement of workers needs. Of a joined schema. */
+plait_status pli_schema_write_model(const pli_schema *schema, pli_text *text, plait_error *err);
 plait_status pli_schema_read(const char *text, size_t bytes, pli_schema **schema_out, plait_error *err);
-/** Joins what several workers found, in worker order; the result does not depend on how the data was cut.
- *  Errors: EMISMATCH columns differ. */
+/** Joins what several workers found, in worker order; the result does not depend on how the data was cut. Join once,
+ *  all parts at a time, also when there is one. Errors: EMISMATCH columns differ. */
 plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_schema **schema_out, plait_error *err);
 void         pli_schema_destroy(pli_schema **schema);
 int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; keys may be sparse        */
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
 int64_t      pli_schema_labels(const pli_schema *schema);   /* distinct labels seen, at most 65,536; -1: more, or not integers (regression) */
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
-const char  *pli_schema_label_text(const pli_schema *schema, int64_t k);  /* as written, "+1" and "1" alike "1"      */
+/** Label k as written, "+1" and "1" alike "1". Into text. */
+void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text);
 /** Name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
 void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
 bool         pli_schema_has_names(const pli_schema *schema);
@@ -53,6 +56,9 @@ typedef struct pli_dataset pli_dataset;
  *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err);
+/** The same for another worker of this process: files that `other` has opened, unpacked or received are not read again. */
+plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
+                                     int32_t workers, pli_dataset **dataset_out, plait_error *err);
 /** Parses all own blocks into memory with up to pool's threads (peak: the CSR, and little more). */
 plait_status pli_dataset_load(pli_dataset *dataset, pli_pool *pool, plait_error *err);
 /** What was found in the own blocks. Valid after load (or, streaming, after the count pass). */
@@ -69,6 +75,8 @@ int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows       
 uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
 const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, a line each; "" */
 void    pli_dataset_destroy(pli_dataset **dataset);
+/** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: found). */
+plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out, plait_error *err);
 /** A plait_data in memory as a dataset of worker w of W (borrows it). */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err);

@@ -1,0 +1,110 @@
+/* Collecting bytes of unknown number; the standard input. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/spool.h"
+
+struct pli_spool {
+    unsigned char *memory; /* what is not in the file yet */
+    int64_t        held, capacity;
+    size_t         limit; /* of memory, before a file is begun */
+    int            fd;    /* -1: none */
+    size_t         in_file;
+    void          *mapped;
+};
+
+plait_status pli_spool_create(size_t memory_bytes, pli_spool **spool_out, plait_error *err) {
+    pli_spool *spool = pli_calloc(1, sizeof *spool);
+    if (spool == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to unpack or receive data");
+    spool->limit = memory_bytes;
+    spool->fd = -1;
+    *spool_out = spool;
+    return PLAIT_OK;
+}
+
+/* A file that has no name any more. */
+static int open_nameless(const char *directory) {
+    char *path = pli_format("%s/plait.XXXXXX", directory);
+    if (path == NULL) return -1;
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) (void)unlink(path);
+    pli_free(path);
+    return fd;
+}
+
+static plait_status begin_file(pli_spool *spool, plait_error *err) {
+    const char *wish = pli_env("TMPDIR");
+    if (wish != NULL && wish[0] != '\0') spool->fd = open_nameless(wish);
+    if (spool->fd < 0) spool->fd = open_nameless("/var/tmp");
+    if (spool->fd < 0) spool->fd = open_nameless("/tmp");
+    return spool->fd >= 0 ? PLAIT_OK : pli_fail_errno(err, errno, "cannot make a temporary file (TMPDIR says where)");
+}
+
+static plait_status flush(pli_spool *spool, plait_error *err) {
+    if (spool->fd < 0) PLI_TRY(begin_file(spool, err));
+    for (int64_t done = 0; done < spool->held;) {
+        ssize_t n = write(spool->fd, spool->memory + done, (size_t)(spool->held - done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return pli_fail_errno(err, errno, "cannot write a temporary file (TMPDIR says where)");
+        done += n;
+        spool->in_file += (size_t)n;
+    }
+    spool->held = 0;
+    return PLAIT_OK;
+}
+
+plait_status pli_spool_add(pli_spool *spool, const void *data, size_t bytes, plait_error *err) {
+    if (bytes == 0) return PLAIT_OK;
+    if (spool->held > 0 && (size_t)spool->held + bytes > spool->limit) PLI_TRY(flush(spool, err));
+    void *memory = spool->memory;
+    if (!pli_grow(&memory, &spool->capacity, spool->held + (int64_t)bytes, 1))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to unpack or receive data");
+    spool->memory = memory;
+    memcpy(spool->memory + spool->held, data, bytes);
+    spool->held += (int64_t)bytes;
+    return PLAIT_OK;
+}
+
+plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, size_t *bytes_out, plait_error *err) {
+    if (spool->fd < 0) {
+        *data_out = spool->memory != NULL ? spool->memory : (const unsigned char *)"";
+        *bytes_out = (size_t)spool->held;
+        return PLAIT_OK;
+    }
+    PLI_TRY(flush(spool, err));
+    pli_free(spool->memory);
+    spool->memory = NULL;
+    spool->capacity = 0;
+    void *mapped = mmap(NULL, spool->in_file, PROT_READ, MAP_SHARED, spool->fd, 0);
+    if (mapped == MAP_FAILED) return pli_fail_errno(err, errno, "cannot map a temporary file");
+    spool->mapped = mapped;
+    *data_out = mapped;
+    *bytes_out = spool->in_file;
+    return PLAIT_OK;
+}
+
+bool pli_spool_is_file(const pli_spool *spool) { return spool->mapped != NULL; }
+
+void pli_spool_destroy(pli_spool **spool) {
+    if (spool == NULL || *spool == NULL) return;
+    if ((*spool)->mapped != NULL) munmap((*spool)->mapped, (*spool)->in_file);
+    if ((*spool)->fd >= 0) close((*spool)->fd);
+    pli_free((*spool)->memory);
+    pli_free(*spool);
+    *spool = NULL;
+}
+
+plait_status pli_read_stdin(void *data, size_t bytes, size_t *got_out, plait_error *err) {
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, data, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return pli_fail_errno(err, errno, "standard input");
+        *got_out = (size_t)n;
+        return PLAIT_OK;
+    }
+}

@@ -1,0 +1,23 @@
+/* base/spool.h - bytes of unknown number, collected once and then read as one piece: in memory while they are few,
+ * else in a file without a name (in $TMPDIR, /var/tmp or /tmp) that is mapped and dies with its user. */
+#ifndef PLI_BASE_SPOOL_H
+#define PLI_BASE_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <plait/status.h>
+
+typedef struct pli_spool pli_spool;
+
+plait_status pli_spool_create(size_t memory_bytes, pli_spool **spool_out, plait_error *err); /* beyond: a file */
+plait_status pli_spool_add(pli_spool *spool, const void *data, size_t bytes, plait_error *err);
+/** Ends the adding. The bytes stay where they are until destroy. Errors: EIO, ENOSPACE. */
+plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, size_t *bytes_out, plait_error *err);
+bool         pli_spool_is_file(const pli_spool *spool);
+void         pli_spool_destroy(pli_spool **spool);
+
+/** Reads up to `bytes` from the standard input; *got_out 0: its end. */
+plait_status pli_read_stdin(void *data, size_t bytes, size_t *got_out, plait_error *err);
+
+#endif

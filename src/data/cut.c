@@ -1,0 +1,72 @@
+/* Cutting the sources at newlines into blocks and segments. */
+#include <string.h>
+
+#include "data/dataset.h"
+
+/* Of a text of all rows, where source i begins. */
+static size_t total_bytes(const pli_sources *sources, size_t *start) {
+    size_t total = 0;
+    for (int64_t i = 0; i < sources->n; i++) {
+        start[i] = total;
+        total += sources->source[i].bytes - sources->source[i].begin;
+    }
+    start[sources->n] = total;
+    return total;
+}
+
+/* The first place at or behind `at` of the whole text that begins a line. */
+static size_t next_line(const pli_sources *sources, const size_t *start, size_t at) {
+    int64_t low = 0, high = sources->n; /* the source that holds it: start[low] <= at < start[high] */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (start[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    const pli_source *source = &sources->source[low];
+    if (at == start[low] || at >= start[sources->n]) return at;
+    const unsigned char *from = source->data + source->begin + (at - start[low]), *end = source->data + source->bytes;
+    const unsigned char *newline = memchr(from - 1, '\n', (size_t)(end - from) + 1);
+    return newline != NULL ? start[low] + (size_t)(newline + 1 - source->data - source->begin) : start[low + 1];
+}
+
+/* at/P of the total, without overflow. */
+static size_t share(size_t total, int32_t at, int32_t parts) {
+    return (size_t)((unsigned __int128)total * (uint32_t)at / (uint32_t)parts);
+}
+
+static void add_segments(pli_dataset *d, const size_t *start, int32_t block, size_t from, size_t to) {
+    for (int32_t i = 0; i < d->sources->n; i++) {
+        size_t low = from > start[i] ? from : start[i], high = to < start[i + 1] ? to : start[i + 1];
+        size_t begin = d->sources->source[i].begin;
+        if (low < high)
+            d->segment[d->segments++] = (pli_segment){ block, i, low - start[i] + begin, high - start[i] + begin };
+    }
+}
+
+plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
+    int64_t n = d->sources->n;
+    if (n > INT32_MAX) return pli_fail(err, PLAIT_EINVAL, "more than 2^31 files");
+    d->blocks = d->sources->is_stdin ? 1 : d->workers > PLI_MIN_BLOCKS ? d->workers : PLI_MIN_BLOCKS;
+    size_t *start = pli_array((size_t)n + 1, sizeof *start);
+    d->segment = pli_array((size_t)(n + d->blocks), sizeof *d->segment);
+    d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);
+    if (start == NULL || d->segment == NULL || d->block_segment == NULL) {
+        pli_free(start);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+    }
+    size_t total = total_bytes(d->sources, start), from = 0;
+    for (int32_t b = 0; b < d->blocks; b++) {
+        size_t to = b + 1 < d->blocks ? next_line(d->sources, start, share(total, b + 1, d->blocks)) : total;
+        if (to < from) to = from;
+        d->block_segment[b] = d->segments;
+        add_segments(d, start, b, from, to);
+        from = to;
+    }
+    d->block_segment[d->blocks] = d->segments;
+    d->first = (int32_t)share((size_t)d->blocks, d->worker, d->workers);
+    d->own = (int32_t)share((size_t)d->blocks, d->worker + 1, d->workers) - d->first;
+    pli_free(start);
+    return PLAIT_OK;
+}

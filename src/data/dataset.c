@@ -1,0 +1,403 @@
+/* Opening, loading and agreeing on a data set. */
+#include "data/dataset.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/table.h"
+
+const pli_reader pli_libsvm_reader = {
+    .name = "libsvm",
+    .parse = pli_libsvm_parse,
+    .row = pli_libsvm_row,
+};
+
+void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
+    char    line[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    pli_text_add(&d->notes, "%s\n", line);
+    pli_log(d->log, PLAIT_LOG_INFO, -1, "data", "%s", line);
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+/* Does the first line that says something look like "label index:value"? */
+static bool looks_like_libsvm(const pli_source *source) {
+    const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes;
+    if (end - p > 1 << 16) end = p + (1 << 16);
+    for (p = pli_libsvm_row(p, end); p < end; p = pli_libsvm_row(p, end)) {
+        const unsigned char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline != NULL ? newline : end;
+        for (const unsigned char *at = p; at < stop; at++) {
+            if (*at == ',' || *at == ';' || *at == '"') return false;
+            if (*at == ':')
+                return at > p && ((unsigned)(at[-1] - '0') < 10 || (at - p >= 3 && memcmp(at - 3, "qid", 3) == 0));
+        }
+        p = stop;
+    }
+    return false;
+}
+
+static plait_status choose_format(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
+                                  pli_data_format *format_out, plait_error *err) {
+    static const char *const names[] = { "auto", "libsvm", "csv", "tsv" };
+    const char              *name = opts->format != NULL ? opts->format : "auto";
+    int                      k = 0;
+    while (k < 4 && strcmp(names[k], name) != 0) k++;
+    if (k == 4) {
+        const char *near = pli_nearest(name, names, 4);
+        return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv or tsv", name,
+                        near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+    }
+    if (k > 0)
+        *format_out = k == 1 ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
+    else if (fixed != NULL && fixed->format != PLI_FORMAT_NONE && fixed->format == PLI_FORMAT_TABLE)
+        *format_out = PLI_FORMAT_TABLE;
+    else
+        *format_out = looks_like_libsvm(&sources->source[0]) ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
+    if (fixed != NULL && fixed->format == PLI_FORMAT_LIBSVM && k == 0) *format_out = PLI_FORMAT_LIBSVM;
+    if (fixed != NULL && fixed->format != PLI_FORMAT_NONE && fixed->format != *format_out)
+        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,
+                        fixed->format == PLI_FORMAT_LIBSVM ? "libsvm" : "csv or tsv",
+                        *format_out == PLI_FORMAT_LIBSVM ? "libsvm" : "csv or tsv");
+    return PLAIT_OK;
+}
+
+static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed,
+                                plait_error *err) {
+    const char *base = opts->index_base != NULL ? opts->index_base : "auto";
+    bool        is_auto = strcmp(base, "auto") == 0;
+    if (!is_auto && strcmp(base, "0") != 0 && strcmp(base, "1") != 0)
+        return pli_fail(err, PLAIT_EINVAL, "index base \"%s\": expected auto, 0 or 1", base);
+    pli_schema *schema = d->schema;
+    schema->base_is_sure = !is_auto || (fixed != NULL && fixed->format == PLI_FORMAT_LIBSVM);
+    if (!is_auto)
+        schema->index_base = base[0] - '0';
+    else if (schema->base_is_sure)
+        schema->index_base = fixed->index_base;
+    else { /* a good guess saves a pass over the keys */
+        const pli_source    *source = &d->sources->source[0];
+        const unsigned char *from = source->data + source->begin, *end = source->data + source->bytes;
+        if (end - from > 1 << 16) end = from + (1 << 16);
+        schema->index_base = pli_libsvm_has_zero(from, end) ? 0 : 1;
+    }
+    if (fixed != NULL && fixed->format == PLI_FORMAT_NONE) { /* a model of rows in memory: features by number */
+        schema->base_is_sure = true;
+        schema->any_index = fixed->features > 0;
+        schema->max_index = (uint64_t)fixed->features - 1 + (uint64_t)schema->index_base;
+    }
+    d->libsvm = (pli_libsvm_rules){ .base = schema->index_base,
+                                    .base_is_sure = schema->base_is_sure,
+                                    .hash_bits = schema->hash_bits,
+                                    .label_is_optional = fixed != NULL,
+                                    .limit = UINT64_MAX };
+    if (fixed != NULL && schema->hash_bits == 0) d->libsvm.limit = (uint64_t)fixed->features + (uint64_t)d->libsvm.base;
+    d->reader = &pli_libsvm_reader;
+    d->rules = &d->libsvm;
+    return PLAIT_OK;
+}
+
+static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed,
+                                plait_error *err) {
+    if (opts->hash_bits < 0 || opts->hash_bits > 31)
+        return pli_fail(err, PLAIT_EINVAL, "hash bits %d: expected 1 to 31, or 0 for none", opts->hash_bits);
+    d->schema = fixed != NULL ? pli_schema_copy(fixed) : pli_schema_create();
+    if (d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    d->schema->rows = 0;
+    if (fixed == NULL || fixed->format == PLI_FORMAT_NONE) d->schema->hash_bits = opts->hash_bits;
+    pli_free(d->schema->segment_rows);
+    d->schema->segments = d->segments;
+    d->schema->segment_rows = pli_calloc((size_t)d->segments, sizeof(int64_t));
+    return d->schema->segment_rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+}
+
+static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
+    if (d->workers < 1 || d->worker < 0 || d->worker >= d->workers)
+        return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
+    if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, &d->sources, err));
+    pli_data_format format = PLI_FORMAT_LIBSVM;
+    PLI_TRY(choose_format(opts, d->sources, fixed, &format, err));
+    if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_begin(d, opts, err)); /* finds headers, which are no rows */
+    PLI_TRY(pli_dataset_cut(d, err));
+    PLI_TRY(open_schema(d, opts, fixed, err));
+    d->schema->format = format;
+    PLI_TRY(format == PLI_FORMAT_LIBSVM ? open_libsvm(d, opts, fixed, err) : pli_table_open(d, opts, fixed, err));
+    for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
+    d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
+    return d->rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+}
+
+static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *fixed, pli_sources *shared,
+                                 int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+    pli_dataset *d = pli_calloc(1, sizeof *d);
+    if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
+    d->worker = worker;
+    d->workers = workers;
+    d->log = opts->log;
+    d->is_fixed = fixed != NULL;
+    d->sources = shared;
+    if (shared != NULL) atomic_fetch_add(&shared->users, 1);
+    plait_status status = open_all(d, opts, fixed, err);
+    if (status < 0)
+        pli_dataset_destroy(&d);
+    else
+        *dataset_out = d;
+    return status;
+}
+
+plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
+                              pli_dataset **dataset_out, plait_error *err) {
+    return open_dataset(opts, fixed, NULL, worker, workers, dataset_out, err);
+}
+
+plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
+                                     int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+    return open_dataset(opts, fixed, other->sources, worker, workers, dataset_out, err);
+}
+
+void pli_dataset_destroy(pli_dataset **dataset) {
+    pli_dataset *d = dataset != NULL ? *dataset : NULL;
+    if (d == NULL) return;
+    *dataset = NULL;
+    for (int32_t i = 0; d->rows != NULL && !d->of_memory && i < d->own; i++) pli_rows_free(&d->rows[i]);
+    pli_free(d->rows);
+    pli_table_close(&d->table);
+    pli_schema_destroy(&d->schema);
+    pli_text_free(&d->notes);
+    pli_free(d->segment);
+    pli_free(d->block_segment);
+    pli_sources_release(&d->sources);
+    pli_free(d);
+}
+
+/* --- loading ---------------------------------------------------------------------------------------------- */
+
+typedef struct load_job {
+    pli_dataset  *dataset;
+    pli_found    *found;  /* [own] */
+    plait_error  *error;  /* [own] */
+    plait_status *status; /* [own] */
+} load_job;
+
+static void load_one(void *user, int64_t i, int32_t thread) {
+    load_job    *job = user;
+    pli_dataset *d = job->dataset;
+    pli_rows    *rows = &d->rows[i];
+    (void)thread;
+    rows->b.number = d->first + i;
+    job->status[i] =
+        pli_rows_reserve_rows(rows, 1) && pli_rows_reserve(rows, 1)
+            ? pli_parse_block(d, d->first + (int32_t)i, rows, &job->found[i], d->schema->segment_rows, &job->error[i])
+            : pli_fail(&job->error[i], PLAIT_ENOMEM, "no memory for a block of rows");
+    pli_rows_shrink(rows);
+}
+
+static bool take_labels(pli_schema *schema, const pli_found *found) {
+    pli_schema one = { .label_kind = found->real_labels ? PLI_LABEL_REAL : PLI_LABEL_INTEGER,
+                       .labels = found->labels.n };
+    if (found->labels.n == 0 && !found->real_labels) return true;
+    uint64_t *bits = pli_array((size_t)found->labels.n, sizeof *bits);
+    one.label = pli_array((size_t)found->labels.n, sizeof *one.label);
+    bool good = bits != NULL && one.label != NULL;
+    if (good) {
+        pli_keymap_keys(&found->labels, bits);
+        memcpy(one.label, bits, (size_t)found->labels.n * sizeof *bits);
+        good = pli_schema_merge_labels(schema, &one);
+    }
+    pli_free(bits);
+    pli_free(one.label);
+    return good;
+}
+
+static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
+    pli_found all = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        all.qids += found[i].qids;
+        all.dropped += found[i].dropped;
+        all.unknown_texts += found[i].unknown_texts;
+        all.unknown_labels += found[i].unknown_labels;
+    }
+    if (all.qids > 0) pli_dataset_note(d, "qid: of %lld rows is ignored", (long long)all.qids);
+    if (all.dropped > 0)
+        pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",
+                         (long long)all.dropped, (long long)d->schema->features);
+    if (all.unknown_texts > 0)
+        pli_dataset_note(d, "%lld cells hold texts that the model does not know; they count as missing",
+                         (long long)all.unknown_texts);
+    if (all.unknown_labels > 0)
+        pli_dataset_note(d, "%lld rows have labels that the model does not know; they count as rows without",
+                         (long long)all.unknown_labels);
+}
+
+plait_status pli_dataset_join_found(pli_dataset *d, pli_found *found, int64_t n, plait_error *err) {
+    pli_schema *schema = d->schema;
+    for (int64_t i = 0; i < n; i++) {
+        schema->zero_index |= found[i].zero_index;
+        if (!d->is_fixed) schema->any_index |= found[i].any_index;
+        if (!d->is_fixed && found[i].max_index > schema->max_index) schema->max_index = found[i].max_index;
+        if (!d->is_fixed && schema->label_kind != PLI_LABEL_TEXT && !take_labels(schema, &found[i]))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+    }
+    schema->rows = 0;
+    for (int64_t i = 0; i < schema->segments; i++) schema->rows += schema->segment_rows[i];
+    note_found(d, found, n);
+    return PLAIT_OK;
+}
+
+/* --- keys, weights, row numbers --------------------------------------------------------------------------- */
+
+static void shift_keys(pli_rows *rows, uint64_t by) {
+    for (int64_t i = 0; rows->b.col != NULL && i < rows->b.entries; i++) rows->b.col[i] += (uint32_t)by;
+    for (int64_t i = 0; rows->b.key != NULL && i < rows->b.entries; i++) rows->b.key[i] += by;
+}
+
+static void rebase(pli_dataset *d, int32_t base) {
+    if (d->schema->hash_bits == 0 && base != d->libsvm.base)
+        for (int32_t i = 0; i < d->own; i++) shift_keys(&d->rows[i], (uint64_t)(int64_t)(d->libsvm.base - base));
+    d->libsvm.base = base;
+}
+
+/* Weights of the rows of one segment, which begins with row `row` of its source. */
+static plait_status weigh(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                          plait_error *err) {
+    if (source->weight == NULL) return PLAIT_OK;
+    if (!pli_rows_need_weights(rows)) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for the weights", source->path);
+    for (int64_t i = 0; i < n && row + i < source->weights; i++) rows->b.weight[first + i] *= source->weight[row + i];
+    return PLAIT_OK;
+}
+
+/* With the rows of all segments known: numbers of first rows, weights by FILE.weight, and the check that there are any. */
+static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
+    int64_t row = 0, in_source = 0;
+    int32_t source = 0, block = -1;
+    int64_t in_block = 0;
+    for (int64_t i = 0; i <= d->segments; i++) {
+        const pli_segment *segment = i < d->segments ? &d->segment[i] : NULL;
+        if (segment == NULL || segment->source != source) {
+            const pli_source *s = &d->sources->source[source];
+            if (s->weight != NULL && s->weights != in_source)
+                return pli_fail(err, PLAIT_EFORMAT, "%s.weight: expected a weight for each of %lld rows, found %lld",
+                                s->path, (long long)in_source, (long long)s->weights);
+            in_source = 0;
+        }
+        if (segment == NULL) break;
+        source = segment->source;
+        if (segment->block != block) in_block = 0;
+        block = segment->block;
+        if (block >= d->first && block < d->first + d->own && weights)
+            PLI_TRY(weigh(&d->rows[block - d->first], in_block, segment_rows[i], &d->sources->source[source], in_source,
+                          err));
+        in_source += segment_rows[i];
+        in_block += segment_rows[i];
+    }
+    for (int32_t b = 0; b < d->blocks; b++) {
+        if (b >= d->first && b < d->first + d->own) d->rows[b - d->first].b.first_row = row;
+        for (int64_t i = d->block_segment[b]; i < d->block_segment[b + 1]; i++) row += segment_rows[i];
+    }
+    return row > 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "%s: no rows", d->sources->source[0].path);
+}
+
+static plait_status first_error(const load_job *job, int64_t n, plait_error *err) {
+    for (int64_t i = 0; i < n; i++) {
+        if (job->status[i] >= 0) continue;
+        if (err != NULL) *err = job->error[i];
+        return job->status[i];
+    }
+    return PLAIT_OK;
+}
+
+static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, plait_error *err) {
+    if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err)); /* dictionaries first */
+    pli_pool_for(pool, d->own, load_one, job);
+    PLI_TRY(first_error(job, d->own, err));
+    PLI_TRY(pli_dataset_join_found(d, job->found, d->own, err));
+    pli_schema_number(d->schema);
+    if (d->table != NULL)
+        PLI_TRY(pli_table_settle(d, err));
+    else
+        rebase(d, d->schema->index_base);
+    d->loaded = true;
+    return d->workers == 1 ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
+}
+
+plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) {
+    if (d->loaded) return PLAIT_OK;
+    size_t       own = (size_t)d->own;
+    load_job     job = { .dataset = d,
+                         .found = pli_calloc(own, sizeof *job.found),
+                         .error = pli_calloc(own, sizeof *job.error),
+                         .status = pli_calloc(own, sizeof *job.status) };
+    plait_status status = job.found != NULL && job.error != NULL && job.status != NULL
+                              ? load_blocks(d, &job, pool, err)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+    for (size_t i = 0; job.found != NULL && i < own; i++) pli_found_free(&job.found[i]);
+    pli_free(job.found);
+    pli_free(job.error);
+    pli_free(job.status);
+    return status;
+}
+
+plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_error *err) {
+    if (d->of_memory) {
+        d->schema->rows = schema->rows;
+        return PLAIT_OK;
+    }
+    if (schema->segments != d->segments)
+        return pli_fail(err, PLAIT_EMISMATCH,
+                        "the agreed description of the data is of other files (%lld pieces, here %lld)",
+                        (long long)schema->segments, (long long)d->segments);
+    pli_schema *copy = pli_schema_copy(schema);
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    plait_status status = PLAIT_OK;
+    if (d->table != NULL)
+        status = pli_table_renumber(d, copy, err);
+    else if (d->loaded)
+        rebase(d, copy->index_base);
+    d->libsvm.base = copy->index_base;
+    pli_schema_destroy(&d->schema);
+    d->schema = copy;
+    if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && d->workers > 1 && !d->agreed, err);
+    d->agreed = true;
+    return status;
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------- */
+
+const pli_schema *pli_dataset_schema(const pli_dataset *d) { return d->schema; }
+int32_t           pli_dataset_blocks(const pli_dataset *d) { return d->blocks; }
+int32_t           pli_dataset_first_block(const pli_dataset *d) { return d->first; }
+int32_t           pli_dataset_own_blocks(const pli_dataset *d) { return d->own; }
+const pli_block  *pli_dataset_block(const pli_dataset *d, int32_t own) { return &d->rows[own].b; }
+const char       *pli_dataset_notes(const pli_dataset *d) { return d->notes.data != NULL ? d->notes.data : ""; }
+
+int64_t pli_dataset_rows(const pli_dataset *d) {
+    int64_t rows = 0;
+    for (int32_t i = 0; d->of_memory && i < d->own; i++) rows += d->rows[i].b.rows;
+    if (d->of_memory) return rows;
+    for (int64_t i = d->block_segment[d->first]; i < d->block_segment[d->first + d->own]; i++)
+        rows += d->schema->segment_rows[i];
+    return rows;
+}
+
+/* Of a source: its name without directories, its length, its first and last bytes and a few between. */
+static uint64_t source_print(const pli_source *source, uint64_t seed) {
+    enum { SAMPLE = 4096, SAMPLES = 64 };
+    const char *slash = strrchr(source->path, '/'), *name = slash != NULL ? slash + 1 : source->path;
+    uint64_t    print = pli_hash_bytes(name, strlen(name), seed ^ source->bytes);
+    if (source->bytes <= (size_t)SAMPLE * SAMPLES) return pli_hash_bytes(source->data, source->bytes, print);
+    for (size_t i = 0; i < SAMPLES; i++)
+        print = pli_hash_bytes(source->data + (source->bytes - SAMPLE) / (SAMPLES - 1) * i, SAMPLE, print);
+    return print;
+}
+
+uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
+    uint64_t print = pli_hash_u64((uint64_t)d->blocks);
+    for (int64_t i = 0; d->sources != NULL && i < d->sources->n; i++)
+        print = source_print(&d->sources->source[i], print);
+    return print;
+}
