@@ -123,8 +123,10 @@ typedef struct pli_safetensors pli_safetensors;
  *  all tensor bytes and of the rest of the header is added. Tensors are written in order of name. */
 plait_status pli_safetensors_write(const char *path, const pli_tensor *tensors, int64_t n, const char *const *metadata,
                                    plait_error *err);
+/** Errors: EIO; EFORMAT no such file; ECHECKSUM cut short, altered, or without our checksum. */
 plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, plait_error *err);
-plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors **file_out, plait_error *err); /* borrowed; fuzzed */
+/** The same of borrowed bytes; the checksum may be missing. */
+plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors **file_out, plait_error *err);
 const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name);
 const char       *pli_safetensors_metadata(const pli_safetensors *file, const char *key);
 void              pli_safetensors_close(pli_safetensors **file);
