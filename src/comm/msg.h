@@ -21,6 +21,8 @@
 
 #define PLI_WIRE_VERSION 1u
 
+enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags: memory handed over within the process (local tables), no byte sent */
+
 typedef struct pli_slab {
     _Atomic int32_t refs;
     uint32_t        flags;

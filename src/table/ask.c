@@ -1,0 +1,227 @@
+/* A get that is under way: which shards are asked for what, and how their answers come together. See client.h. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/client.h"
+#include "table/values.h"
+
+static plait_status no_memory(const pli_client_table *table, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
+}
+
+static plait_status send_pull(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard, const pli_wire_pull *pull,
+                              const uint64_t *keys, pli_out *out, plait_error *err) {
+    const pli_placement *placement = &ask->table->spec.placement;
+    size_t               key_bytes = keys == NULL ? 0 : (size_t)pull->n * 8;
+    pli_msg             *msg = pli_msg_new(sizeof *pull + key_bytes);
+    if (msg != NULL) {
+        unsigned char *body = pli_msg_body(msg);
+        memcpy(body, pull, sizeof *pull);
+        if (key_bytes > 0) memcpy(body + sizeof *pull, keys, key_bytes);
+        msg->head.clock = client->clock;
+    }
+    int32_t server = pli_placement_rank(placement, shard) - placement->first_rank;
+    return pli_client_send(client, now_ns, server, PLI_PULL, msg, &ask->ticket, out, err);
+}
+
+/* --- by range -------------------------------------------------------------------------------------------------- */
+
+static bool covers(const pli_held *held, const pli_held *piece) {
+    return held->msg != NULL && held->first <= piece->first && held->first + held->n >= piece->first + piece->n;
+}
+
+/* One shard's piece: from the copy held, or asked for. */
+static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard, pli_out *out,
+                                plait_error *err) {
+    const pli_client_table *table = ask->table;
+    const pli_held         *held = &table->held[shard];
+    pli_held               *piece = &ask->piece[shard];
+    int64_t                 first, n;
+    pli_placement_range(&table->spec.placement, shard, &first, &n);
+    int64_t low = ask->first > first ? ask->first : first;
+    int64_t high = ask->first + ask->n < first + n ? ask->first + ask->n : first + n;
+    *piece = (pli_held){ .first = low, .n = low < high ? high - low : 0 };
+    if (piece->n == 0) return PLAIT_OK;
+    if (covers(held, piece) && pli_cache_serves(client, table, held->version, client->clock)) {
+        piece->msg = pli_msg_copy(held->msg);
+        piece->first = held->first;
+        piece->n = held->n;
+        piece->version = held->version;
+        return piece->msg == NULL ? no_memory(table, err) : PLAIT_OK;
+    }
+    pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .first = piece->first, .n = piece->n };
+    return send_pull(client, now_ns, ask, shard, &pull, NULL, out, err);
+}
+
+plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
+                           void *values, pli_ask *ask, pli_out *out, plait_error *err) {
+    *ask = (pli_ask){ .table = table, .first = first, .n = n, .values = values };
+    pli_ticket_open(client, &ask->ticket);
+    ask->piece = pli_calloc((size_t)table->spec.placement.shards, sizeof *ask->piece);
+    if (ask->piece == NULL) return no_memory(table, err);
+    for (int32_t shard = 0; shard < table->spec.placement.shards; shard++)
+        PLI_TRY(begin_piece(client, now_ns, ask, shard, out, err));
+    return PLAIT_OK;
+}
+
+static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered a get with %llu bytes", ask->table->spec.name,
+                    reply->head.src, (unsigned long long)reply->head.body_bytes);
+}
+
+/* An answer becomes the copy that is held; the ask has a reference of its own. */
+static plait_status take_piece(pli_client_table *table, pli_ask *ask, pli_msg *reply, plait_error *err) {
+    int32_t   shard = pli_placement_shard_at(&table->spec.placement, reply->head.src);
+    pli_held *piece = shard < 0 ? NULL : &ask->piece[shard];
+    if (piece == NULL || reply->head.body_bytes != (uint64_t)(piece->n * pli_row_bytes(&table->spec)))
+        return bad_answer(ask, reply, err);
+    piece->version = reply->head.clock;
+    piece->msg = pli_msg_copy(reply);
+    if (piece->msg == NULL) return no_memory(table, err);
+    pli_msg_free(&table->held[shard].msg);
+    table->held[shard] = *piece;
+    table->held[shard].msg = pli_msg_copy(reply);
+    return PLAIT_OK; /* a copy that could not be held is fetched anew next time */
+}
+
+static plait_status finish_range(pli_ask *ask, plait_error *err) {
+    pli_client_table *table = ask->table;
+    int64_t           row_bytes = pli_row_bytes(&table->spec);
+    for (pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
+        PLI_TRY(take_piece(table, ask, reply, err));
+    for (int32_t shard = 0; ask->values != NULL && shard < table->spec.placement.shards; shard++) {
+        const pli_held *piece = &ask->piece[shard];
+        if (piece->msg == NULL) continue;
+        int64_t low = piece->first > ask->first ? piece->first : ask->first;
+        int64_t high = piece->first + piece->n < ask->first + ask->n ? piece->first + piece->n : ask->first + ask->n;
+        memcpy(pli_at(ask->values, (low - ask->first) * row_bytes),
+               pli_at_const(pli_msg_body(piece->msg), (low - piece->first) * row_bytes), (size_t)((high - low) * row_bytes));
+    }
+    if (ask->values != NULL && !table->spec.ruled)
+        pli_pending_overlay_range(&table->pending, ask->first, ask->n, ask->values);
+    return PLAIT_OK;
+}
+
+/* --- by key ------------------------------------------------------------------------------------------------------ */
+
+/* What is left to fetch: place [n] of the m keys that no copy serves, or NULL where all are to be fetched. */
+static plait_status look_into_cache(pli_client *client, pli_ask *ask, int64_t *m_out, plait_error *err) {
+    pli_client_table *table = ask->table;
+    *m_out = ask->n;
+    if (!table->reuses || table->rows.n == 0) return PLAIT_OK;
+    ask->place = pli_array((size_t)ask->n, sizeof *ask->place);
+    if (ask->place == NULL) return no_memory(table, err);
+    *m_out = pli_cache_get(client, table, ask->n, ask->keys, ask->values, ask->place);
+    return PLAIT_OK;
+}
+
+/* Orders the keys to fetch by shard: one pass counts, one moves. */
+static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
+    const pli_placement *placement = &ask->table->spec.placement;
+    const uint32_t      *from = ask->place;
+    int64_t              shards = placement->shards;
+    ask->start = pli_calloc((size_t)shards + 2, sizeof *ask->start);
+    if (ask->start == NULL) return no_memory(ask->table, err);
+    if (shards == 1 && from == NULL) {
+        ask->fetch = (uint64_t *)ask->keys;
+        ask->start[1] = m;
+        return PLAIT_OK;
+    }
+    uint16_t *shard_of = pli_array((size_t)m, sizeof *shard_of);
+    uint32_t *place = pli_array((size_t)m, sizeof *place);
+    ask->fetch = pli_array((size_t)m, sizeof *ask->fetch);
+    if (shard_of == NULL || place == NULL || ask->fetch == NULL) {
+        pli_free(shard_of);
+        pli_free(place);
+        return no_memory(ask->table, err);
+    }
+    for (int64_t i = 0; i < m; i++) {
+        shard_of[i] = (uint16_t)pli_placement_shard_of(placement, ask->keys[from == NULL ? i : from[i]]);
+        ask->start[shard_of[i] + 2]++;
+    }
+    for (int64_t s = 2; s < shards + 2; s++) ask->start[s] += ask->start[s - 1];
+    for (int64_t i = 0; i < m; i++) { /* start[s + 1] moves from the begin of shard s to its end, the begin of s + 1 */
+        int64_t to = ask->start[shard_of[i] + 1]++;
+        place[to] = from == NULL ? (uint32_t)i : from[i];
+        ask->fetch[to] = ask->keys[place[to]];
+    }
+    pli_free(shard_of);
+    pli_free(ask->place);
+    ask->place = place;
+    return PLAIT_OK;
+}
+
+plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,
+                          void *values, pli_ask *ask, pli_out *out, plait_error *err) {
+    int64_t m;
+    *ask = (pli_ask){ .table = table, .by_key = true, .n = n, .keys = keys, .values = values };
+    pli_ticket_open(client, &ask->ticket);
+    PLI_TRY(look_into_cache(client, ask, &m, err));
+    if (m == 0) return PLAIT_OK;
+    PLI_TRY(split(ask, m, err));
+    for (int32_t shard = 0; shard < table->spec.placement.shards; shard++) {
+        int64_t       begin = ask->start[shard], count = ask->start[shard + 1] - begin;
+        pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .flags = PLI_PULL_KEYS, .first = -1, .n = count };
+        if (count > 0) PLI_TRY(send_pull(client, now_ns, ask, shard, &pull, ask->fetch + begin, out, err));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status take_rows(pli_ask *ask, const pli_msg *reply, plait_error *err) {
+    pli_client_table *table = ask->table;
+    int64_t           row_bytes = pli_row_bytes(&table->spec);
+    int32_t           shard = pli_placement_shard_at(&table->spec.placement, reply->head.src);
+    if (shard < 0 || ask->start == NULL) return bad_answer(ask, reply, err);
+    int64_t begin = ask->start[shard], count = ask->start[shard + 1] - begin;
+    if (reply->head.body_bytes != (uint64_t)(count * row_bytes)) return bad_answer(ask, reply, err);
+    const void *rows = pli_msg_body(reply);
+    if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
+    else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
+    if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, reply->head.clock);
+    return PLAIT_OK;
+}
+
+static plait_status finish_keys(pli_ask *ask, plait_error *err) {
+    for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
+        PLI_TRY(take_rows(ask, reply, err));
+    if (!ask->table->spec.ruled) pli_pending_overlay(&ask->table->pending, ask->n, ask->keys, ask->values);
+    return PLAIT_OK;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------- */
+
+static void raise_get(const pli_client *client, const pli_ask *ask) {
+    for (const pli_msg *reply = ask->ticket.replies; client->sink != NULL && reply != NULL; reply = reply->next)
+        pli_event_raise(client->sink,
+                        &(pli_event){ .kind = PLI_EVENT_GET, .rank = client->rank, .peer = reply->head.src,
+                                      .table = ask->table->spec.id,
+                                      .shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src),
+                                      .first = ask->by_key ? -1 : ask->first, .rows = ask->n, .clock = client->clock,
+                                      .version = reply->head.clock, .seq = reply->head.arg64 });
+}
+
+void pli_ask_abandon(pli_ask *ask) {
+    pli_ticket_free(&ask->ticket);
+    for (int32_t s = 0; ask->piece != NULL && s < ask->table->spec.placement.shards; s++)
+        pli_msg_free(&ask->piece[s].msg);
+    pli_free(ask->piece);
+    pli_free(ask->start);
+    pli_free(ask->place);
+    if (ask->fetch != ask->keys) pli_free(ask->fetch);
+    ask->piece = NULL;
+    ask->start = NULL;
+    ask->place = NULL;
+    ask->fetch = NULL;
+}
+
+plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err) {
+    plait_status status;
+    if (ask->ticket.failure.code < 0) {
+        if (err != NULL) *err = ask->ticket.failure;
+        status = ask->ticket.failure.code;
+    } else {
+        status = ask->by_key ? finish_keys(ask, err) : finish_range(ask, err);
+    }
+    raise_get(client, ask);
+    return status;
+}

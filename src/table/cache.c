@@ -1,0 +1,179 @@
+/* The copies of values that a worker holds: whole pieces of dense shards, and single rows. See client.h. */
+#include <string.h>
+
+#include "table/client.h"
+#include "table/values.h"
+
+plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **table_out, plait_error *err) {
+    pli_client_table *table = pli_calloc(1, sizeof *table);
+    if (table == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
+    table->spec = *spec;
+    pli_pending_init(&table->pending, &table->spec, 0);
+    pli_rowset_init(&table->rows, 0, (uint64_t)spec->rows);
+    plait_status status = pli_policy_make(spec->consistency, &table->policy, err);
+    if (status < 0) goto free_table;
+    table->held = pli_calloc((size_t)spec->placement.shards, sizeof *table->held);
+    if (table->held == NULL) {
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
+        goto free_table;
+    }
+    pli_view old = { .workers = 1, .clock = 1, .held = 0, .slowest = -1, .applied = -1 };
+    table->at_clock = table->policy.ops->apply == PLI_APPLY_AT_CLOCK;
+    table->reuses = table->policy.ops->on_get(table->policy.state, &old) == PLI_SERVE;
+    *table_out = table;
+    return PLAIT_OK;
+free_table:
+    pli_client_table_close(&table);
+    return status;
+}
+
+void pli_client_table_close(pli_client_table **table_ptr) {
+    pli_client_table *table = *table_ptr;
+    *table_ptr = NULL;
+    if (table == NULL) return;
+    if (table->held != NULL) pli_cache_forget(table);
+    pli_pending_destroy(&table->pending);
+    pli_rowset_destroy(&table->rows);
+    pli_policy_destroy(&table->policy);
+    pli_free(table->row_values);
+    pli_free(table->row_version);
+    pli_free(table->held);
+    pli_free(table);
+}
+
+plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err) {
+    const pli_placement *placement = &table->spec.placement;
+    if (!pli_grow((void **)&client->table, &client->tables_capacity, client->tables + 1, sizeof(void *)))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->spec.name);
+    client->table[client->tables++] = table;
+    for (int32_t shard = 0; shard < placement->shards; shard++)
+        client->link[pli_placement_rank(placement, shard) - placement->first_rank].used = true;
+    if (table->spec.topology != PLI_LOCAL) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
+    return PLAIT_OK;
+}
+
+/* --- what a copy is good for ---------------------------------------------------------------------------- */
+
+bool pli_cache_serves(const pli_client *client, const pli_client_table *table, int64_t version, int64_t clock) {
+    pli_view view = { .workers = client->layout.workers, .worker = client->rank, .clock = clock, .held = version,
+                      .slowest = -1, .applied = -1 };
+    return version != PLI_NO_VERSION && !client->left &&
+           table->policy.ops->on_get(table->policy.state, &view) == PLI_SERVE;
+}
+
+void pli_cache_forget(pli_client_table *table) {
+    for (int32_t i = 0; i < table->spec.placement.shards; i++) pli_msg_free(&table->held[i].msg);
+    pli_rowset_clear(&table->rows);
+}
+
+/* Own updates into a held copy, which becomes the worker's own first. Without memory it is dropped: a cache may forget. */
+static void write_through(pli_client_table *table, pli_held *held) {
+    if (!pli_slab_is_mine(held->msg->body)) {
+        pli_msg *copy = pli_msg_new(held->msg->head.body_bytes);
+        if (copy != NULL) memcpy(pli_msg_body(copy), pli_msg_body(held->msg), held->msg->head.body_bytes);
+        pli_msg_free(&held->msg);
+        held->msg = copy;
+    }
+    if (held->msg != NULL)
+        pli_pending_overlay_range(&table->pending, held->first, held->n, pli_msg_body(held->msg));
+}
+
+static void write_rows_through(pli_client_table *table) {
+    const pli_pending *pending = &table->pending;
+    const pli_spec    *spec = &table->spec;
+    int64_t            at[PLI_BLOCK], row_bytes = pli_row_bytes(spec);
+    if (table->rows.n == 0) return;
+    if (!spec->keyed) { /* few rows are held by key of a table that is updated by range */
+        for (int64_t i = 0; i < table->rows.n; i++)
+            pli_pending_overlay(pending, 1, &table->rows.keys[i], pli_at(table->row_values, i * row_bytes));
+        return;
+    }
+    for (int64_t from = 0; from < pending->set.n; from += PLI_BLOCK) {
+        int64_t m = pending->set.n - from < PLI_BLOCK ? pending->set.n - from : PLI_BLOCK;
+        pli_rowset_find(&table->rows, m, pending->set.keys + from, at);
+        pli_values_scatter_add(spec->type, m, spec->cols, at, pli_at_const(pending->sum, from * row_bytes),
+                               table->row_values);
+    }
+}
+
+static void drop_pushed_rows(pli_client_table *table) {
+    int64_t at[PLI_BLOCK];
+    if (table->rows.n == 0) return;
+    if (!table->spec.keyed) {
+        pli_rowset_clear(&table->rows);
+        return;
+    }
+    for (int64_t from = 0; from < table->pending.set.n; from += PLI_BLOCK) {
+        int64_t m = table->pending.set.n - from < PLI_BLOCK ? table->pending.set.n - from : PLI_BLOCK;
+        pli_rowset_find(&table->rows, m, table->pending.set.keys + from, at);
+        for (int64_t i = 0; i < m; i++)
+            if (at[i] >= 0) table->row_version[at[i]] = PLI_NO_VERSION;
+    }
+}
+
+void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock) {
+    bool pushed = table->pending.touched;
+    for (int32_t i = 0; i < table->spec.placement.shards; i++) {
+        pli_held *held = &table->held[i];
+        if (held->msg == NULL) continue;
+        bool keep = pli_cache_serves(client, table, held->version, next_clock) && !(pushed && table->spec.ruled);
+        if (!keep) pli_msg_free(&held->msg);
+        else if (pushed) write_through(table, held);
+    }
+    if (pushed && table->spec.ruled) drop_pushed_rows(table);
+    else if (pushed) write_rows_through(table);
+}
+
+/* --- rows by key -------------------------------------------------------------------------------------------- */
+
+int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
+                      uint32_t *missing) {
+    int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(&table->spec), left = 0;
+    int64_t good = PLI_NO_VERSION, bad = PLI_NO_VERSION; /* the policy's last answers: versions come in runs */
+    for (int64_t from = 0; from < n; from += PLI_BLOCK) {
+        int64_t m = n - from < PLI_BLOCK ? n - from : PLI_BLOCK;
+        pli_rowset_find(&table->rows, m, keys + from, at);
+        for (int64_t i = 0; i < m; i++) {
+            int64_t version = at[i] < 0 ? PLI_NO_VERSION : table->row_version[at[i]];
+            if (version == good && version != PLI_NO_VERSION) {
+            } else if (version != bad && pli_cache_serves(client, table, version, client->clock)) {
+                good = version;
+            } else {
+                bad = version;
+                missing[left++] = (uint32_t)(from + i);
+                continue;
+            }
+            memcpy(pli_at(values, (from + i) * row_bytes), pli_at_const(table->row_values, at[i] * row_bytes),
+                   (size_t)row_bytes);
+        }
+    }
+    return left;
+}
+
+static bool reserve_rows(pli_client_table *table, int64_t rows) {
+    if (rows <= table->rows_capacity) return true;
+    int64_t capacity = table->rows_capacity * 2 > rows ? table->rows_capacity * 2 : rows;
+    void   *values = pli_realloc(table->row_values, (size_t)capacity, (size_t)pli_row_bytes(&table->spec));
+    if (values != NULL) table->row_values = values;
+    int64_t *version = pli_realloc(table->row_version, (size_t)capacity, sizeof *version);
+    if (version != NULL) table->row_version = version;
+    if (values == NULL || version == NULL) return false;
+    table->rows_capacity = capacity;
+    return true;
+}
+
+void pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, int64_t version) {
+    int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(&table->spec);
+    for (int64_t from = 0; from < n; from += PLI_BLOCK) {
+        int64_t m = n - from < PLI_BLOCK ? n - from : PLI_BLOCK;
+        if (!reserve_rows(table, table->rows.n + m) || !pli_rowset_add(&table->rows, m, keys + from, at)) {
+            pli_rowset_clear(&table->rows); /* out of memory */
+            return;
+        }
+        for (int64_t i = 0; i < m; i++) {
+            memcpy(pli_at(table->row_values, at[i] * row_bytes), pli_at_const(values, (from + i) * row_bytes),
+                   (size_t)row_bytes);
+            table->row_version[at[i]] = version;
+        }
+    }
+}

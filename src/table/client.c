@@ -1,0 +1,245 @@
+/* The client's machine: streams and tickets. See client.h. */
+#include "table/client.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static const uint64_t wonder_after_ns = 1000000000u;
+
+plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                             uint32_t incarnation, plait_error *err) {
+    *client = (pli_client){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
+    client->flags = PLI_MSG_UNCOUNTED;
+    client->link = pli_calloc((size_t)layout->servers, sizeof *client->link);
+    if (client->link == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", layout->servers);
+    for (int32_t s = 0; s < layout->servers; s++) {
+        pli_rx_init(&client->link[s].rx);
+        pli_tx_init(&client->link[s].tx, layout->resend_after_ns);
+    }
+    return PLAIT_OK;
+}
+
+void pli_client_close(pli_client *client) {
+    for (int32_t s = 0; client->link != NULL && s < client->layout.servers; s++) {
+        pli_rx_destroy(&client->link[s].rx);
+        pli_tx_destroy(&client->link[s].tx);
+        pli_msg_free(&client->link[s].push);
+    }
+    pli_free(client->link);
+    pli_free(client->table);
+    *client = (pli_client){ 0 };
+}
+
+/* --- tickets ------------------------------------------------------------------------------------------------- */
+
+void pli_ticket_open(pli_client *client, pli_ticket *ticket) {
+    memset(ticket, 0, sizeof *ticket);
+    ticket->id = ++client->next_ticket;
+    ticket->replies_last = &ticket->replies;
+    ticket->why_at_ns = PLI_NEVER;
+    atomic_store_explicit(&ticket->held_rank, -1, memory_order_relaxed);
+    ticket->next = client->tickets;
+    client->tickets = ticket;
+}
+
+void pli_ticket_unlink(pli_client *client, pli_ticket *ticket) {
+    pli_ticket **at = &client->tickets;
+    while (*at != NULL && *at != ticket) at = &(*at)->next;
+    if (*at != NULL) *at = ticket->next;
+    ticket->next = NULL;
+}
+
+void pli_ticket_free(pli_ticket *ticket) {
+    while (ticket->replies != NULL) {
+        pli_msg *msg = ticket->replies;
+        ticket->replies = msg->next;
+        pli_msg_free(&msg);
+    }
+    ticket->replies_last = &ticket->replies;
+}
+
+void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out) {
+    (void)client;
+    ticket->why_at_ns = now_ns + wonder_after_ns;
+    pli_out_wake(out, ticket->why_at_ns);
+}
+
+static pli_ticket *ticket_of(const pli_client *client, uint32_t id) {
+    pli_ticket *ticket = client->tickets;
+    while (ticket != NULL && ticket->id != id) ticket = ticket->next;
+    return ticket;
+}
+
+/* --- sending --------------------------------------------------------------------------------------------------- */
+
+static void address(const pli_client *client, int32_t server, pli_kind kind, pli_msg *msg) {
+    pli_head *head = &msg->head;
+    head->kind = (uint16_t)kind;
+    head->flags = client->flags;
+    head->src = client->rank;
+    head->dst = client->layout.first_server + server;
+    head->port = PLI_PORT_SERVER;
+    head->epoch = client->epoch;
+    head->incarnation = client->incarnation;
+    head->arg64 = client->link[server].rx.expected - 1;
+}
+
+plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
+                             pli_ticket *ticket, pli_out *out, plait_error *err) {
+    pli_link *link = &client->link[server];
+    if (msg == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
+    if (link->lost) {
+        pli_msg_free(&msg);
+        return pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, is lost", client->layout.first_server + server);
+    }
+    address(client, server, kind, msg);
+    if (ticket != NULL) {
+        msg->head.arg32 = ticket->id;
+        atomic_fetch_add_explicit(&ticket->pending, 1, memory_order_relaxed);
+    }
+    if (pli_tx_send(&link->tx, now_ns, msg, out)) return PLAIT_OK;
+    if (ticket != NULL) atomic_fetch_sub_explicit(&ticket->pending, 1, memory_order_relaxed);
+    pli_msg_free(&msg);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
+}
+
+plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
+                                 pli_out *out, plait_error *err) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        if (used && !client->link[s].used) continue;
+        pli_msg *msg = pli_msg_new(0);
+        if (msg != NULL) msg->head.clock = client->clock;
+        PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, ticket, out, err));
+    }
+    return PLAIT_OK;
+}
+
+static void acknowledge(const pli_client *client, int32_t server, pli_out *out) {
+    pli_msg *ack = pli_msg_new(0);
+    if (ack == NULL) return; /* the other side sends again */
+    address(client, server, PLI_ACK, ack);
+    pli_out_send(out, ack);
+}
+
+/* --- receiving --------------------------------------------------------------------------------------------------- */
+
+static void note_failure(pli_ticket *ticket, const pli_msg *msg) {
+    pli_wire_failure failure = { .code = PLAIT_EFORMAT, .rank = msg->head.src, .text = "a malformed failure" };
+    if (msg->head.body_bytes == sizeof failure) memcpy(&failure, pli_msg_body(msg), sizeof failure);
+    if (ticket->failure.code != 0) return;
+    ticket->failure.code = failure.code < 0 ? (plait_status)failure.code : PLAIT_EFORMAT;
+    ticket->failure.rank = failure.rank;
+    failure.text[sizeof failure.text - 1] = '\0';
+    strcpy(ticket->failure.text, failure.text);
+}
+
+/* Is it the first reply of its sender? (A server answers once; a second answer would be counted twice.) */
+static bool is_first(const pli_ticket *ticket, const pli_msg *msg) {
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next)
+        if (reply->head.src == msg->head.src) return false;
+    return atomic_load_explicit(&ticket->pending, memory_order_relaxed) > 0;
+}
+
+static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
+    pli_ticket *ticket = ticket_of(client, msg->head.arg32);
+    if (ticket == NULL || !is_first(ticket, msg)) {
+        pli_msg_free(&msg); /* of a ticket that was dropped */
+        return;
+    }
+    if (msg->head.flags & PLI_FLAG_FAILED) note_failure(ticket, msg);
+    msg->next = NULL;
+    *ticket->replies_last = msg;
+    ticket->replies_last = &msg->next;
+    atomic_fetch_sub_explicit(&ticket->pending, 1, memory_order_release);
+    pli_out_ring(out);
+}
+
+static void on_held(pli_client *client, const pli_msg *msg) {
+    pli_ticket *ticket = ticket_of(client, msg->head.arg32);
+    int32_t     rank;
+    if (ticket == NULL || msg->head.body_bytes != sizeof rank) return;
+    memcpy(&rank, pli_msg_body(msg), sizeof rank);
+    atomic_store_explicit(&ticket->held_clock, msg->head.clock, memory_order_relaxed);
+    atomic_store_explicit(&ticket->held_rank, rank, memory_order_release);
+}
+
+static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
+    msg->next = NULL;
+    if (msg->head.kind == PLI_REPLY) {
+        on_reply(client, msg, out);
+        return;
+    }
+    if (msg->head.kind == PLI_HELD) on_held(client, msg);
+    else pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a client", msg->head.src,
+                      (unsigned)msg->head.kind);
+    pli_msg_free(&msg);
+}
+
+static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_client *client = state;
+    int64_t     server = (int64_t)msg->head.src - client->layout.first_server;
+    (void)now_ns;
+    if (server < 0 || server >= client->layout.servers || client->link[server].lost) {
+        pli_msg_free(&msg);
+        return;
+    }
+    pli_link *link = &client->link[server];
+    pli_tx_acked(&link->tx, msg->head.arg64);
+    if (msg->head.seq == 0) {
+        pli_msg_free(&msg);
+        return;
+    }
+    switch (pli_rx_take(&link->rx, &msg)) {
+    case PLI_RX_TAKE:
+        for (; msg != NULL; msg = pli_rx_next(&link->rx)) handle(client, msg, out);
+        if (client->layout.resend_after_ns > 0) acknowledge(client, (int32_t)server, out);
+        break;
+    case PLI_RX_DUPLICATE:
+        pli_msg_free(&msg);
+        acknowledge(client, (int32_t)server, out);
+        break;
+    case PLI_RX_OLD: pli_msg_free(&msg); break;
+    case PLI_RX_EARLY: break;
+    }
+}
+
+/* WHY to every server that may hold the ticket; those that do not are silent. */
+static void ask_why(pli_client *client, uint64_t now_ns, const pli_ticket *ticket, pli_out *out) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        if (client->link[s].lost) continue;
+        pli_msg *msg = pli_msg_new(0);
+        if (msg == NULL) return;
+        address(client, s, PLI_WHY, msg);
+        msg->head.arg32 = ticket->id;
+        if (!pli_tx_send(&client->link[s].tx, now_ns, msg, out)) pli_msg_free(&msg);
+    }
+}
+
+static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
+    pli_client *client = state;
+    for (pli_ticket *ticket = client->tickets; ticket != NULL; ticket = ticket->next) {
+        if (ticket->why_at_ns == PLI_NEVER || pli_ticket_done(ticket)) continue;
+        if (now_ns >= ticket->why_at_ns) {
+            ask_why(client, now_ns, ticket, out);
+            ticket->why_at_ns = now_ns + wonder_after_ns;
+        }
+        pli_out_wake(out, ticket->why_at_ns);
+    }
+    for (int32_t s = 0; s < client->layout.servers; s++) pli_tx_wakeup(&client->link[s].tx, now_ns, out);
+}
+
+static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_client *client = state;
+    int64_t     server = (int64_t)event->rank - client->layout.first_server;
+    (void)now_ns;
+    client->epoch = event->epoch;
+    if (event->kind != PLI_MEMBER_DIED || server < 0 || server >= client->layout.servers) return;
+    client->link[server].lost = true;
+    pli_tx_acked(&client->link[server].tx, client->link[server].tx.next - 1);
+    if (client->link[server].used)
+        pli_out_fail(out, PLAIT_EPEER, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
+}
+
+const pli_machine_ops pli_client_ops = {
+    .name = "client", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member
+};

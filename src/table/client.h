@@ -1,0 +1,155 @@
+/* table/client.h - the client: one worker's side of the tables whose rows lie on servers (ps, local).
+ *
+ * Two halves. The machine (client.c) keeps the streams to the servers and the tickets, the exchanges that are under
+ * way; it is fed by the driver. The worker's half (ask.c, push.c, cache.c) keeps what belongs to the worker alone:
+ * updates not yet sent, copies of values; only the worker's thread touches it, and it enters the machine to send.
+ * Invariants:
+ *   1 A ticket's pending counts the servers that have not answered it; its answers are complete, and nobody but the
+ *     worker looks at them, once the worker has seen 0 (acquire, pairs with the machine's release).
+ *   2 A copy held of version v contains every update of clocks < v and all that this worker has sent; where the
+ *     latter cannot be laid over it (ruled tables), the copy is dropped when the worker pushes.
+ *   3 A get is never under way across a clock: the clock completes it first. With 2 and the order of a stream it
+ *     follows that an answer contains all that the worker has sent, or that its version says so (bsp).
+ *   4 Before a CLOCK leaves, no copy is held that the next clock may not read, so that the owner may write its
+ *     values in place.
+ */
+#ifndef PLI_TABLE_CLIENT_H
+#define PLI_TABLE_CLIENT_H
+
+#include "table/pending.h"
+#include "table/server.h"
+
+/* --- the machine ------------------------------------------------------------------------------------------- */
+
+/* An exchange with one or more servers, owned by whoever waits for it. */
+typedef struct pli_ticket {
+    uint32_t           id;
+    _Atomic int32_t    pending; /* see 1 */
+    plait_error        failure; /* the first; code 0: none */
+    pli_msg           *replies, **replies_last;
+    uint64_t           why_at_ns; /* ask then who holds it up; PLI_NEVER: not (yet)   */
+    _Atomic int32_t    held_rank; /* -1: not known. For the text of a wait, any thread */
+    _Atomic int64_t    held_clock;
+    struct pli_ticket *next;
+} pli_ticket;
+
+typedef struct pli_link { /* to one server */
+    pli_rx   rx;
+    pli_tx   tx;
+    bool     used, lost; /* used: holds a shard of some table          */
+    uint32_t parts;      /* of the push that is being built (push.c)   */
+    uint64_t bytes;
+    pli_msg *push;
+    uint64_t     *keys_to;
+    unsigned char *values_to;
+} pli_link;
+
+struct pli_client_table;
+
+typedef struct pli_client {
+    pli_layout layout;
+    int32_t    rank;
+    uint32_t   epoch, incarnation, next_ticket;
+    pli_link  *link; /* [servers] */
+    pli_ticket *tickets;
+    int64_t    clock;
+    bool       left;
+    uint16_t   flags; /* of what it sends: PLI_MSG_UNCOUNTED while all tables are local */
+    struct pli_client_table **table; /* [tables]; borrowed */
+    int64_t    tables, tables_capacity;
+    const pli_event_sink *sink;
+} pli_client;
+
+extern const pli_machine_ops pli_client_ops;
+
+plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                             uint32_t incarnation, plait_error *err);
+void         pli_client_close(pli_client *client);
+
+/** A ticket that waits for nothing yet. After unlink no answer reaches it any more; those that have come are freed by
+ *  pli_ticket_free, which is not the machine's business. */
+void pli_ticket_open(pli_client *client, pli_ticket *ticket);
+void pli_ticket_unlink(pli_client *client, pli_ticket *ticket);
+void pli_ticket_free(pli_ticket *ticket);
+static inline bool pli_ticket_done(const pli_ticket *ticket) {
+    return __atomic_load_n((const int32_t *)&ticket->pending, __ATOMIC_ACQUIRE) == 0;
+}
+/** Asks who holds the ticket up, once a second from a second after now on. */
+void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out);
+
+/** Sends msg (taken; NULL: out of memory) of a kind to a server, by its number. ticket may be NULL. Errors: ENOMEM,
+ *  EPEER the server is lost. */
+plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
+                             pli_ticket *ticket, pli_out *out, plait_error *err);
+/** The same empty message to every server (used: every one that holds a shard). */
+plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
+                                 pli_out *out, plait_error *err);
+
+/* --- the worker's tables -------------------------------------------------------------------------------------- */
+
+typedef struct pli_held { /* a copy of a part of a dense shard; msg NULL: none */
+    pli_msg *msg;
+    int64_t  first, n, version;
+} pli_held;
+
+typedef struct pli_client_table {
+    pli_spec    spec;
+    pli_policy  policy;
+    bool        at_clock; /* pushes are applied at clocks                          */
+    bool        reuses;   /* the policy may serve a copy in a later clock          */
+    pli_pending pending;
+    pli_held   *held; /* [shards], dense */
+    /* copies of single rows, where the policy reuses them */
+    pli_rowset  rows;
+    void       *row_values;  /* [rows.n, cols] */
+    int64_t    *row_version; /* [rows.n]       */
+    int64_t     rows_capacity;
+} pli_client_table;
+
+plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **table_out, plait_error *err);
+void         pli_client_table_close(pli_client_table **table);
+/** The client's clocks and pushes include the table from now on; links to its servers count as used. */
+plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err);
+
+/* cache.c */
+bool pli_cache_serves(const pli_client *client, const pli_client_table *table, int64_t version, int64_t clock);
+/** What a push does to the copies held; next_clock: the clock that will read them. */
+void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock);
+void         pli_cache_forget(pli_client_table *table);
+/** Fills the rows that may be served from copies; missing [n] receives the places of the others, whose number is
+ *  returned. */
+int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
+                      uint32_t *missing);
+void    pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, int64_t version);
+
+/* ask.c: a get that is under way */
+typedef struct pli_ask {
+    pli_client_table *table;
+    bool              by_key;
+    int64_t           first, n;
+    const uint64_t   *keys;   /* lent */
+    void             *values; /* lent */
+    pli_ticket        ticket;
+    pli_held         *piece; /* by range: [shards] */
+    int64_t          *start; /* by key: [shards + 1], where each shard's keys begin below */
+    uint64_t         *fetch; /* the keys asked for, by shard; == keys where nothing had to be moved */
+    uint32_t         *place; /* the row of values that each belongs to; NULL: the same              */
+} pli_ask;
+/** Checks and begins. It is ended by pli_ask_abandon, also where this fails. */
+plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,
+                          void *values, pli_ask *ask, pli_out *out, plait_error *err);
+plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
+                           void *values, pli_ask *ask, pli_out *out, plait_error *err);
+/** When its ticket is done: values are filled, with the worker's own updates (additive tables). values NULL (by
+ *  range): nothing is copied, the pieces stay. pli_ask_abandon follows, in any case. */
+plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
+/** Frees the ask's memory, answers included. The ticket is unlinked before (in the machine). */
+void pli_ask_abandon(pli_ask *ask);
+
+/* push.c */
+/** Sends what is pending on table (NULL: on all) to its owners; kind PLI_PUSH, or PLI_CLOCK, which also ends the clock.
+ *  Nothing has changed where it fails with ENOMEM before the first message was sent. */
+plait_status pli_client_build_push(pli_client *client, pli_client_table *table, pli_kind kind, plait_error *err);
+plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err);
+
+#endif

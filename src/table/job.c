@@ -1,0 +1,332 @@
+/* Jobs: who serves what, the common clock, barrier and departure. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "table/table.h"
+
+void plait_job_opts_init(plait_job_opts *opts) {
+    *opts = (plait_job_opts){ .size = sizeof *opts, .batch = 1 };
+}
+
+plait_comm *plait_job_comm(plait_job *job) { return job->comm; }
+
+int64_t plait_job_clock_now(const plait_job *job) { return atomic_load_explicit(&job->clock, memory_order_relaxed); }
+
+/* --- waiting ------------------------------------------------------------------------------------------------- */
+
+typedef struct waiting {
+    const pli_ticket *ticket;
+    const char       *what;
+} waiting;
+
+static void tell(const void *arg, char *text, size_t bytes) {
+    const waiting *w = arg;
+    int32_t        rank = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    if (rank < 0) snprintf(text, bytes, "%s", w->what);
+    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", w->what, rank,
+                  (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
+}
+
+static bool is_done(void *arg) { return pli_ticket_done(arg); }
+
+plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err) {
+    waiting      w = { .ticket = ticket, .what = what };
+    plait_status status = PLAIT_OK;
+    uint64_t     now_ns;
+    pli_out      out;
+    if (!pli_ticket_done(ticket)) {
+        pli_port_enter(job->client_port, &now_ns, &out);
+        pli_ticket_wonder(&job->client, now_ns, ticket, &out);
+        pli_port_leave(job->client_port, &out);
+        status = pli_comm_wait(job->comm, is_done, ticket, &(pli_reason){ .tell = tell, .arg = &w }, err);
+    }
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_unlink(&job->client, ticket);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* Asks servers with an empty message and waits for all answers. */
+static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, plait_error *err) {
+    pli_ticket   ticket;
+    uint64_t     now_ns;
+    pli_out      out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, &ticket);
+    plait_status status = pli_client_send_all(&job->client, now_ns, used, kind, &ticket, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    if (status >= 0 && ticket.failure.code < 0) {
+        *err = ticket.failure;
+        status = err->code;
+    }
+    pli_ticket_free(&ticket);
+    return status;
+}
+
+static bool has_servers(const plait_job *job) {
+    for (int32_t s = 0; s < job->layout.servers; s++)
+        if (job->client.link[s].used) return true;
+    return false;
+}
+
+/* --- agreement ---------------------------------------------------------------------------------------------- */
+
+plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err) {
+    typedef struct vote { uint64_t hash; int64_t status; } vote;
+    vote  mine = { .hash = hash, .status = status };
+    vote *all = pli_array((size_t)job->layout.workers, sizeof *all);
+    if (all == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to agree on %s", what);
+    plait_error  own = *err;
+    plait_status sent = plait_comm_allgather(job->comm, &mine, sizeof mine, all);
+    if (status < 0 || sent < 0) {
+        if (status < 0) *err = own;
+        pli_free(all);
+        return status < 0 ? status : sent;
+    }
+    for (int32_t w = 0; status >= 0 && w < job->layout.workers; w++) {
+        if (all[w].status < 0)
+            status = pli_fail(err, PLAIT_EMISMATCH, "%s: rank %d failed: %s", what, w,
+                              plait_status_text((plait_status)all[w].status));
+        else if (all[w].hash != hash)
+            status = pli_fail(err, PLAIT_EMISMATCH, "%s: the options of rank %d differ from those of rank %d", what, w,
+                              plait_comm_rank(job->comm));
+    }
+    pli_free(all);
+    return status;
+}
+
+static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
+
+static uint64_t job_hash(const plait_job *job) {
+    uint64_t hash = pli_hash_bytes(&job->batch, sizeof job->batch, 3);
+    hash = hash_text(job->consistency, hash_text(job->topology, hash));
+    for (int32_t i = 0; i < job->layout.n_functions; i++)
+        hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
+    return hash;
+}
+
+/* --- creation ------------------------------------------------------------------------------------------------- */
+
+static plait_status copy_functions(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    if (opts->n_functions < 0 || (opts->n_functions > 0 && opts->functions == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "a job with %d server functions", opts->n_functions);
+    job->functions = pli_calloc((size_t)opts->n_functions, sizeof *job->functions);
+    if (job->functions == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    for (int32_t i = 0; i < opts->n_functions; i++) {
+        if (opts->functions[i].name == NULL || opts->functions[i].run == NULL)
+            return pli_fail(err, PLAIT_EINVAL, "server function %d has no name or nothing to run", i);
+        job->functions[i] = opts->functions[i];
+        job->functions[i].name = pli_strdup(opts->functions[i].name);
+        job->layout.n_functions = i + 1;
+        if (job->functions[i].name == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    }
+    job->layout.functions = job->functions;
+    return PLAIT_OK;
+}
+
+static plait_status take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    bool        one_process = plait_comm_one_process(job->comm);
+    const char *topology = opts->topology != NULL ? opts->topology : one_process ? "local" : "ps";
+    const char *consistency = opts->consistency != NULL ? opts->consistency : "bsp";
+    int32_t     workers = plait_comm_workers(job->comm), servers = plait_comm_servers(job->comm);
+    if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
+    job->batch = opts->batch;
+    if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows", (long long)opts->batch);
+    PLI_TRY(pli_pair_check(topology, consistency, one_process, err));
+    snprintf(job->topology, sizeof job->topology, "%s", topology);
+    snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
+    job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
+                                .first_server = servers > 0 ? workers : 0,
+                                .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
+    PLI_TRY(copy_functions(job, opts, err));
+    job->layout.job_hash = job_hash(job);
+    return PLAIT_OK;
+}
+
+static plait_status open_machines(plait_job *job, plait_error *err) {
+    plait_comm *comm = job->comm;
+    int32_t     rank = plait_comm_rank(comm);
+    uint32_t    epoch = pli_comm_epoch(comm), incarnation = pli_comm_incarnation(comm);
+    job->worker = pli_comm_is_worker(comm);
+    if (rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
+        PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
+        job->serves = true;
+        PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
+    }
+    if (!job->worker) return PLAIT_OK;
+    PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
+    return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
+}
+
+static void free_job(plait_job *job) {
+    pli_port_close(&job->client_port);
+    for (int64_t i = 0; i < job->tables; i++) {
+        job->table[i]->ops->close(job->table[i]);
+        pli_free(job->table[i]);
+    }
+    pli_client_close(&job->client);
+    pli_port_close(&job->server_port);
+    if (job->serves) pli_server_close(&job->server);
+    for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
+    pli_free(job->functions);
+    pli_free(job->table);
+    pli_free(job);
+}
+
+plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+    plait_error   *err = pli_comm_error(comm);
+    plait_job_opts defaults;
+    plait_job_opts_init(&defaults);
+    if (opts == NULL) opts = &defaults;
+    plait_job *job = pli_calloc(1, sizeof *job);
+    if (job == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    job->comm = comm;
+    plait_status status = take_options(job, opts, err);
+    if (status >= 0) status = open_machines(job, err);
+    if (pli_comm_is_worker(comm)) {
+        if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
+        status = pli_job_agree(job, "job", job->layout.job_hash, status, err);
+    }
+    if (status < 0) {
+        free_job(job);
+        return status;
+    }
+    *job_out = job;
+    return PLAIT_OK;
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------------- */
+
+static bool all_gone(void *arg) { return atomic_load_explicit((_Atomic bool *)arg, memory_order_acquire); }
+
+static void tell_end(const void *arg, char *text, size_t bytes) {
+    (void)arg;
+    snprintf(text, bytes, "the workers to leave the job");
+}
+
+static plait_status say_bye(plait_job *job, plait_error *err) {
+    if (!job->worker)
+        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end }, err);
+    pli_served_finish_gets(job);
+    return ask_servers(job, false, PLI_BYE, "the end of the job", err);
+}
+
+plait_status plait_job_destroy(plait_job **job_ptr) {
+    plait_job *job = *job_ptr;
+    *job_ptr = NULL;
+    if (job == NULL) return PLAIT_OK;
+    plait_status status = say_bye(job, pli_job_error(job));
+    free_job(job);
+    return status;
+}
+
+void pli_job_abandon(plait_job **job_ptr) {
+    if (*job_ptr != NULL) free_job(*job_ptr);
+    *job_ptr = NULL;
+}
+
+typedef struct run_arg {
+    const plait_job_opts *opts;
+    plait_work_fn        *work;
+    void                 *user;
+} run_arg;
+
+static plait_status run_body(plait_comm *comm, void *user) {
+    const run_arg *arg = user;
+    plait_job     *job = NULL;
+    PLI_TRY(plait_job_create(comm, arg->opts, &job));
+    plait_status status = job->worker ? arg->work(job, arg->user) : PLAIT_OK;
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
+}
+
+plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work, void *user,
+                       plait_error *error_out) {
+    run_arg         arg = { .opts = job_opts, .work = work, .user = user };
+    plait_comm_opts defaults;
+    plait_comm_opts_init(&defaults);
+    return plait_comm_run(comm_opts == NULL ? &defaults : comm_opts, run_body, &arg, error_out);
+}
+
+/* --- clocks ------------------------------------------------------------------------------------------------------ */
+
+static plait_status clock_servers(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    if (!has_servers(job)) {
+        job->client.clock++;
+        return PLAIT_OK;
+    }
+    PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_CLOCK, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_CLOCK, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+static plait_status must_take_part(const plait_job *job, const char *call, plait_error *err) {
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "%s is for workers; this rank only serves", call);
+    if (job->left) return pli_fail(err, PLAIT_EINVAL, "%s after plait_job_leave", call);
+    return PLAIT_OK;
+}
+
+plait_status plait_job_clock(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    PLI_TRY(must_take_part(job, "plait_job_clock", err));
+    pli_served_finish_gets(job);
+    for (int64_t i = 0; i < job->tables; i++) pli_served_unpin(job->table[i]);
+    PLI_TRY(clock_servers(job, err));
+    plait_status status = PLAIT_OK;
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->ops->clock != NULL) status = job->table[i]->ops->clock(job->table[i], err);
+    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    return status;
+}
+
+plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
+    plait_request *request = pli_done_request();
+    if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
+    plait_status status = plait_job_clock(job);
+    if (status < 0) plait_request_wait(&request);
+    *request_out = request;
+    return status;
+}
+
+plait_status plait_job_barrier(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
+    pli_served_finish_gets(job);
+    for (int64_t i = 0; i < job->tables; i++) pli_served_unpin(job->table[i]);
+    plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", err)
+                                           : plait_comm_barrier(job->comm);
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->served != NULL) pli_cache_forget(job->table[i]->served);
+    return status;
+}
+
+plait_status plait_job_leave(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    uint64_t     now_ns;
+    pli_out      out;
+    PLI_TRY(must_take_part(job, "plait_job_leave", err));
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->replica != NULL && job->layout.workers > 1)
+            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under allreduce, whose sums need all",
+                            job->table[i]->spec.name);
+    pli_served_finish_gets(job);
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_all(&job->client, now_ns, true, PLI_LEAVE, NULL, &out, err);
+    job->client.left = true;
+    pli_port_leave(job->client_port, &out);
+    for (int64_t i = 0; i < job->tables; i++) {
+        if (job->table[i]->served == NULL) continue;
+        pli_pending_clear(&job->table[i]->served->pending);
+        pli_cache_forget(job->table[i]->served);
+    }
+    job->left = true;
+    return status;
+}

@@ -1,0 +1,37 @@
+/* table/pending.h - a worker's updates of the current clock to one table, combined, until they leave.
+ *
+ * Dense tables: an array of all values, zero outside of the rows touched. Keyed ones: the touched keys in order of
+ * their first update, and a row of values for each. On an additive table they are laid over what is read. */
+#ifndef PLI_TABLE_PENDING_H
+#define PLI_TABLE_PENDING_H
+
+#include "table/rowset.h"
+#include "table/spec.h"
+
+typedef struct pli_pending {
+    const pli_spec *spec; /* borrowed */
+    bool            touched;
+    int64_t         examples;
+    void           *sum;      /* dense: [rows, cols] and `extra` values more; keyed: [set.n, cols] */
+    int64_t         capacity; /* keyed: rows of sum                                                */
+    int64_t         extra;
+    int64_t         low, high; /* dense: the rows touched are in [low, high)                       */
+    pli_rowset      set;       /* keyed                                                            */
+} pli_pending;
+
+/** extra: further values at the end of a dense sum, zeroed with it (a collective's own). */
+void pli_pending_init(pli_pending *pending, const pli_spec *spec, int64_t extra);
+void pli_pending_destroy(pli_pending *pending);
+/** Adds delta [n, cols] to keys [n], which are in range. Errors: ENOMEM. */
+plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta, int64_t examples,
+                             plait_error *err);
+plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t n, const void *delta, int64_t examples,
+                                   plait_error *err);
+/** Dense: makes sure that sum exists (all zero). Errors: ENOMEM. */
+plait_status pli_pending_reserve(pli_pending *pending, plait_error *err);
+/** Adds what is pending for these rows to values. */
+void pli_pending_overlay(const pli_pending *pending, int64_t n, const uint64_t *keys, void *values);
+void pli_pending_overlay_range(const pli_pending *pending, int64_t first, int64_t n, void *values);
+void pli_pending_clear(pli_pending *pending);
+
+#endif

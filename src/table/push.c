@@ -1,0 +1,164 @@
+/* A worker's updates on their way out: one message a server, with a part for each table that has changed. */
+#include <string.h>
+
+#include "table/client.h"
+#include "table/values.h"
+
+static int32_t server_of(const pli_spec *spec, int32_t shard) {
+    return pli_placement_rank(&spec->placement, shard) - spec->placement.first_rank;
+}
+
+static void overlap(const pli_client_table *table, int32_t shard, int64_t *first_out, int64_t *n_out) {
+    int64_t first, n, low = table->pending.low, high = table->pending.high;
+    pli_placement_range(&table->spec.placement, shard, &first, &n);
+    low = low > first ? low : first;
+    high = high < first + n ? high : first + n;
+    *first_out = low < high ? low : first;
+    *n_out = low < high ? high - low : 0;
+}
+
+static uint64_t data_bytes(const pli_client_table *table, int64_t n) {
+    return (table->spec.keyed ? (uint64_t)n * 8 : 0) + pli_pad8((uint64_t)(n * pli_row_bytes(&table->spec)));
+}
+
+/* How many rows of a keyed table go to each shard. */
+static void count_keys(const pli_client_table *table, int64_t *count) {
+    const pli_placement *placement = &table->spec.placement;
+    const pli_rowset    *set = &table->pending.set;
+    memset(count, 0, (size_t)placement->shards * sizeof *count);
+    if (placement->shards == 1) {
+        count[0] = set->n;
+    } else {
+        for (int64_t i = 0; i < set->n; i++) count[pli_placement_shard_of(placement, set->keys[i])]++;
+    }
+}
+
+/* First pass: how many parts, how many bytes for each server. */
+static void measure(pli_client *client, const pli_client_table *table, int64_t *count) {
+    const pli_spec *spec = &table->spec;
+    if (spec->keyed) count_keys(table, count);
+    for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
+        pli_link *link = &client->link[server_of(spec, shard)];
+        int64_t   first, n = count[shard];
+        if (!spec->keyed) overlap(table, shard, &first, &n);
+        link->parts++;
+        link->bytes += sizeof(pli_wire_part) + data_bytes(table, n);
+    }
+}
+
+/* The next part of a server's message: its header, and where its data go. */
+static unsigned char *next_part(pli_link *link, const pli_client_table *table, int64_t first, int64_t n) {
+    unsigned char *body = pli_msg_body(link->push);
+    pli_wire_part  part = { .table = (uint32_t)table->spec.id, .flags = table->spec.keyed ? PLI_PART_KEYED : 0,
+                            .examples = table->pending.examples, .first = first, .n = n, .keys_at = link->bytes };
+    part.values_at = link->bytes + (table->spec.keyed ? (uint64_t)n * 8 : 0);
+    memcpy(body + link->parts * sizeof part, &part, sizeof part);
+    link->parts++;
+    link->bytes += data_bytes(table, n);
+    return body + part.keys_at;
+}
+
+static void fill_dense(pli_client *client, const pli_client_table *table) {
+    const pli_spec *spec = &table->spec;
+    int64_t         row_bytes = pli_row_bytes(spec);
+    for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
+        int64_t first, n;
+        overlap(table, shard, &first, &n);
+        unsigned char *data = next_part(&client->link[server_of(spec, shard)], table, first, n);
+        if (n > 0) memcpy(data, pli_at_const(table->pending.sum, first * row_bytes), (size_t)(n * row_bytes));
+    }
+}
+
+static void fill_keyed(pli_client *client, const pli_client_table *table, int64_t *count) {
+    const pli_spec   *spec = &table->spec;
+    const pli_rowset *set = &table->pending.set;
+    int64_t           row_bytes = pli_row_bytes(spec);
+    count_keys(table, count);
+    for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
+        pli_link *link = &client->link[server_of(spec, shard)];
+        link->keys_to = (uint64_t *)next_part(link, table, -1, count[shard]);
+        link->values_to = (unsigned char *)(link->keys_to + count[shard]);
+    }
+    if (spec->placement.shards == 1 && set->n > 0) {
+        pli_link *link = &client->link[server_of(spec, 0)];
+        memcpy(link->keys_to, set->keys, (size_t)set->n * 8);
+        memcpy(link->values_to, table->pending.sum, (size_t)(set->n * row_bytes));
+        return;
+    }
+    for (int64_t i = 0; i < set->n; i++) {
+        pli_link *link = &client->link[server_of(spec, pli_placement_shard_of(&spec->placement, set->keys[i]))];
+        *link->keys_to++ = set->keys[i];
+        if (row_bytes == 4) memcpy(link->values_to, pli_at_const(table->pending.sum, i * 4), 4);
+        else memcpy(link->values_to, pli_at_const(table->pending.sum, i * row_bytes), (size_t)row_bytes);
+        link->values_to += row_bytes;
+    }
+}
+
+static bool takes_part(const pli_client_table *table, const pli_client_table *only) {
+    return (only == NULL || only == table) && table->pending.touched;
+}
+
+static void drop_built(pli_client *client) {
+    for (int32_t s = 0; s < client->layout.servers; s++) pli_msg_free(&client->link[s].push);
+}
+
+static bool make_messages(pli_client *client, pli_kind kind) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        pli_link *link = &client->link[s];
+        if (!link->used || (kind == PLI_PUSH && link->parts == 0)) continue;
+        link->push = pli_msg_new(link->bytes);
+        if (link->push == NULL) return false;
+        link->push->head.arg32 = link->parts;
+        link->push->head.clock = client->clock;
+        link->bytes = link->parts * sizeof(pli_wire_part);
+        link->parts = 0;
+    }
+    return true;
+}
+
+static void raise_inc(const pli_client *client, const pli_client_table *table) {
+    pli_event_raise(client->sink,
+                    &(pli_event){ .kind = PLI_EVENT_INC, .rank = client->rank, .peer = -1, .table = table->spec.id,
+                                  .shard = -1, .first = table->spec.keyed ? -1 : table->pending.low,
+                                  .rows = table->spec.keyed ? table->pending.set.n : table->pending.high - table->pending.low,
+                                  .clock = client->clock });
+}
+
+plait_status pli_client_build_push(pli_client *client, pli_client_table *only, pli_kind kind, plait_error *err) {
+    int64_t *count = pli_calloc((size_t)client->layout.servers, sizeof *count);
+    if (count == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
+    drop_built(client);
+    for (int32_t s = 0; s < client->layout.servers; s++) client->link[s].parts = 0, client->link[s].bytes = 0;
+    for (int64_t i = 0; i < client->tables; i++)
+        if (takes_part(client->table[i], only)) measure(client, client->table[i], count);
+    bool made = make_messages(client, kind);
+    for (int64_t i = 0; made && i < client->tables; i++) {
+        pli_client_table *table = client->table[i];
+        if (!takes_part(table, only)) continue;
+        raise_inc(client, table);
+        if (table->spec.keyed) fill_keyed(client, table, count);
+        else fill_dense(client, table);
+    }
+    pli_free(count);
+    if (!made) drop_built(client);
+    if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
+    for (int64_t i = 0; i < client->tables; i++) {
+        if (only != NULL && only != client->table[i]) continue;
+        pli_cache_pushed(client, client->table[i], client->clock + (kind == PLI_CLOCK));
+        pli_pending_clear(&client->table[i]->pending);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        pli_msg *msg = client->link[s].push;
+        client->link[s].push = NULL;
+        if (msg != NULL) PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
+    }
+    if (kind != PLI_CLOCK) return PLAIT_OK;
+    pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = client->rank, .peer = -1, .table = -1,
+                                                .shard = -1, .first = -1, .clock = client->clock });
+    client->clock++;
+    return PLAIT_OK;
+}

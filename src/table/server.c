@@ -1,0 +1,493 @@
+/* The server's streams, clocks, waits and departures. See server.h. */
+#include "table/server.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* --- life ------------------------------------------------------------------------------------------------ */
+
+plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                             uint32_t incarnation, plait_error *err) {
+    size_t workers = (size_t)layout->workers;
+    *server = (pli_server){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
+    server->parked_last = &server->parked;
+    server->peer = pli_calloc(workers, sizeof *server->peer);
+    server->clocks = pli_calloc(workers, sizeof *server->clocks);
+    server->parts = pli_calloc(workers, sizeof *server->parts);
+    if (server->peer == NULL || server->clocks == NULL || server->parts == NULL) {
+        server->layout.workers = 0;
+        pli_server_close(server);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a server of %d workers", layout->workers);
+    }
+    for (size_t w = 0; w < workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        pli_rx_init(&peer->rx);
+        pli_tx_init(&peer->tx, layout->resend_after_ns);
+        peer->queue_last = &peer->queue;
+    }
+    return PLAIT_OK;
+}
+
+static void free_list(pli_msg *list) {
+    while (list != NULL) {
+        pli_msg *next = list->next;
+        pli_msg_free(&list);
+        list = next;
+    }
+}
+
+static void close_peer(pli_peer *peer) {
+    pli_rx_destroy(&peer->rx);
+    pli_tx_destroy(&peer->tx);
+    free_list(peer->queue);
+    pli_msg_free(&peer->barrier);
+    pli_msg_free(&peer->call);
+    pli_msg_free(&peer->bye);
+}
+
+void pli_server_close(pli_server *server) {
+    for (int32_t w = 0; w < server->layout.workers; w++) close_peer(&server->peer[w]);
+    for (int64_t i = 0; i < server->tables; i++) {
+        if (server->table[i] == NULL) continue;
+        pli_shard_close(&server->table[i]->shard);
+        pli_policy_destroy(&server->table[i]->policy);
+        pli_free(server->table[i]);
+    }
+    free_list(server->parked);
+    pli_free(server->table);
+    pli_free(server->peer);
+    pli_free(server->clocks);
+    pli_free(server->parts);
+    *server = (pli_server){ 0 };
+}
+
+/* --- clocks ------------------------------------------------------------------------------------------------ */
+
+static int64_t slowest(const pli_server *server) {
+    int64_t lowest = INT64_MAX;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (server->clocks[w] < lowest) lowest = server->clocks[w];
+    return lowest;
+}
+
+/* Invariant 2's right-hand side. */
+static int64_t ended_by_all(const pli_server *server) {
+    int64_t lowest = slowest(server), highest = 0;
+    if (lowest != INT64_MAX) return lowest;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (server->peer[w].ended > highest) highest = server->peer[w].ended;
+    return highest;
+}
+
+pli_view pli_server_view(const pli_server *server, int32_t worker, int64_t clock) {
+    return (pli_view){ .workers = server->layout.workers, .worker = worker, .clock = clock, .held = -1,
+                       .slowest = slowest(server), .clocks = server->clocks, .applied = server->applied };
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------- */
+
+static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
+    pli_head *head = &msg->head;
+    head->flags = flags;
+    head->src = server->rank;
+    head->dst = to;
+    head->port = PLI_PORT_CLIENT;
+    head->epoch = server->epoch;
+    head->incarnation = server->incarnation;
+    head->arg64 = server->peer[to].rx.expected - 1;
+}
+
+void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out) {
+    if (answer == NULL) {
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
+        return;
+    }
+    uint16_t flags = answer->head.flags | (request->head.flags & PLI_MSG_UNCOUNTED);
+    answer->head.kind = PLI_REPLY;
+    answer->head.arg32 = request->head.arg32;
+    address(server, request->head.src, flags, answer);
+    if (!pli_tx_send(&server->peer[request->head.src].tx, now_ns, answer, out))
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
+}
+
+void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
+                              pli_out *out) {
+    pli_msg *answer = pli_msg_new(sizeof(pli_wire_failure));
+    if (answer != NULL) {
+        pli_wire_failure *failure = pli_msg_body(answer);
+        memset(failure, 0, sizeof *failure);
+        failure->code = why->code;
+        failure->rank = server->rank;
+        memcpy(failure->text, why->text, sizeof failure->text);
+        answer->head.flags = PLI_FLAG_FAILED;
+    }
+    pli_server_reply(server, now_ns, request, answer, out);
+}
+
+static void acknowledge(const pli_server *server, int32_t to, pli_out *out) {
+    pli_msg *ack = pli_msg_new(0);
+    if (ack == NULL) return; /* the other side sends again */
+    ack->head.kind = PLI_ACK;
+    address(server, to, 0, ack);
+    pli_out_send(out, ack);
+}
+
+/* --- what waits, looked at again ------------------------------------------------------------------------------ */
+
+static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_msg *list = server->parked;
+    server->parked = NULL;
+    server->parked_last = &server->parked;
+    while (list != NULL) {
+        pli_msg *msg = list;
+        list = msg->next;
+        msg->next = NULL;
+        if (pli_server_may_serve(server, msg)) {
+            pli_server_serve(server, now_ns, msg, out);
+            pli_msg_free(&msg);
+        } else {
+            *server->parked_last = msg;
+            server->parked_last = &msg->next;
+        }
+    }
+}
+
+/* Answers what every worker that is still there has asked for: a barrier, an end. */
+static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, pli_out *out) {
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_msg **asked = (pli_msg **)((unsigned char *)&server->peer[w] + field);
+        if (*asked == NULL && !server->peer[w].gone) return;
+    }
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_msg **asked = (pli_msg **)((unsigned char *)&server->peer[w] + field);
+        if (*asked == NULL) continue;
+        pli_server_reply(server, now_ns, *asked, pli_msg_new(0), out);
+        pli_msg_free(asked);
+    }
+}
+
+/* An update-type call: once all have called, and all earlier clocks are applied. */
+static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
+    int32_t  n = 0;
+    pli_msg *requests[1024], *first = NULL;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->call == NULL && !peer->gone) return;
+        if (peer->call == NULL) continue;
+        if (peer->call->head.clock > server->applied && slowest(server) != INT64_MAX) return;
+        first = first == NULL ? peer->call : first;
+    }
+    if (first == NULL) return;
+    pli_msg **all = server->layout.workers <= 1024 ? requests : pli_array((size_t)server->layout.workers, sizeof *all);
+    if (all == NULL) {
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory for a server function's callers");
+        return;
+    }
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        if (server->peer[w].call == NULL) continue;
+        all[n++] = server->peer[w].call;
+        server->peer[w].call = NULL;
+    }
+    pli_server_run_call(server, now_ns, all, n, out);
+    for (int32_t i = 0; i < n; i++) pli_msg_free(&all[i]);
+    if (all != requests) pli_free(all);
+}
+
+static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
+    int64_t target = ended_by_all(server);
+    while (server->applied < target) {
+        if (!pli_server_apply_clock(server, server->applied, out)) return;
+        server->applied++;
+    }
+    serve_parked(server, now_ns, out);
+    run_calls(server, now_ns, out);
+    answer_when_all(server, now_ns, offsetof(pli_peer, barrier), out);
+    bool all_gone = true;
+    for (int32_t w = 0; w < server->layout.workers; w++) all_gone = all_gone && server->peer[w].gone;
+    if (!all_gone) return;
+    answer_when_all(server, now_ns, offsetof(pli_peer, bye), out);
+    atomic_store_explicit(&server->all_gone, true, memory_order_release);
+    pli_out_ring(out);
+}
+
+static void on_policy_clock(pli_server *server, int32_t worker) {
+    pli_view view = pli_server_view(server, worker, server->peer[worker].ended);
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->policy.ops->on_clock != NULL)
+            server->table[i]->policy.ops->on_clock(server->table[i]->policy.state, &view);
+}
+
+/* --- messages, by kind; true: the message was kept --------------------------------------------------------------- */
+
+typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+
+static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    bool keep = false;
+    (void)now_ns;
+    if (pli_server_take_push(server, msg, &keep, out) && keep)
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed outside of a clock to a table that applies at clocks",
+                     msg->head.src);
+    return false;
+}
+
+static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    int32_t   worker = msg->head.src;
+    pli_peer *peer = &server->peer[worker];
+    bool      keep = false;
+    if (msg->head.clock != peer->ended || server->clocks[worker] == INT64_MAX) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d ended clock %lld, clock %lld was due", worker,
+                     (long long)msg->head.clock, (long long)peer->ended);
+        return false;
+    }
+    if (!pli_server_take_push(server, msg, &keep, out)) return false;
+    if (keep) {
+        *peer->queue_last = msg;
+        peer->queue_last = &msg->next;
+    }
+    server->clocks[worker] = ++peer->ended;
+    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = server->rank, .peer = worker, .table = -1,
+                                                .shard = -1, .first = -1, .clock = peer->ended - 1,
+                                                .version = server->applied, .seq = msg->head.seq });
+    on_policy_clock(server, worker);
+    look_again(server, now_ns, out);
+    return keep;
+}
+
+static bool serve_or_park(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    if (pli_server_may_serve(server, msg)) {
+        pli_server_serve(server, now_ns, msg, out);
+        return false;
+    }
+    *server->parked_last = msg;
+    server->parked_last = &msg->next;
+    return true;
+}
+
+static bool on_pull(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    plait_error why = { 0 };
+    if (pli_server_check_pull(server, msg, &why)) return serve_or_park(server, now_ns, msg, out);
+    pli_server_reply_failure(server, now_ns, msg, &why, out);
+    return false;
+}
+
+static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    plait_error          why = { 0 };
+    const pli_wire_call *call = pli_msg_body(msg);
+    pli_peer            *peer = &server->peer[msg->head.src];
+    if (!pli_server_check_call(server, msg, &why)) {
+        pli_server_reply_failure(server, now_ns, msg, &why, out);
+        return false;
+    }
+    if (!call->updates) return serve_or_park(server, now_ns, msg, out);
+    if (peer->call != NULL) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d calls a second server function at once", msg->head.src);
+        return false;
+    }
+    peer->call = msg;
+    look_again(server, now_ns, out);
+    return true;
+}
+
+static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    server->clocks[msg->head.src] = INT64_MAX;
+    look_again(server, now_ns, out);
+    return false;
+}
+
+static bool keep_in(pli_msg **place, pli_msg *msg, pli_out *out) {
+    if (*place == NULL) return *place = msg, true;
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d asks twice at once", msg->head.src);
+    return false;
+}
+
+static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    bool kept = keep_in(&server->peer[msg->head.src].barrier, msg, out);
+    look_again(server, now_ns, out);
+    return kept;
+}
+
+static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_peer *peer = &server->peer[msg->head.src];
+    bool      kept = keep_in(&peer->bye, msg, out);
+    server->clocks[msg->head.src] = INT64_MAX;
+    peer->gone = true;
+    look_again(server, now_ns, out);
+    return kept;
+}
+
+static bool waits(const pli_msg *list, const pli_msg *why) {
+    for (; list != NULL; list = list->next)
+        if (list->head.src == why->head.src && list->head.arg32 == why->head.arg32) return true;
+    return false;
+}
+
+static bool is_ticket(const pli_msg *asked, const pli_msg *why) {
+    return asked != NULL && asked->head.arg32 == why->head.arg32;
+}
+
+/* The rank that a ticket waits for: the slowest, or one that has not come to the barrier, call or end. -1: none. */
+static int32_t holder_of(const pli_server *server, const pli_msg *why) {
+    const pli_peer *asker = &server->peer[why->head.src];
+    bool            pull = waits(server->parked, why), barrier = is_ticket(asker->barrier, why);
+    bool            call = is_ticket(asker->call, why), bye = is_ticket(asker->bye, why);
+    int32_t         holder = -1;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        const pli_peer *peer = &server->peer[w];
+        bool absent = (barrier && peer->barrier == NULL) || (call && peer->call == NULL) || bye;
+        if (absent && !peer->gone) return w;
+        if ((pull || call) && server->clocks[w] != INT64_MAX && (holder < 0 || server->clocks[w] < server->clocks[holder]))
+            holder = w;
+    }
+    return holder;
+}
+
+static bool on_why(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    int32_t  holder = holder_of(server, msg);
+    pli_msg *held = holder < 0 ? NULL : pli_msg_new(sizeof holder);
+    if (held == NULL) return false;
+    memcpy(pli_msg_body(held), &holder, sizeof holder);
+    held->head.kind = PLI_HELD;
+    held->head.arg32 = msg->head.arg32;
+    held->head.clock = server->peer[holder].ended;
+    address(server, msg->head.src, msg->head.flags & PLI_MSG_UNCOUNTED, held);
+    if (!pli_tx_send(&server->peer[msg->head.src].tx, now_ns, held, out))
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", msg->head.src);
+    return false;
+}
+
+/* --- creation ------------------------------------------------------------------------------------------------------ */
+
+static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
+
+static plait_status decode_create(const pli_server *server, const pli_msg *msg, pli_spec *spec, int32_t *shard_out,
+                                  plait_error *err) {
+    const pli_layout *layout = &server->layout;
+    pli_wire_create   create;
+    if (msg->head.body_bytes < sizeof create) return pli_fail(err, PLAIT_EFORMAT, "a CREATE message is too short");
+    memcpy(&create, pli_msg_body(msg), sizeof create);
+    if (create.job_hash != layout->job_hash)
+        return pli_fail(err, PLAIT_EMISMATCH, "rank %d was started with other job options than rank %d", server->rank,
+                        msg->head.src);
+    PLI_TRY(pli_spec_decode(&create.spec, layout->servers, layout->first_server, spec, err));
+    int64_t first, rows = 0;
+    *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
+    if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);
+    int64_t bytes = rows * pli_row_bytes(spec);
+    if (*shard_out < 0 || spec->id >= 1 << 16 || spec->topology == PLI_ALLREDUCE ||
+        !right_size(create.initial_bytes, bytes) || !right_size(create.penalty_bytes, bytes) ||
+        msg->head.body_bytes - sizeof create != pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes))
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a CREATE message is malformed", spec->name);
+    return PLAIT_OK;
+}
+
+static plait_status create(pli_server *server, const pli_msg *msg, plait_error *err) {
+    pli_spec               spec;
+    int32_t                shard;
+    const pli_wire_create *wire = pli_msg_body(msg);
+    PLI_TRY(decode_create(server, msg, &spec, &shard, err));
+    pli_server_table *table = pli_server_table_of(server, (uint64_t)spec.id);
+    if (table != NULL && table->hash == wire->spec_hash) return PLAIT_OK;
+    if (table != NULL) return pli_fail(err, PLAIT_EMISMATCH, "table %s exists with other options", spec.name);
+    int64_t before = server->tables_capacity;
+    if (!pli_grow((void **)&server->table, &server->tables_capacity, spec.id + 1, sizeof(void *)))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);
+    for (; before < server->tables_capacity; before++) server->table[before] = NULL;
+    table = pli_calloc(1, sizeof *table);
+    if (table == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);
+    plait_status status = pli_policy_make(spec.consistency, &table->policy, err);
+    if (status < 0) goto free_table;
+    const unsigned char *data = (const unsigned char *)(wire + 1);
+    status = pli_shard_open(&table->shard, &spec, shard, pli_table_at_clock(table), wire->initial_bytes ? data : NULL,
+                            wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
+    if (status < 0) goto free_policy;
+    table->hash = wire->spec_hash;
+    server->table[spec.id] = table;
+    if (spec.id >= server->tables) server->tables = spec.id + 1;
+    return PLAIT_OK;
+free_policy:
+    pli_policy_destroy(&table->policy);
+free_table:
+    pli_free(table);
+    return status;
+}
+
+static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    plait_error why = { 0 };
+    if (create(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
+    else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
+    return false;
+}
+
+/* --- the machine ----------------------------------------------------------------------------------------------------- */
+
+static handler *const handlers[PLI_KINDS] = {
+    [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
+    [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
+    [PLI_WHY] = on_why,
+};
+
+static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    handler *by_kind = msg->head.kind < PLI_KINDS ? handlers[msg->head.kind] : NULL;
+    bool     kept = false;
+    msg->next = NULL;
+    if (by_kind == NULL)
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a server", msg->head.src,
+                     (unsigned)msg->head.kind);
+    else if (out->error.code >= 0) kept = by_kind(server, now_ns, msg, out);
+    if (!kept) pli_msg_free(&msg);
+}
+
+static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_server *server = state;
+    int32_t     src = msg->head.src;
+    if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch) {
+        pli_msg_free(&msg); /* from a rank that is no worker, or from before its death */
+        return;
+    }
+    pli_peer *peer = &server->peer[src];
+    pli_tx_acked(&peer->tx, msg->head.arg64);
+    if (msg->head.seq == 0) {
+        pli_msg_free(&msg);
+        return;
+    }
+    uint64_t sent = peer->tx.next;
+    switch (pli_rx_take(&peer->rx, &msg)) {
+    case PLI_RX_TAKE:
+        for (; msg != NULL; msg = pli_rx_next(&peer->rx)) handle(server, now_ns, msg, out);
+        if (server->layout.resend_after_ns > 0 && peer->tx.next == sent) acknowledge(server, src, out);
+        break;
+    case PLI_RX_DUPLICATE:
+        pli_msg_free(&msg);
+        acknowledge(server, src, out);
+        break;
+    case PLI_RX_OLD: pli_msg_free(&msg); break;
+    case PLI_RX_EARLY: break;
+    }
+}
+
+static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
+    pli_server *server = state;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        pli_tx_wakeup(&server->peer[w].tx, now_ns, out);
+}
+
+/* What a dead worker has pushed stays; nobody waits for it, nobody answers it. One that ended in good order without
+ * saying BYE is as gone. */
+static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_server *server = state;
+    server->epoch = event->epoch;
+    if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
+    pli_peer *peer = &server->peer[event->rank];
+    peer->gone = true;
+    if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
+    server->clocks[event->rank] = INT64_MAX;
+    pli_msg_free(&peer->barrier);
+    pli_msg_free(&peer->call);
+    pli_msg_free(&peer->bye);
+    pli_tx_acked(&peer->tx, peer->tx.next - 1);
+    look_again(server, now_ns, out);
+}
+
+const pli_machine_ops pli_server_ops = {
+    .name = "server", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member
+};

@@ -1,0 +1,100 @@
+/* table/server.h - the server: all shards of all tables that one rank owns, as one state machine.
+ *
+ * It holds one clock for each worker, the pushes that wait for a clock to end, and the pulls that wait until the
+ * table's consistency lets them be served. Invariants, after each event:
+ *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died.
+ *   2 applied = min(clocks) as far as a worker is left, else the highest clock ended; every push of a clock < applied
+ *     to a table that applies at clocks is in the values, none of a later clock is.
+ *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream.
+ *   4 Each message of a stream is acted upon once, in order (comm/stream.h).
+ *   5 A parked pull is one that the policy lets wait; none that it would serve is parked.
+ *   6 No slab that went out in a message is written again while somebody holds it.
+ * A message whose sizes do not add up fails the job with EFORMAT; nothing of it is applied.
+ */
+#ifndef PLI_TABLE_SERVER_H
+#define PLI_TABLE_SERVER_H
+
+#include "comm/comm.h"
+#include "table/event.h"
+#include "table/shard.h"
+#include "table/wire.h"
+
+/* What a job is made of; the same on all ranks. */
+typedef struct pli_layout {
+    int32_t               workers, servers, first_server; /* server s is rank first_server + s */
+    uint64_t              job_hash;
+    uint64_t              resend_after_ns;
+    const plait_function *functions; /* [n_functions], borrowed */
+    int32_t               n_functions;
+} pli_layout;
+
+typedef struct pli_server_table {
+    pli_shard  shard;
+    pli_policy policy;
+    uint64_t   hash;
+} pli_server_table;
+
+/* What the server knows of one worker. */
+typedef struct pli_peer {
+    pli_rx   rx;
+    pli_tx   tx;
+    uint32_t min_epoch; /* messages of an earlier epoch come from before its death */
+    int64_t  ended;     /* clocks ended, also after it has left */
+    bool     gone;      /* said BYE or died */
+    pli_msg *queue, **queue_last; /* CLOCK messages with pushes that are not applied yet */
+    pli_msg *barrier, *call, *bye; /* said, and not yet answered */
+} pli_peer;
+
+typedef struct pli_server {
+    pli_layout         layout;
+    int32_t            rank;
+    uint32_t           epoch, incarnation;
+    pli_peer          *peer;   /* [workers] */
+    int64_t           *clocks; /* [workers]; see 1 */
+    int64_t            applied;
+    pli_server_table **table; /* by id; NULL: no shard of it here */
+    int64_t            tables, tables_capacity;
+    pli_msg           *parked, **parked_last;
+    pli_part          *parts; /* [workers], scratch */
+    const pli_event_sink *sink;
+    _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
+} pli_server;
+
+extern const pli_machine_ops pli_server_ops;
+
+plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                             uint32_t incarnation, plait_error *err);
+void         pli_server_close(pli_server *server);
+
+/* --- between the server's files ------------------------------------------------------------------------ */
+
+/** The shard's table that a message names, or NULL. */
+static inline pli_server_table *pli_server_table_of(const pli_server *server, uint64_t id) {
+    return id < (uint64_t)server->tables ? server->table[id] : NULL;
+}
+static inline bool pli_table_at_clock(const pli_server_table *table) {
+    return table->policy.ops->apply == PLI_APPLY_AT_CLOCK;
+}
+pli_view pli_server_view(const pli_server *server, int32_t worker, int64_t clock);
+
+/** Sends answer (taken; NULL: out of memory, which fails the job) to a request. */
+void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out);
+void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
+                              pli_out *out);
+
+/* server_push.c: false: malformed or out of memory, the job has failed */
+bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out);
+bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
+
+/* server_pull.c: is the request well formed? then: may it be served now? then: serve it */
+bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);
+bool pli_server_may_serve(const pli_server *server, const pli_msg *msg);
+void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+
+/* server_call.c */
+bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err);
+bool pli_server_same_call(const pli_msg *a, const pli_msg *b);
+/** Runs the function and answers each of the requests [n] with what came out. */
+void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out);
+
+#endif

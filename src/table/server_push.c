@@ -1,0 +1,101 @@
+/* The server's way with pushes: checked as they come, applied at once or when their clock has ended everywhere. */
+#include <string.h>
+
+#include "table/server.h"
+
+/* The i-th part of a PUSH or CLOCK message; offsets and sizes are checked against the body, nothing else is. */
+static plait_status decode_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_part *part_out,
+                                pli_server_table **table_out, plait_error *err) {
+    const unsigned char *body = pli_msg_body(msg);
+    uint64_t             bytes = msg->head.body_bytes;
+    pli_wire_part        wire;
+    memcpy(&wire, body + i * sizeof wire, sizeof wire);
+    pli_server_table *table = pli_server_table_of(server, wire.table);
+    if (table == NULL) return pli_fail(err, PLAIT_EFORMAT, "a push to table number %u, which is not here", wire.table);
+    bool     keyed = (wire.flags & PLI_PART_KEYED) != 0;
+    uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->shard.spec), n = (uint64_t)wire.n;
+    if (wire.n < 0 || n > bytes / row_bytes || wire.values_at % 8 != 0 || wire.values_at > bytes ||
+        n * row_bytes > bytes - wire.values_at)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a push is cut short", table->shard.spec.name);
+    if (keyed && (n > bytes / 8 || wire.keys_at % 8 != 0 || wire.keys_at > bytes || n * 8 > bytes - wire.keys_at))
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a push's keys are cut short", table->shard.spec.name);
+    *table_out = table;
+    *part_out = (pli_part){ .touched = true, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
+                            .keys = keyed ? (const uint64_t *)(body + wire.keys_at) : NULL,
+                            .values = body + wire.values_at };
+    return PLAIT_OK;
+}
+
+static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
+    pli_out_fail(out, why->code, "push of rank %d: %s", msg->head.src, why->text);
+    return false;
+}
+
+static void raise_apply(const pli_server *server, const pli_msg *msg, const pli_server_table *table, const pli_part *part) {
+    pli_event_raise(server->sink,
+                    &(pli_event){ .kind = PLI_EVENT_APPLY, .rank = server->rank, .peer = msg->head.src,
+                                  .table = table->shard.spec.id, .shard = table->shard.index,
+                                  .first = part->keyed ? -1 : part->first, .rows = part->n, .clock = msg->head.clock,
+                                  .version = server->applied, .seq = msg->head.seq });
+}
+
+bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out) {
+    plait_error       why = { 0 };
+    pli_part          part;
+    pli_server_table *table;
+    uint32_t          parts = msg->head.arg32;
+    if (parts > msg->head.body_bytes / sizeof(pli_wire_part) || (parts > 0 && msg->offset % 8 != 0)) {
+        pli_out_fail(out, PLAIT_EFORMAT, "push of rank %d: %u parts are cut short", msg->head.src, parts);
+        return false;
+    }
+    for (uint32_t i = 0; i < parts; i++) { /* all of it is checked before any of it is applied */
+        if (decode_part(server, msg, i, &part, &table, &why) < 0) return failed(msg, &why, out);
+        if (pli_shard_check(&table->shard, &part, &why) < 0) return failed(msg, &why, out);
+    }
+    for (uint32_t i = 0; i < parts; i++) {
+        decode_part(server, msg, i, &part, &table, &why);
+        if (pli_table_at_clock(table)) {
+            *keep_out = true;
+            continue;
+        }
+        if (pli_shard_apply_push(&table->shard, msg->head.clock, &part, &why) < 0) return failed(msg, &why, out);
+        raise_apply(server, msg, table, &part);
+    }
+    return true;
+}
+
+/* A worker's push of the clock to one table, untouched where there is none. Of several parts the first counts. */
+static pli_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted, int64_t clock) {
+    pli_part          part;
+    pli_server_table *table;
+    if (msg == NULL || msg->head.clock != clock) return (pli_part){ .keyed = wanted->shard.spec.keyed };
+    for (uint32_t i = 0; i < msg->head.arg32; i++)
+        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted) {
+            raise_apply(server, msg, table, &part);
+            return part;
+        }
+    return (pli_part){ .keyed = wanted->shard.spec.keyed };
+}
+
+bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
+    int32_t     workers = server->layout.workers;
+    plait_error why = { 0 };
+    for (int64_t i = 0; i < server->tables; i++) {
+        pli_server_table *table = server->table[i];
+        if (table == NULL || !pli_table_at_clock(table)) continue;
+        for (int32_t w = 0; w < workers; w++) server->parts[w] = part_for(server, server->peer[w].queue, table, clock);
+        if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {
+            pli_out_fail(out, why.code, "%s", why.text);
+            return false;
+        }
+    }
+    for (int32_t w = 0; w < workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        pli_msg  *head = peer->queue;
+        if (head == NULL || head->head.clock != clock) continue;
+        peer->queue = head->next;
+        if (peer->queue == NULL) peer->queue_last = &peer->queue;
+        pli_msg_free(&head);
+    }
+    return true;
+}

@@ -1,0 +1,171 @@
+/* See shard.h. */
+#include "table/shard.h"
+
+#include <string.h>
+
+#include "table/values.h"
+
+plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
+                            const void *penalty, plait_error *err) {
+    *shard = (pli_shard){ .spec = *spec, .index = index };
+    if (spec->rows > 0) pli_placement_range(&spec->placement, index, &shard->first, &shard->rows);
+    pli_rowset_init(&shard->set, (uint64_t)shard->first, (uint64_t)shard->rows);
+    plait_status status = pli_store_open(&shard->store, &shard->spec, shard->first, shard->rows, initial, penalty, err);
+    if (status < 0) pli_shard_close(shard);
+    else shard->store.per_clock = at_clock ? 1 : spec->batch;
+    return status;
+}
+
+void pli_shard_close(pli_shard *shard) {
+    pli_store_close(&shard->store);
+    pli_rowset_destroy(&shard->set);
+    pli_free(shard->sum);
+    pli_free(shard->at);
+    shard->sum = NULL;
+    shard->at = NULL;
+}
+
+plait_status pli_shard_check(const pli_shard *shard, const pli_part *part, plait_error *err) {
+    const char *name = shard->spec.name;
+    if (part->examples < 0 || part->n < 0) return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of negative size", name);
+    if (part->n > 0 && !part->touched) return pli_fail(err, PLAIT_EFORMAT, "table %s: values of an untouched push", name);
+    if (part->n == 0) return PLAIT_OK;
+    if (part->keyed != shard->spec.keyed)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a push %s", name, part->keyed ? "by key" : "by range");
+    if (shard->spec.rows == 0) return PLAIT_OK;
+    uint64_t first = (uint64_t)shard->first, rows = (uint64_t)shard->rows;
+    if (!part->keyed) {
+        uint64_t at = (uint64_t)part->first - first;
+        if (at >= rows || (uint64_t)part->n > rows - at)
+            return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of %lld rows from %lld, outside of shard %d", name,
+                            (long long)part->n, (long long)part->first, shard->index);
+        return PLAIT_OK;
+    }
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < part->n; i++) outside |= (uint64_t)(part->keys[i] - first >= rows);
+    return outside == 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "table %s: a pushed key is outside of shard %d", name,
+                                              shard->index);
+}
+
+static plait_status no_memory(const pli_shard *shard, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory to apply a push to table %s", shard->spec.name);
+}
+
+/* Applies one part with its step. */
+static bool apply_part(pli_shard *shard, const pli_part *part, const pli_step *step, int64_t own_units) {
+    if (part->n == 0) return true;
+    if (part->keyed) return pli_store_update(&shard->store, part->n, part->keys, step, own_units, part->values);
+    pli_store_update_range(&shard->store, part->first, part->n, step, part->values);
+    return true;
+}
+
+/* --- summing a clock's pushes -------------------------------------------------------------------------- */
+
+static bool reserve_sum(pli_shard *shard, int64_t bytes) {
+    if (bytes <= shard->sum_capacity) return true;
+    void *grown = pli_aligned((size_t)bytes);
+    if (grown == NULL) return false;
+    if (shard->sum_capacity > 0) memcpy(grown, shard->sum, (size_t)shard->sum_capacity);
+    pli_free(shard->sum);
+    shard->sum = grown;
+    shard->sum_capacity = bytes;
+    return true;
+}
+
+static bool covers(const pli_shard *shard, const pli_part *part) {
+    return part->first == shard->first && part->n == shard->rows;
+}
+
+/* Dense gradients over the whole shard, zero where nobody pushed. */
+static bool sum_dense(pli_shard *shard, int32_t n, const pli_part *parts) {
+    const pli_spec *spec = &shard->spec;
+    int64_t         row_bytes = pli_row_bytes(spec), bytes = shard->rows * row_bytes;
+    if (!reserve_sum(shard, bytes)) return false;
+    int32_t i = 0;
+    while (i < n && parts[i].n == 0) i++;
+    if (i < n && covers(shard, &parts[i])) memcpy(shard->sum, parts[i++].values, (size_t)bytes);
+    else memset(shard->sum, 0, (size_t)bytes);
+    for (; i < n; i++) {
+        const pli_part *part = &parts[i];
+        if (part->n == 0) continue;
+        pli_values_add(spec->type, part->n * spec->cols, part->values,
+                       pli_at(shard->sum, (part->first - shard->first) * row_bytes));
+    }
+    return true;
+}
+
+/* Adds one part to the sum by key: shard->set numbers the keys, shard->sum [set.n, cols]. */
+static bool sum_part(pli_shard *shard, const pli_part *part) {
+    const pli_spec *spec = &shard->spec;
+    int64_t         row_bytes = pli_row_bytes(spec), before = shard->set.n;
+    if (!pli_grow((void **)&shard->at, &shard->at_capacity, part->n, sizeof *shard->at)) return false;
+    if (!pli_rowset_add(&shard->set, part->n, part->keys, shard->at)) return false;
+    int64_t need = shard->set.n * row_bytes;
+    if (need > shard->sum_capacity && !reserve_sum(shard, need + need / 2)) return false;
+    memset(pli_at(shard->sum, before * row_bytes), 0, (size_t)((shard->set.n - before) * row_bytes));
+    pli_values_scatter_add(spec->type, part->n, spec->cols, shard->at, part->values, shard->sum);
+    return true;
+}
+
+static bool sum_by_key(pli_shard *shard, int32_t n, const pli_part *parts) {
+    pli_rowset_clear(&shard->set);
+    for (int32_t i = 0; i < n; i++)
+        if (parts[i].n > 0 && !sum_part(shard, &parts[i])) return false;
+    return true;
+}
+
+/* A clock of a ruled table: one part that stands for all. */
+static bool sum_all(pli_shard *shard, int32_t n, const pli_part *parts, pli_part *whole) {
+    int32_t filled = 0, last = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (parts[i].n > 0) filled++, last = i;
+    if (shard->spec.keyed) {
+        if (filled <= 1) return *whole = filled == 0 ? (pli_part){ .keyed = true } : parts[last], true;
+        if (!sum_by_key(shard, n, parts)) return false;
+        *whole = (pli_part){ .keyed = true, .n = shard->set.n, .keys = shard->set.keys, .values = shard->sum };
+        return true;
+    }
+    if (filled == 1 && covers(shard, &parts[last])) return *whole = parts[last], true;
+    if (!sum_dense(shard, n, parts)) return false;
+    *whole = (pli_part){ .first = shard->first, .n = shard->rows, .values = shard->sum };
+    return true;
+}
+
+static int64_t examples_of(int32_t n, const pli_part *parts, bool *touched_out) {
+    int64_t examples = 0;
+    for (int32_t i = 0; i < n; i++) {
+        examples += parts[i].examples;
+        *touched_out = *touched_out || parts[i].touched;
+    }
+    return examples;
+}
+
+plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_part *parts, plait_error *err) {
+    const pli_spec *spec = &shard->spec;
+    bool            touched = false, done = true;
+    int64_t         examples = examples_of(n, parts, &touched);
+    if (!touched) return PLAIT_OK;
+    if (!pli_store_own(&shard->store)) return no_memory(shard, err);
+    if (!spec->ruled) {
+        for (int32_t i = 0; done && i < n; i++) done = apply_part(shard, &parts[i], NULL, 0);
+    } else {
+        pli_step step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
+        pli_part whole;
+        done = sum_all(shard, n, parts, &whole) && apply_part(shard, &whole, &step, 1);
+        shard->store.units++;
+    }
+    shard->applied++;
+    return done ? PLAIT_OK : no_memory(shard, err);
+}
+
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_part *part, plait_error *err) {
+    const pli_spec *spec = &shard->spec;
+    pli_step        step = { 0 };
+    if (!part->touched) return PLAIT_OK;
+    if (!pli_store_own(&shard->store)) return no_memory(shard, err);
+    if (spec->ruled) step = pli_rule_step(&spec->rule, clock, part->examples < 1 ? 1 : part->examples, spec->batch, 0);
+    if (!apply_part(shard, part, &step, part->examples)) return no_memory(shard, err);
+    shard->store.units += part->examples;
+    shard->applied++;
+    return PLAIT_OK;
+}

@@ -1,0 +1,133 @@
+/* See spec.h. */
+#include "table/spec.h"
+
+#include <string.h>
+
+static plait_status check_shape(const plait_table_opts *opts, plait_error *err) {
+    const char *name = opts->name == NULL ? "" : opts->name;
+    if (name[0] == '\0' || strlen(name) > PLI_TABLE_NAME_MAX)
+        return pli_fail(err, PLAIT_EINVAL, "a table needs a name of 1 to %d bytes", PLI_TABLE_NAME_MAX);
+    if (opts->type != PLAIT_F32 && opts->type != PLAIT_F64)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: values are float32 or float64, not type %d", name, (int)opts->type);
+    if (opts->rows < 0 || opts->cols <= 0)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns; rows >= 0 and cols > 0 are needed", name,
+                        (long long)opts->rows, (long long)opts->cols);
+    int64_t rows = opts->rows == 0 ? 1 : opts->rows;
+    if (opts->cols > (INT64_MAX / 16) / rows)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns are too large", name, (long long)opts->rows,
+                        (long long)opts->cols);
+    if (opts->rows == 0 && (opts->initial != NULL || opts->penalty != NULL))
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a sparse table has no initial values and no penalty factors", name);
+    return PLAIT_OK;
+}
+
+static void finish(pli_spec *spec) {
+    spec->width = spec->type == PLAIT_F32 ? 4 : 8;
+    bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
+    spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;
+}
+
+static pli_topology topology_of(const char *name) {
+    const char *const *names = (const char *const[]){ "local", "allreduce", "ps" };
+    for (int i = 0; i < 3; i++)
+        if (strcmp(names[i], name) == 0) return (pli_topology)i;
+    return PLI_PS;
+}
+
+plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
+                           int64_t batch, pli_spec *spec_out, plait_error *err) {
+    PLI_TRY(check_shape(opts, err));
+    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch };
+    strcpy(spec.name, opts->name);
+    if (strlen(consistency) >= sizeof spec.consistency)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long", opts->name, consistency);
+    strcpy(spec.consistency, consistency);
+    spec.keyed = opts->rows == 0 || opts->keyed != 0;
+    spec.ruled = opts->rule.name != NULL;
+    if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
+    if (!spec.ruled && opts->penalty != NULL)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
+    spec.topology = topology_of(topology);
+    finish(&spec);
+    *spec_out = spec;
+    return PLAIT_OK;
+}
+
+void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
+    const pli_rule *rule = &spec->rule;
+    memset(wire, 0, sizeof *wire);
+    wire->id = (uint32_t)spec->id;
+    wire->type = (uint32_t)spec->type;
+    wire->keyed = spec->keyed;
+    wire->ruled = spec->ruled;
+    wire->topology = (uint32_t)spec->topology;
+    wire->rows = spec->rows;
+    wire->cols = spec->cols;
+    wire->batch = spec->batch;
+    strcpy(wire->name, spec->name);
+    strcpy(wire->consistency, spec->consistency);
+    if (!spec->ruled) return;
+    wire->schedule = (uint32_t)rule->schedule;
+    wire->schedule_clocks = rule->schedule_clocks;
+    wire->learning_rate = rule->learning_rate;
+    wire->momentum = rule->momentum;
+    wire->beta1 = rule->beta1;
+    wire->beta2 = rule->beta2;
+    wire->epsilon = rule->epsilon;
+    wire->ftrl_beta = rule->ftrl_beta;
+    wire->l1 = rule->l1;
+    wire->l2 = rule->l2;
+    strncpy(wire->rule, rule->ops->name, sizeof wire->rule - 1);
+}
+
+static plait_status decode_rule(const pli_wire_spec *wire, pli_rule *rule, plait_error *err) {
+    const pli_rule_ops *const *ops = pli_rules();
+    while (*ops != NULL && strcmp((*ops)->name, wire->rule) != 0) ops++;
+    if (*ops == NULL || wire->schedule > PLI_COSINE)
+        return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
+    *rule = (pli_rule){ .ops = *ops,
+                        .learning_rate = wire->learning_rate,
+                        .momentum = wire->momentum,
+                        .beta1 = wire->beta1,
+                        .beta2 = wire->beta2,
+                        .epsilon = wire->epsilon,
+                        .ftrl_beta = wire->ftrl_beta,
+                        .l1 = wire->l1,
+                        .l2 = wire->l2,
+                        .schedule = (int)wire->schedule,
+                        .schedule_clocks = wire->schedule_clocks };
+    return PLAIT_OK;
+}
+
+static bool is_text(const char *text, size_t bytes) { return memchr(text, '\0', bytes) != NULL; }
+
+plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,
+                             plait_error *err) {
+    if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
+        !is_text(wire->rule, sizeof wire->rule))
+        return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
+    plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows, .cols = wire->cols };
+    PLI_TRY(check_shape(&opts, err));
+    if (wire->id > INT32_MAX || wire->topology > PLI_PS || wire->batch <= 0)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
+    pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
+                      .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0, .batch = wire->batch,
+                      .topology = (pli_topology)wire->topology };
+    strcpy(spec.name, wire->name);
+    strcpy(spec.consistency, wire->consistency);
+    if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));
+    finish(&spec);
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), spec.topology == PLI_LOCAL, servers,
+                                        first_rank);
+    *spec_out = spec;
+    return PLAIT_OK;
+}
+
+uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *penalty) {
+    pli_wire_spec wire;
+    pli_spec_encode(spec, &wire);
+    size_t   bytes = (size_t)(spec->rows * pli_row_bytes(spec));
+    uint64_t hash = pli_hash_bytes(&wire, sizeof wire, 1);
+    hash = initial == NULL ? hash : pli_hash_bytes(initial, bytes, hash);
+    return penalty == NULL ? hash : pli_hash_bytes(penalty, bytes, hash ^ 2);
+}

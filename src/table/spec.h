@@ -1,0 +1,54 @@
+/* table/spec.h - what a table is, as every machine that deals with it knows it: fixed at creation, the same on all
+ * ranks. Server, client and replica each hold a copy. */
+#ifndef PLI_TABLE_SPEC_H
+#define PLI_TABLE_SPEC_H
+
+#include <plait/table.h>
+
+#include "optim/optim.h"
+#include "table/consistency/consistency.h"
+#include "table/placement.h"
+
+enum { PLI_TABLE_NAME_MAX = 63 };
+
+typedef enum pli_topology { PLI_LOCAL, PLI_ALLREDUCE, PLI_PS } pli_topology;
+
+typedef struct pli_spec {
+    int32_t      id; /* 0, 1, 2, ... in order of creation, the same on all ranks                  */
+    char         name[PLI_TABLE_NAME_MAX + 1];
+    plait_type   type;  /* F32 or F64                                                               */
+    int64_t      width; /* bytes of a value                                                         */
+    int64_t      rows;  /* 0: sparse                                                                */
+    int64_t      cols;
+    bool         keyed; /* updates are buffered and sent by key: sparse, or dense with opts.keyed   */
+    bool         ruled;
+    bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
+    pli_rule     rule;
+    int64_t      batch; /* of the job                                                               */
+    pli_topology topology;
+    char         consistency[48];
+    pli_placement placement;
+} pli_spec;
+
+static inline int64_t pli_row_bytes(const pli_spec *spec) { return spec->cols * spec->width; }
+
+/** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are
+ *  resolved (not NULL). */
+plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
+                           int64_t batch, pli_spec *spec_out, plait_error *err);
+
+/** Of everything that must agree between ranks. */
+uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *penalty);
+
+/* How a spec travels: fixed fields, checked when it arrives. */
+typedef struct pli_wire_spec {
+    uint32_t id, type, keyed, ruled, topology, schedule;
+    int64_t  rows, cols, batch, schedule_clocks;
+    double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
+    char     name[PLI_TABLE_NAME_MAX + 1], consistency[48], rule[16];
+} pli_wire_spec;
+void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
+plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,
+                             plait_error *err);
+
+#endif

@@ -1,0 +1,56 @@
+/* Dense rows: one chunk, whose values are a slab. See store.h. */
+#include <string.h>
+
+#include "table/store.h"
+#include "table/values.h"
+
+static plait_status make_arrays(pli_store *store, plait_error *err) {
+    const pli_spec *spec = store->spec;
+    pli_chunk      *chunk = store->chunk;
+    size_t          bytes = (size_t)(store->rows * pli_row_bytes(spec));
+    bool            made = true;
+    for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
+        chunk->slot[k] = pli_aligned(bytes);
+        if (chunk->slot[k] == NULL) made = false;
+        else memset(chunk->slot[k], 0, bytes);
+    }
+    if (spec->lazy) chunk->paid = pli_calloc((size_t)store->rows, sizeof *chunk->paid);
+    if (!made || (spec->lazy && chunk->paid == NULL))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)store->rows, spec->name);
+    return PLAIT_OK;
+}
+
+plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
+                                  const void *penalty, plait_error *err) {
+    size_t bytes = (size_t)(rows * pli_row_bytes(spec));
+    *store = (pli_store){ .spec = spec, .rows = rows, .shift = 62, .mask = INT64_MAX >> 1, .per_clock = 1, .first = first };
+    store->chunk = pli_calloc(1, sizeof *store->chunk);
+    store->slab = pli_slab_new(bytes);
+    store->penalty = penalty == NULL ? NULL : pli_aligned(bytes);
+    if (store->chunk == NULL || store->slab == NULL || (penalty != NULL && store->penalty == NULL))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)rows, spec->name);
+    store->chunks = 1;
+    store->chunk->values = store->slab->memory;
+    if (initial != NULL) memcpy(store->slab->memory, initial, bytes);
+    else memset(store->slab->memory, 0, bytes);
+    if (penalty != NULL) memcpy(store->penalty, penalty, bytes);
+    return make_arrays(store, err);
+}
+
+bool pli_store_own(pli_store *store) {
+    if (store->slab == NULL || pli_slab_is_mine(store->slab)) return true;
+    pli_slab *copy = pli_slab_new(store->slab->bytes);
+    if (copy == NULL) return false;
+    memcpy(copy->memory, store->slab->memory, store->slab->bytes);
+    pli_slab_unref(&store->slab);
+    store->slab = copy;
+    store->chunk->values = copy->memory;
+    return true;
+}
+
+pli_slab *pli_store_publish(pli_store *store) {
+    if (!store->spec->lazy) return pli_slab_ref(store->slab);
+    pli_slab *paid = pli_slab_new(store->slab->bytes);
+    if (paid != NULL) pli_store_get_rows(store, 0, store->rows, paid->memory);
+    return paid;
+}

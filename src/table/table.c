@@ -1,0 +1,319 @@
+/* The public calls on tables: arguments are checked here, then the table's topology does the work. */
+#include <string.h>
+
+#include "table/table.h"
+
+void plait_table_opts_init(plait_table_opts *opts) {
+    *opts = (plait_table_opts){ .size = sizeof *opts, .type = PLAIT_F32, .cols = 1 };
+    plait_rule_opts_init(&opts->rule);
+}
+
+const char *plait_table_name(const plait_table *table) { return table->spec.name; }
+int64_t     plait_table_rows(const plait_table *table) { return table->spec.rows; }
+int64_t     plait_table_cols(const plait_table *table) { return table->spec.cols; }
+const char *plait_table_topology(const plait_table *table) { return table->topology; }
+const char *plait_table_consistency(const plait_table *table) { return table->spec.consistency; }
+
+static plait_status wait_for_nothing(plait_request *request) {
+    pli_free(request);
+    return PLAIT_OK;
+}
+
+plait_request *pli_done_request(void) {
+    plait_request *request = pli_calloc(1, sizeof *request);
+    if (request != NULL) request->wait = wait_for_nothing;
+    return request;
+}
+
+/* --- creation --------------------------------------------------------------------------------------------------- */
+
+static const pli_topology_ops *ops_of(const pli_spec *spec) {
+    if (spec->topology == PLI_ALLREDUCE) return &pli_replica_ops;
+    return spec->topology == PLI_LOCAL && strcmp(spec->consistency, "async") == 0 ? &pli_hogwild_ops : &pli_served_ops;
+}
+
+static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
+    const char *topology = opts->topology != NULL ? opts->topology : job->topology;
+    const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
+    if (opts == NULL || opts->size != sizeof *opts)
+        return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
+    if (job->left || plait_job_clock_now(job) > 0)
+        return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
+    PLI_TRY(pli_pair_check(topology, consistency, plait_comm_one_process(job->comm), err));
+    PLI_TRY(pli_spec_make(job->next_id, opts, topology, consistency, job->batch, &table->spec, err));
+    for (int64_t i = 0; i < job->tables; i++)
+        if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
+            return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
+    pli_spec *spec = &table->spec;
+    strcpy(table->topology, topology);
+    spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec), spec->topology == PLI_LOCAL,
+                                         job->layout.servers, job->layout.first_server);
+    return PLAIT_OK;
+}
+
+plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    plait_error *err = pli_job_error(job);
+    uint64_t     hash = 0;
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank only serves");
+    plait_table *table = pli_calloc(1, sizeof *table);
+    plait_status status = table == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a table") : PLAIT_OK;
+    if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for a table");
+    if (status >= 0) status = make_spec(job, opts, table, err);
+    if (status >= 0) hash = pli_spec_hash(&table->spec, opts->initial, opts->penalty);
+    status = pli_job_agree(job, "a table's creation", hash, status, err);
+    job->next_id++;
+    if (status < 0) {
+        pli_free(table);
+        return status;
+    }
+    table->job = job;
+    table->ops = ops_of(&table->spec);
+    status = table->ops->open(table, opts->initial, opts->penalty, err);
+    if (status < 0) {
+        table->ops->close(table);
+        pli_free(table);
+        return status;
+    }
+    job->table[job->tables++] = table;
+    *table_out = table;
+    return PLAIT_OK;
+}
+
+/* --- arguments ------------------------------------------------------------------------------------------------------- */
+
+static plait_status check_keys(const plait_table *table, int64_t n, const uint64_t *keys, const void *values,
+                               plait_error *err) {
+    const pli_spec *spec = &table->spec;
+    if (n < 0 || n > INT32_MAX || (n > 0 && (keys == NULL || values == NULL)))
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld keys%s", spec->name, (long long)n,
+                        n > 0 ? " or no memory for them" : "");
+    if (spec->rows == 0) return PLAIT_OK;
+    uint64_t outside = 0, rows = (uint64_t)spec->rows;
+    for (int64_t i = 0; i < n; i++) outside |= (uint64_t)(keys[i] >= rows);
+    if (outside == 0) return PLAIT_OK;
+    int64_t at = 0;
+    while (keys[at] < rows) at++;
+    return pli_fail(err, PLAIT_EINVAL, "table %s: key %llu is outside of its %lld rows", spec->name,
+                    (unsigned long long)keys[at], (long long)spec->rows);
+}
+
+static plait_status check_range(const plait_table *table, int64_t first, int64_t n, const void *values, plait_error *err) {
+    const pli_spec *spec = &table->spec;
+    if (spec->rows == 0) return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
+    if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first || (n > 0 && values == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "table %s: rows %lld to %lld of its %lld", spec->name, (long long)first,
+                        (long long)first + (long long)n, (long long)spec->rows);
+    return PLAIT_OK;
+}
+
+static plait_status check_inc(const plait_table *table, int64_t examples, plait_error *err) {
+    if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_job_leave", table->spec.name);
+    if (examples < 0)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows", table->spec.name, (long long)examples);
+    return PLAIT_OK;
+}
+
+/* --- get ---------------------------------------------------------------------------------------------------------------- */
+
+plait_status plait_table_get(plait_table *table, int64_t n, const uint64_t *keys, void *values) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_keys(table, n, keys, values, err));
+    return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
+}
+
+plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n, void *values) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_range(table, first, n, values, err));
+    return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .first = first, .n = n }, values, err);
+}
+
+static plait_status get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
+                              plait_error *err) {
+    if (rows->n > 0 && table->ops->get_begin != NULL)
+        return table->ops->get_begin(table, rows, values, request_out, err);
+    plait_request *request = pli_done_request();
+    if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
+    plait_status status = rows->n == 0 ? PLAIT_OK : table->ops->get(table, rows, values, err);
+    if (status < 0) plait_request_wait(&request);
+    *request_out = request;
+    return status;
+}
+
+plait_status plait_table_get_begin(plait_table *table, int64_t n, const uint64_t *keys, void *values,
+                                   plait_request **request_out) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_keys(table, n, keys, values, err));
+    return get_begin(table, &(pli_rows){ .keys = keys, .n = n }, values, request_out, err);
+}
+
+plait_status plait_table_get_range_begin(plait_table *table, int64_t first, int64_t n, void *values,
+                                         plait_request **request_out) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_range(table, first, n, values, err));
+    return get_begin(table, &(pli_rows){ .first = first, .n = n }, values, request_out, err);
+}
+
+plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, const void **values_out) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_range(table, first, n, table, err));
+    return table->ops->read(table, first, n, values_out, err);
+}
+
+/* --- inc ---------------------------------------------------------------------------------------------------------------- */
+
+/* With n = 0 too: the rows of data count. */
+plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta, int64_t examples) {
+    plait_error   *err = pli_job_error(table->job);
+    const uint64_t none = 0;
+    PLI_TRY(check_inc(table, examples, err));
+    PLI_TRY(check_keys(table, n, keys, delta, err));
+    return table->ops->inc(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, err);
+}
+
+plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n, const void *delta, int64_t examples) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_inc(table, examples, err));
+    PLI_TRY(check_range(table, first, n, delta, err));
+    return table->ops->inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
+}
+
+static plait_status inc_begin(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                              plait_request **request_out, plait_error *err) {
+    plait_request *request = pli_done_request();
+    if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for an inc", table->spec.name);
+    plait_status status = table->ops->inc(table, rows, delta, examples, err);
+    if (status >= 0 && table->ops->flush != NULL) status = table->ops->flush(table, err);
+    if (status < 0) plait_request_wait(&request);
+    *request_out = request;
+    return status;
+}
+
+plait_status plait_table_inc_begin(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
+                                   int64_t examples, plait_request **request_out) {
+    plait_error   *err = pli_job_error(table->job);
+    const uint64_t none = 0;
+    PLI_TRY(check_inc(table, examples, err));
+    PLI_TRY(check_keys(table, n, keys, delta, err));
+    return inc_begin(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, request_out, err);
+}
+
+plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int64_t n, const void *delta,
+                                         int64_t examples, plait_request **request_out) {
+    plait_error *err = pli_job_error(table->job);
+    PLI_TRY(check_inc(table, examples, err));
+    PLI_TRY(check_range(table, first, n, delta, err));
+    return inc_begin(table, &(pli_rows){ .first = first, .n = n }, delta, examples, request_out, err);
+}
+
+/* --- server functions ------------------------------------------------------------------------------------------------------ */
+
+static plait_status find_function(const plait_job *job, const char *name, int32_t *at_out, plait_error *err) {
+    for (int32_t i = 0; i < job->layout.n_functions; i++)
+        if (strcmp(job->functions[i].name, name) == 0) {
+            *at_out = i;
+            return PLAIT_OK;
+        }
+    const char *names[64];
+    size_t      n = job->layout.n_functions < 64 ? (size_t)job->layout.n_functions : 64;
+    for (size_t i = 0; i < n; i++) names[i] = job->functions[i].name;
+    const char *nearest = pli_nearest(name, names, n);
+    return pli_fail(err, PLAIT_ENAME, "no server function is named '%s'%s%s%s", name,
+                    nearest == NULL ? "" : ", did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+}
+
+static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_error *err) {
+    const pli_spec *first = &tables[0]->spec;
+    for (int32_t i = 1; i < n; i++) {
+        const pli_spec *spec = &tables[i]->spec;
+        if (tables[i]->job != tables[0]->job || spec->rows != first->rows || spec->cols != first->cols ||
+            spec->type != first->type || spec->topology != first->topology ||
+            strcmp(spec->consistency, first->consistency) != 0)
+            return pli_fail(err, PLAIT_ESHAPE, "tables %s and %s differ in rows, cols, type, topology or consistency",
+                            first->name, spec->name);
+        if (spec->rows == 0)
+            return pli_fail(err, PLAIT_ESHAPE, "a server function over several tables needs dense ones; %s is sparse",
+                            spec->name);
+    }
+    return PLAIT_OK;
+}
+
+plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
+                              size_t args_bytes, void *answer, size_t answer_bytes) {
+    if (n_tables < 1) return PLAIT_EINVAL;
+    plait_job   *job = tables[0]->job;
+    plait_error *err = pli_job_error(job);
+    int32_t      function = 0;
+    if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || (answer_bytes > 0 && answer == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "a call of server function %s over %d tables with an answer of %zu bytes", name,
+                        n_tables, answer_bytes);
+    PLI_TRY(find_function(job, name, &function, err));
+    PLI_TRY(check_aligned(tables, n_tables, err));
+    if (job->functions[function].updates && strcmp(tables[0]->spec.consistency, "bsp") != 0)
+        return pli_fail(err, PLAIT_EREFUSED, "server function %s updates; only bsp tables can be updated so, and %s is %s",
+                        name, tables[0]->spec.name, tables[0]->spec.consistency);
+    return tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err);
+}
+
+/* --- dump --------------------------------------------------------------------------------------------------------------------- */
+
+static plait_status dump_dense(plait_table *table, uint64_t **keys_out, void **values_out, plait_error *err) {
+    const pli_spec *spec = &table->spec;
+    uint64_t       *keys = pli_array((size_t)spec->rows, sizeof *keys);
+    void           *values = pli_array((size_t)spec->rows, (size_t)pli_row_bytes(spec));
+    plait_status    status = PLAIT_OK;
+    if (keys == NULL || values == NULL) status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", spec->name);
+    else status = table->ops->get(table, &(pli_rows){ .n = spec->rows }, values, err);
+    if (status < 0) {
+        pli_free(keys);
+        pli_free(values);
+        return status;
+    }
+    for (int64_t i = 0; i < spec->rows; i++) keys[i] = (uint64_t)i;
+    *keys_out = keys;
+    *values_out = values;
+    return PLAIT_OK;
+}
+
+/* Rows into the order of keys; values is replaced. */
+static plait_status sort_rows(const plait_table *table, int64_t n, uint64_t *keys, void **values, plait_error *err) {
+    int64_t   row_bytes = pli_row_bytes(&table->spec);
+    uint32_t *from = pli_array((size_t)n, sizeof *from);
+    void     *sorted = pli_array((size_t)n, (size_t)row_bytes);
+    if (from == NULL || sorted == NULL || n > UINT32_MAX) goto no_memory;
+    for (int64_t i = 0; i < n; i++) from[i] = (uint32_t)i;
+    if (!pli_sort_u64(n, keys, from)) goto no_memory;
+    for (int64_t i = 0; i < n; i++)
+        memcpy((unsigned char *)sorted + i * row_bytes, (unsigned char *)*values + (int64_t)from[i] * row_bytes,
+               (size_t)row_bytes);
+    pli_free(from);
+    pli_free(*values);
+    *values = sorted;
+    return PLAIT_OK;
+no_memory:
+    pli_free(from);
+    pli_free(sorted);
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump of %lld rows", table->spec.name, (long long)n);
+}
+
+plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
+    plait_error *err = pli_job_error(table->job);
+    if (table->spec.rows > 0) {
+        *n_out = table->spec.rows;
+        return dump_dense(table, keys_out, values_out, err);
+    }
+    int64_t   n = 0;
+    uint64_t *keys = NULL;
+    void     *values = NULL;
+    PLI_TRY(table->ops->dump(table, &n, &keys, &values, err));
+    plait_status status = sort_rows(table, n, keys, &values, err);
+    if (status < 0) {
+        pli_free(keys);
+        pli_free(values);
+        return status;
+    }
+    *n_out = n;
+    *keys_out = keys;
+    *values_out = values;
+    return PLAIT_OK;
+}

@@ -1,0 +1,100 @@
+/* table - parameter tables: jobs, tables, and the three ways in which tables live.
+ *
+ *     table.c    the public calls on tables: checked here, then handed to the table's topology
+ *     job.c      the public calls on jobs: creation, clock, barrier, departure
+ *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica in each rank), hogwild.c (async
+ *                over local: the shared values themselves), pairs.c (what goes with what)
+ *     consistency/  one policy a file
+ *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
+ *     shard.h, store.h             rows and how pushes move them
+ *
+ * Only job.c and topology/ know of ports and waits; everything below is fed.
+ */
+#ifndef PLI_TABLE_TABLE_H
+#define PLI_TABLE_TABLE_H
+
+#include "comm/comm.h"
+#include "table/client.h"
+#include "table/topology/topology.h"
+
+/* Rows that a call names: keys [n], or first .. first + n - 1. Checked. */
+typedef struct pli_rows {
+    const uint64_t *keys; /* NULL: by range */
+    int64_t         first, n;
+} pli_rows;
+
+/* What a topology does for a table. All calls return with *err filled where they fail. */
+typedef struct pli_topology_ops {
+    /** Collective over the workers, with equal options. initial, penalty as in plait_table_opts. */
+    plait_status (*open)(plait_table *table, const void *initial, const void *penalty, plait_error *err);
+    void (*close)(plait_table *table); /* also after a failed open */
+    plait_status (*get)(plait_table *table, const pli_rows *rows, void *values, plait_error *err);
+    /** NULL: a get is over when it has begun. */
+    plait_status (*get_begin)(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
+                              plait_error *err);
+    plait_status (*read)(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
+    plait_status (*inc)(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err);
+    plait_status (*flush)(plait_table *table, plait_error *err); /* sends what inc has gathered; NULL: nothing to send */
+    plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
+    plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
+                         void *answer, size_t answer_bytes, plait_error *err);
+    /** keys, values: of pli_malloc. Sparse tables only; any order. */
+    plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
+    bool any_thread; /* get and inc may be called by several threads of the rank at once */
+} pli_topology_ops;
+
+extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops;
+
+typedef struct pli_get_request pli_get_request;
+
+struct plait_job {
+    plait_comm     *comm;
+    pli_layout      layout;
+    char            topology[32], consistency[48];
+    int64_t         batch;
+    plait_function *functions; /* [layout.n_functions], a copy with names of its own */
+    bool            worker, serves, left;
+    pli_server      server;
+    pli_client      client;
+    pli_port       *server_port, *client_port;
+    _Atomic int64_t clock; /* written by the worker's thread alone */
+    plait_table   **table;
+    int64_t         tables, tables_capacity;
+    int32_t         next_id;
+    pli_get_request *gets; /* begun and not yet complete */
+};
+
+struct plait_table {
+    plait_job              *job;
+    pli_spec                spec;
+    const pli_topology_ops *ops;
+    char                    topology[16];
+    pli_client_table       *served;  /* local, ps   */
+    pli_msg                *pins;    /* what read() has lent, newest first */
+    struct pli_replica     *replica; /* allreduce   */
+    struct pli_hogwild     *hogwild;
+};
+
+/* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
+
+/** Where calls of this rank leave their errors. */
+static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
+
+/** Waits until the ticket has all its answers, then unlinks it, in any case. what: "clock 7 of table w", "barrier". */
+plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
+
+/** Completes the gets that are under way: a clock must not overtake them. */
+void pli_served_finish_gets(plait_job *job);
+/** Takes back what read() has lent. */
+void pli_served_unpin(plait_table *table);
+
+/** Do all workers bring the same? EMISMATCH where a worker's status is a failure or its hash another. Collective. */
+plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err);
+
+/** Ends a job whose worker has failed: waits for nobody. */
+void pli_job_abandon(plait_job **job);
+
+/** A request for what is already done. NULL: out of memory. */
+plait_request *pli_done_request(void);
+
+#endif

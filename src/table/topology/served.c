@@ -1,0 +1,426 @@
+/* topologies ps and local - rows on shards, read and updated by messages. Under ps shards lie on servers (the ranks
+ * of the workers, or ranks of their own); under local there is one shard a table in the one process, the same
+ * machines are run in place by whoever calls, and what read() returns is the published slab itself.
+ *
+ * Paper: Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/functions.h"
+#include "table/table.h"
+#include "table/values.h"
+
+enum { PINS_MAX = 8, WHAT_BYTES = 128 };
+
+/* --- creation -------------------------------------------------------------------------------------------------- */
+
+/* One shard's CREATE: the description, and its rows of initial values and penalty factors. */
+static pli_msg *make_create(const plait_table *table, int32_t shard, const void *initial, const void *penalty) {
+    const pli_spec *spec = &table->spec;
+    int64_t         first = 0, n = 0, row_bytes = pli_row_bytes(spec);
+    if (spec->rows > 0) pli_placement_range(&spec->placement, shard, &first, &n);
+    uint64_t        bytes = (uint64_t)(n * row_bytes);
+    pli_wire_create create = { .job_hash = table->job->layout.job_hash, .spec_hash = pli_spec_hash(spec, initial, penalty),
+                               .initial_bytes = initial == NULL ? 0 : bytes, .penalty_bytes = penalty == NULL ? 0 : bytes };
+    pli_spec_encode(spec, &create.spec);
+    pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes));
+    if (msg == NULL) return NULL;
+    unsigned char *body = pli_msg_body(msg);
+    memcpy(body, &create, sizeof create);
+    body += sizeof create;
+    if (initial != NULL) memcpy(body, pli_at_const(initial, first * row_bytes), bytes);
+    if (penalty != NULL) memcpy(body + pli_pad8(create.initial_bytes), pli_at_const(penalty, first * row_bytes), bytes);
+    return msg;
+}
+
+static plait_status create_shards(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    plait_job           *job = table->job;
+    const pli_placement *placement = &table->spec.placement;
+    pli_ticket           ticket;
+    uint64_t             now_ns;
+    pli_out              out;
+    char                 what[WHAT_BYTES];
+    plait_status         status = PLAIT_OK;
+    snprintf(what, sizeof what, "creation of table %s", table->spec.name);
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, &ticket);
+    for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
+        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+                                 PLI_CREATE, make_create(table, shard, initial, penalty), &ticket, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    if (status >= 0 && ticket.failure.code < 0) {
+        *err = ticket.failure;
+        status = err->code;
+    }
+    pli_ticket_free(&ticket);
+    return status;
+}
+
+/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. */
+static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    plait_job   *job = table->job;
+    plait_status status = pli_client_table_open(&table->spec, &table->served, err);
+    if (status >= 0 && plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
+        status = create_shards(table, initial, penalty, err);
+    char what[WHAT_BYTES];
+    snprintf(what, sizeof what, "table %s", table->spec.name);
+    status = pli_job_agree(job, what, 0, status, err);
+    return status < 0 ? status : pli_client_add_table(&job->client, table->served, err);
+}
+
+static void served_close(plait_table *table) {
+    pli_served_unpin(table);
+    pli_client_table_close(&table->served);
+}
+
+/* --- get --------------------------------------------------------------------------------------------------------- */
+
+struct pli_get_request {
+    plait_request     base; /* first: a plait_request is this */
+    plait_job        *job;
+    pli_ask           ask;
+    bool              complete;
+    plait_status      status;
+    plait_error       error;
+    pli_get_request **at, *next; /* in job->gets while not complete */
+};
+
+static plait_status begin(plait_table *table, const pli_rows *rows, void *values, pli_ask *ask, plait_error *err) {
+    plait_job   *job = table->job;
+    uint64_t     now_ns;
+    pli_out      out;
+    plait_status status;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    status = rows->keys != NULL
+                 ? pli_ask_keys(&job->client, now_ns, table->served, rows->n, rows->keys, values, ask, &out, err)
+                 : pli_ask_range(&job->client, now_ns, table->served, rows->first, rows->n, values, ask, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ask->ticket);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* Waits and fills; the ask stays to be abandoned. */
+static plait_status complete(plait_job *job, pli_ask *ask, plait_error *err) {
+    char what[WHAT_BYTES];
+    snprintf(what, sizeof what, "clock %lld of table %s", (long long)job->client.clock, ask->table->spec.name);
+    plait_status status = pli_job_wait(job, &ask->ticket, what, err);
+    return status < 0 ? status : pli_ask_finish(&job->client, ask, err);
+}
+
+static plait_status served_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    pli_ask      ask;
+    plait_status status = begin(table, rows, values, &ask, err);
+    if (status >= 0) status = complete(table->job, &ask, err);
+    pli_ask_abandon(&ask);
+    return status;
+}
+
+static void complete_request(pli_get_request *request) {
+    if (request->complete) return;
+    request->status = complete(request->job, &request->ask, &request->error);
+    request->complete = true;
+    pli_ask_abandon(&request->ask);
+    *request->at = request->next;
+    if (request->next != NULL) request->next->at = request->at;
+}
+
+static plait_status wait_for_get(plait_request *base) {
+    pli_get_request *request = (pli_get_request *)base;
+    complete_request(request);
+    plait_status status = request->status;
+    if (status < 0) *pli_job_error(request->job) = request->error;
+    pli_free(request);
+    return status;
+}
+
+void pli_served_finish_gets(plait_job *job) {
+    while (job->gets != NULL) complete_request(job->gets);
+}
+
+static plait_status served_get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
+                                     plait_error *err) {
+    plait_job       *job = table->job;
+    pli_get_request *request = pli_calloc(1, sizeof *request);
+    if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
+    request->base.wait = wait_for_get;
+    request->job = job;
+    plait_status status = begin(table, rows, values, &request->ask, err);
+    if (status < 0) {
+        pli_ask_abandon(&request->ask);
+        pli_free(request);
+        return status;
+    }
+    request->at = &job->gets;
+    request->next = job->gets;
+    if (job->gets != NULL) job->gets->at = &request->next;
+    job->gets = request;
+    *request_out = &request->base;
+    return PLAIT_OK;
+}
+
+/* --- read ---------------------------------------------------------------------------------------------------------- */
+
+void pli_served_unpin(plait_table *table) {
+    while (table->pins != NULL) {
+        pli_msg *pin = table->pins;
+        table->pins = pin->next;
+        pli_msg_free(&pin);
+    }
+}
+
+/* Lends a message's body until the next clock. Of many lent in one clock the oldest are taken back. */
+static void pin(plait_table *table, pli_msg *msg) {
+    int32_t n = 1;
+    msg->next = table->pins;
+    table->pins = msg;
+    for (pli_msg *at = table->pins; at != NULL; at = at->next)
+        if (++n > PINS_MAX && at->next != NULL) {
+            pli_msg *rest = at->next;
+            at->next = NULL;
+            for (pli_msg *next; rest != NULL; rest = next) {
+                next = rest->next;
+                pli_msg_free(&rest);
+            }
+        }
+}
+
+static bool is_pinned(const plait_table *table, const pli_msg *msg) {
+    for (const pli_msg *at = table->pins; at != NULL; at = at->next)
+        if (at->body == msg->body && at->offset == msg->offset) return true;
+    return false;
+}
+
+/* The one piece that covers the range and needs no update laid over it, or NULL. */
+static const pli_held *sole_piece(const plait_table *table, const pli_ask *ask) {
+    const pli_pending *pending = &table->served->pending;
+    if (!table->spec.ruled && pending->touched) return NULL;
+    for (int32_t s = 0; s < table->spec.placement.shards; s++) {
+        const pli_held *piece = &ask->piece[s];
+        if (piece->msg != NULL && piece->first <= ask->first && piece->first + piece->n >= ask->first + ask->n) return piece;
+    }
+    return NULL;
+}
+
+/* Pieces side by side in memory of their own. */
+static plait_status assemble(plait_table *table, pli_ask *ask, const void **values_out, plait_error *err) {
+    pli_msg *whole = pli_msg_new((size_t)(ask->n * pli_row_bytes(&table->spec)));
+    if (whole == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
+    ask->values = pli_msg_body(whole);
+    pli_ticket_free(&ask->ticket); /* its answers are pieces already */
+    plait_status status = pli_ask_finish(&table->job->client, ask, err);
+    *values_out = ask->values;
+    pin(table, whole);
+    return status;
+}
+
+static plait_status lend(plait_table *table, pli_ask *ask, const void **values_out, plait_error *err) {
+    const pli_held *piece = sole_piece(table, ask);
+    if (piece == NULL) return assemble(table, ask, values_out, err);
+    *values_out = pli_at_const(pli_msg_body(piece->msg), (ask->first - piece->first) * pli_row_bytes(&table->spec));
+    if (is_pinned(table, piece->msg)) return PLAIT_OK;
+    pli_msg *pinned = pli_msg_copy(piece->msg);
+    if (pinned == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
+    pin(table, pinned);
+    return PLAIT_OK;
+}
+
+static plait_status served_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+    pli_ask      ask;
+    plait_status status = begin(table, &(pli_rows){ .first = first, .n = n }, NULL, &ask, err);
+    if (status >= 0) status = complete(table->job, &ask, err);
+    if (status >= 0) status = lend(table, &ask, values_out, err);
+    pli_ask_abandon(&ask);
+    return status;
+}
+
+/* --- inc ------------------------------------------------------------------------------------------------------------- */
+
+static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                               plait_error *err) {
+    pli_pending *pending = &table->served->pending;
+    return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
+                              : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+}
+
+/* Where pushes are applied at clocks there is nothing to win by sending early. */
+static plait_status served_flush(plait_table *table, plait_error *err) {
+    plait_job   *job = table->job;
+    uint64_t     now_ns;
+    pli_out      out;
+    if (table->served->at_clock) return PLAIT_OK;
+    PLI_TRY(pli_client_build_push(&job->client, table->served, PLI_PUSH, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* --- server functions ------------------------------------------------------------------------------------------------- */
+
+static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                          size_t args_bytes, size_t answer_bytes) {
+    uint64_t      numbers = pli_pad8((uint64_t)n * 4);
+    pli_wire_call call = { .function = (uint32_t)function, .updates = job->functions[function].updates != 0,
+                           .n_tables = (uint32_t)n, .args_bytes = args_bytes, .answer_bytes = answer_bytes };
+    pli_msg *msg = pli_msg_new(sizeof call + numbers + args_bytes);
+    if (msg == NULL) return NULL;
+    unsigned char *body = pli_msg_body(msg);
+    memset(body, 0, sizeof call + numbers);
+    memcpy(body, &call, sizeof call);
+    for (int32_t i = 0; i < n; i++) {
+        uint32_t id = (uint32_t)tables[i]->spec.id;
+        memcpy(body + sizeof call + 4 * i, &id, sizeof id);
+    }
+    if (args_bytes > 0) memcpy(body + sizeof call + numbers, args, args_bytes);
+    msg->head.clock = job->client.clock;
+    return msg;
+}
+
+static plait_status merge_answers(const plait_job *job, const plait_table *table, int32_t function,
+                                  const pli_ticket *ticket, void *answer, size_t answer_bytes, plait_error *err) {
+    const pli_placement *placement = &table->spec.placement;
+    for (int32_t shard = 0; shard < placement->shards; shard++) {
+        const pli_msg *reply = ticket->replies;
+        while (reply != NULL && reply->head.src != pli_placement_rank(placement, shard)) reply = reply->next;
+        if (reply == NULL || reply->head.body_bytes != answer_bytes)
+            return pli_fail(err, PLAIT_EFORMAT, "shard %d of table %s answered a call wrongly", shard, table->spec.name);
+        if (answer_bytes == 0) continue;
+        if (shard == 0) memcpy(answer, pli_msg_body(reply), answer_bytes);
+        else pli_function_merge(&job->functions[function], answer, pli_msg_body(reply), answer_bytes);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status send_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                              size_t args_bytes, size_t answer_bytes, pli_ticket *ticket, plait_error *err) {
+    plait_job           *job = tables[0]->job;
+    const pli_placement *placement = &tables[0]->spec.placement;
+    uint64_t             now_ns;
+    pli_out              out;
+    plait_status         status = PLAIT_OK;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, ticket);
+    for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
+        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+                                 PLI_CALL, make_call(job, tables, n, function, args, args_bytes, answer_bytes), ticket,
+                                 &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, ticket);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* A table's shards lie from server (its number) on; for one call all tables' must coincide. */
+static plait_status served_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                                size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+    plait_job   *job = tables[0]->job;
+    pli_ticket   ticket;
+    char         what[WHAT_BYTES];
+    snprintf(what, sizeof what, "server function %s on table %s", job->functions[function].name, tables[0]->spec.name);
+    pli_served_finish_gets(job);
+    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_served_unpin(tables[i]);
+    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(tables[i]->served);
+    plait_status status = send_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
+    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    if (status >= 0 && ticket.failure.code < 0) {
+        *err = ticket.failure;
+        status = err->code;
+    }
+    if (status >= 0) status = merge_answers(job, tables[0], function, &ticket, answer, answer_bytes, err);
+    pli_ticket_free(&ticket);
+    return status;
+}
+
+/* --- dump ---------------------------------------------------------------------------------------------------------------- */
+
+static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error *err) {
+    plait_job           *job = table->job;
+    const pli_placement *placement = &table->spec.placement;
+    uint64_t             now_ns;
+    pli_out              out;
+    plait_status         status = PLAIT_OK;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, ticket);
+    for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
+        pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .flags = PLI_PULL_ALL };
+        pli_msg      *msg = pli_msg_new(sizeof pull);
+        if (msg != NULL) memcpy(pli_msg_body(msg), &pull, sizeof pull), msg->head.clock = job->client.clock;
+        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+                                 PLI_PULL, msg, ticket, &out, err);
+    }
+    if (status < 0) pli_ticket_unlink(&job->client, ticket);
+    pli_port_leave(job->client_port, &out);
+    return status < 0 ? status : pli_job_wait(job, ticket, "all rows of a sparse table", err);
+}
+
+static int64_t rows_in(const plait_table *table, const pli_msg *reply) {
+    return (int64_t)(reply->head.body_bytes / (uint64_t)(8 + pli_row_bytes(&table->spec)));
+}
+
+/* Keys that only this worker has touched yet are rows too (additive tables). */
+static plait_status add_pending_keys(const plait_table *table, int64_t held, uint64_t *keys, void *values, int64_t *n_out,
+                                     plait_error *err) {
+    const pli_pending *pending = &table->served->pending;
+    int64_t            n = held;
+    pli_keymap         map;
+    pli_keymap_init(&map);
+    for (int64_t i = 0; i < held; i++)
+        if (pli_keymap_add(&map, keys[i]) < 0) goto no_memory;
+    for (int64_t i = 0; !table->spec.ruled && i < pending->set.n; i++) {
+        if (pli_keymap_find(&map, pending->set.keys[i]) >= 0) continue;
+        keys[n] = pending->set.keys[i];
+        memset(pli_at(values, n++ * pli_row_bytes(&table->spec)), 0, (size_t)pli_row_bytes(&table->spec));
+    }
+    if (!table->spec.ruled) pli_pending_overlay(pending, n, keys, values);
+    pli_keymap_destroy(&map);
+    *n_out = n;
+    return PLAIT_OK;
+no_memory:
+    pli_keymap_destroy(&map);
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
+}
+
+static plait_status gather_all(const plait_table *table, const pli_ticket *ticket, int64_t *n_out, uint64_t **keys_out,
+                               void **values_out, plait_error *err) {
+    int64_t row_bytes = pli_row_bytes(&table->spec), most = table->served->pending.set.n, n = 0;
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) most += rows_in(table, reply);
+    uint64_t *keys = pli_array((size_t)most, sizeof *keys);
+    void     *values = pli_array((size_t)most, (size_t)row_bytes);
+    plait_status status = keys == NULL || values == NULL
+                              ? pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name) : PLAIT_OK;
+    for (const pli_msg *reply = ticket->replies; status >= 0 && reply != NULL; reply = reply->next) {
+        int64_t m = rows_in(table, reply);
+        if (m == 0) continue;
+        memcpy(keys + n, pli_msg_body(reply), (size_t)m * 8);
+        memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
+        n += m;
+    }
+    if (status >= 0) status = add_pending_keys(table, n, keys, values, n_out, err);
+    if (status < 0) {
+        pli_free(keys);
+        pli_free(values);
+        return status;
+    }
+    *keys_out = keys;
+    *values_out = values;
+    return PLAIT_OK;
+}
+
+static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
+                                plait_error *err) {
+    pli_ticket   ticket;
+    plait_status status = pull_all(table, &ticket, err);
+    if (status >= 0 && ticket.failure.code < 0) {
+        *err = ticket.failure;
+        status = err->code;
+    }
+    if (status >= 0) status = gather_all(table, &ticket, n_out, keys_out, values_out, err);
+    pli_ticket_free(&ticket);
+    return status;
+}
+
+const pli_topology_ops pli_served_ops = {
+    .open = served_open, .close = served_close, .get = served_get, .get_begin = served_get_begin, .read = served_read,
+    .inc = served_inc, .flush = served_flush, .call = served_call, .dump = served_dump,
+};

@@ -1,0 +1,70 @@
+/* table/wire.h - what clients and servers say to each other. A client is the machine of one worker, a server that
+ * of one rank's shards. Every size in a body is checked by the machine that receives it (decode functions below).
+ *
+ * Header fields in every message: arg64 is the acknowledgement, the number of the last message of the other way's
+ * stream that was taken in order. In a server's answer it therefore also says which of the client's pushes the
+ * values contain, where pushes are applied at arrival. arg32 is the ticket: the client's number of the exchange.
+ *
+ * client -> server
+ *   CREATE   pli_wire_create, initial values and penalty factors of this shard's rows      -> REPLY
+ *   PULL     clock: the reader's; pli_wire_pull, keys                                      -> REPLY: values; clock: version
+ *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
+ *   CLOCK    the same; ends the clock
+ *   LEAVE    no further clock comes
+ *   BARRIER  clock                                                                         -> REPLY when all have come
+ *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
+ *   BYE      no further message comes                                                      -> REPLY when all have said it
+ *   WHY      arg32: a ticket still open                                                    -> HELD, if this server holds it
+ * server -> client
+ *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
+ *   HELD     clock: of the rank that holds the ticket up; body int32_t: the rank
+ * both ways
+ *   ACK      nothing but arg64; not itself in the stream (seq 0)
+ */
+#ifndef PLI_TABLE_WIRE_H
+#define PLI_TABLE_WIRE_H
+
+#include "comm/msg.h"
+#include "table/spec.h"
+
+typedef enum pli_kind {
+    PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
+    PLI_REPLY, PLI_HELD, PLI_ACK, PLI_KINDS
+} pli_kind;
+
+enum { PLI_FLAG_FAILED = 0x100 }; /* of head.flags; the lower bits are comm's */
+
+typedef struct pli_wire_create {
+    uint64_t      job_hash, spec_hash;
+    uint64_t      initial_bytes, penalty_bytes; /* 0: none, else of the shard's rows; each padded to 8 */
+    pli_wire_spec spec;
+} pli_wire_create;
+
+enum { PLI_PULL_KEYS = 1, PLI_PULL_ALL = 2 /* sparse: keys [n], then values [n, cols] */ };
+typedef struct pli_wire_pull {
+    uint32_t table, flags;
+    int64_t  first, n; /* keys [n] follow under PLI_PULL_KEYS */
+} pli_wire_pull;
+
+enum { PLI_PART_KEYED = 1 };
+typedef struct pli_wire_part {
+    uint32_t table, flags;
+    int64_t  examples, first, n;
+    uint64_t keys_at, values_at; /* in the body; multiples of 8 */
+} pli_wire_part;
+
+typedef struct pli_wire_call {
+    uint32_t function, updates, n_tables, zero;
+    uint64_t args_bytes, answer_bytes; /* uint32_t tables [n_tables], padded to 8, then args follow */
+} pli_wire_call;
+
+typedef struct pli_wire_failure {
+    int32_t code, rank;
+    char    text[496];
+} pli_wire_failure;
+
+enum { PLI_CALL_TABLES_MAX = 64, PLI_ANSWER_BYTES_MAX = 1 << 30 };
+
+static inline uint64_t pli_pad8(uint64_t bytes) { return (bytes + 7) & ~UINT64_C(7); }
+
+#endif
