@@ -13,7 +13,7 @@ if(PLAIT_MPICC)
       if(word MATCHES "^-I(.+)")
         target_include_directories(plait_mpi SYSTEM INTERFACE ${CMAKE_MATCH_1})
       elseif(word MATCHES "^-(L|l|Wl,)")
-        target_link_options(plait_mpi INTERFACE ${word})
+        target_link_libraries(plait_mpi INTERFACE ${word}) # behind the objects, or --as-needed drops it
       endif()
     endforeach()
     set(PLAIT_MPI_FOUND ON)

@@ -34,6 +34,7 @@ typedef struct pli_coll {
     int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given */
     void         *buf;    /* allreduce, broadcast: [n]; allgather: all pieces, own one in place  */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
+    bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
 
 size_t pli_type_bytes(plait_type type);

@@ -144,7 +144,7 @@ static bool is_finished(void *arg) {
     return atomic_load_explicit(&c->finished, memory_order_acquire) == c->started;
 }
 
-static void tell_call(const void *arg, char *text, size_t bytes) {
+void pli_comm_tell_call(const void *arg, char *text, size_t bytes) {
     const plait_comm *comm = arg;
     char              what[96];
     pli_coll_tell(&comm->call, what, sizeof what);
@@ -171,29 +171,39 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *call) {
     comm->call = *call;
     comm->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, call);
     if (workers > 1 && comm->native) {
-        if (world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
-        atomic_fetch_add_explicit(&comm->bytes_sent, pli_coll_bytes(call, comm->rank, workers), memory_order_relaxed);
-    } else if (workers > 1) {
+        uint64_t bytes = pli_coll_bytes(call, comm->rank, workers);
+        comm->call.meet = world->ops->meets_by_messages;
+        if (comm->call.meet) bytes -= pli_coll_bytes(&comm->call, comm->rank, workers); /* they count by themselves */
+        if (!comm->call.meet && world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
+        atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
+    }
+    if (workers > 1 && (!comm->native || comm->call.meet)) {
         uint64_t now_ns;
         pli_out  out;
         pli_port_enter(comm->collective_port, &now_ns, &out);
-        pli_collective_begin(&comm->collective, now_ns, call, &out);
+        pli_collective_begin(&comm->collective, now_ns, &comm->call, &out);
         pli_port_leave(comm->collective_port, &out);
+        if (comm->call.meet && world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
     }
     comm->calling = true;
     return PLAIT_OK;
 }
 
+/* The buffer is the caller's again: nothing may touch it. */
+static void abort_call(plait_comm *comm, const plait_error *why) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(comm->collective_port, &now_ns, &out);
+    pli_collective_abort(&comm->collective, why);
+    pli_port_leave(comm->collective_port, &out);
+}
+
 static plait_status wait_for_messages(plait_comm *comm) {
     pli_collective *c = &comm->collective;
-    pli_reason      reason = { .tell = tell_call, .arg = comm };
+    pli_reason      reason = { .tell = pli_comm_tell_call, .arg = comm };
     plait_error     why = { .rank = -1 };
     if (pli_comm_wait(comm, is_finished, c, &reason, &why) < 0) {
-        uint64_t now_ns; /* the buffer is the caller's again: nothing may touch it */
-        pli_out  out;
-        pli_port_enter(comm->collective_port, &now_ns, &out);
-        pli_collective_abort(c, &why);
-        pli_port_leave(comm->collective_port, &out);
+        abort_call(comm, &why);
         comm->error = why;
         return why.code;
     }
@@ -209,6 +219,7 @@ static plait_status end_call(plait_comm *comm) {
         status = comm->native ? comm->world->ops->wait(comm->world->transport, comm, &comm->call, &comm->error)
                               : wait_for_messages(comm);
     comm->calling = false;
+    if (status < 0 && comm->native && comm->call.meet) abort_call(comm, &comm->error);
     return status < 0 ? failed(comm) : PLAIT_OK;
 }
 

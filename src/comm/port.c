@@ -37,6 +37,7 @@ static void unlock(pli_port *port) {
 void pli_work_init(pli_work *work) {
     work->first = NULL;
     work->last = &work->first;
+    work->remote = false;
 }
 
 static void work_add(pli_work *work, pli_port *port) {
@@ -96,6 +97,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst)) {
         world->ops->send(world->transport, msg);
+        work->remote = true;
         return;
     }
     pli_port *port = &world->local[dst - world->place.first].ports[msg->head.port];
@@ -158,7 +160,7 @@ static void try_port(pli_port *port, pli_work *work) {
     }
 }
 
-void pli_work_run(pli_work *work) {
+void pli_work_run(pli_work *work, pli_world *world) {
     pli_port *port;
     while ((port = work->first) != NULL) {
         work->first = port->next_run;
@@ -166,6 +168,7 @@ void pli_work_run(pli_work *work) {
         atomic_exchange(&port->queued, 0); /* before we look: who pushes from now on queues it anew */
         try_port(port, work);
     }
+    if (work->remote && world->ops->progress != NULL) world->ops->progress(world->transport);
 }
 
 /* --- what rooms call ---------------------------------------------------------------------------------------- */
@@ -189,7 +192,7 @@ plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_
     pli_work work;
     pli_work_init(&work);
     try_port(port, &work);
-    pli_work_run(&work);
+    pli_work_run(&work, comm->world);
     return PLAIT_OK;
 }
 
@@ -219,7 +222,7 @@ void pli_port_leave(pli_port *port, pli_out *out) {
     empty(port, out, &work);
     unlock(port);
     try_port(port, &work);
-    pli_work_run(&work);
+    pli_work_run(&work, port->comm->world);
 }
 
 /* --- what drivers call ----------------------------------------------------------------------------------------- */
@@ -238,7 +241,7 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
     pli_work work;
     pli_work_init(&work);
     work_add(&work, port);
-    pli_work_run(&work);
+    pli_work_run(&work, world);
 }
 
 /* Tells all machines here that the log of members has grown. */
@@ -247,7 +250,7 @@ void pli_world_tell(pli_world *world) {
     pli_work_init(&work);
     for (int32_t i = 0; i < world->place.count; i++)
         for (uint32_t p = 1; p < PLI_PORT_MAX; p++) work_add(&work, &world->local[i].ports[p]);
-    pli_work_run(&work);
+    pli_work_run(&work, world);
     for (int32_t i = 0; i < world->place.count; i++) pli_comm_ring(&world->local[i]);
 }
 

@@ -19,7 +19,12 @@ void plait_comm_opts_init(plait_comm_opts *opts) {
 static plait_status load_module(const char *name, const pli_transport_ops **ops_out, plait_error *err) {
     void        *handle = NULL, *symbol = NULL;
     plait_status status = pli_module_open(name, PLI_TRANSPORT_SYMBOL, &handle, &symbol, err);
-    if (status < 0) return status; /* the text has the remedy */
+    if (status == PLAIT_EMODULE) {
+        plait_error what = *err;
+        return pli_fail(err, status, "the transport %s needs a module: install it with script/bootstrap --all and build anew "
+                        "(%.300s)", name, what.text);
+    }
+    if (status < 0) return status;
     pli_transport_entry_fn *entry;
     memcpy(&entry, &symbol, sizeof entry);
     const pli_transport_ops *ops = entry();

@@ -132,6 +132,7 @@ static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_step *s) {
     *s = (pli_step){ .to = -1, .from = -1 };
     if (workers == 1) return false;
+    if (call->meet) return barrier_step(me, workers, i, s);
     switch (call->kind) {
     case PLI_BARRIER: return barrier_step(me, workers, i, s);
     case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);

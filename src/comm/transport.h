@@ -30,6 +30,7 @@ typedef struct pli_transport_ops {
     const char *name;
     bool        one_process;     /* all ranks share this process   */
     uint64_t    resend_after_ns; /* 0: reliable and ordered        */
+    bool        meets_by_messages; /* before a native collective the workers meet in the collective machine */
 
     /** Joins the job and says where this process stands; checks the counts of opts against the launcher's and
      *  against the other processes'. Nothing may be delivered before start. */

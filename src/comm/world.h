@@ -89,9 +89,12 @@ struct pli_world {
 
 /* Ports that have got something and are still to be run: a list through the ports, one a call on its stack, so that a
  * machine that sends to a machine does not recurse. */
-typedef struct pli_work { pli_port *first, **last; } pli_work;
+typedef struct pli_work {
+    pli_port *first, **last;
+    bool      remote; /* something was handed to the transport: it may move it at once */
+} pli_work;
 void pli_work_init(pli_work *work);
-void pli_work_run(pli_work *work);
+void pli_work_run(pli_work *work, pli_world *world);
 
 void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
@@ -102,6 +105,9 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
+
+/** A pli_reason's tell for the rank's collective; arg is its plait_comm. */
+void pli_comm_tell_call(const void *comm, char *text, size_t bytes);
 
 /** Ends a collective that was begun and not waited for. */
 void pli_comm_end_calls(plait_comm *comm);

@@ -1,0 +1,340 @@
+/* Driving MPI: sends, receives, the service thread, MPI's allreduce. mpi.h has the ideas. */
+#include <sched.h>
+#include <string.h>
+
+#include "comm/mpi/mpi.h"
+
+enum { SPIN_NS = 5000, YIELDS = 4, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
+
+static void fail(pli_transport *t, plait_status code, int mpi_code, const char *what) {
+    if (t->failed) return;
+    t->failed = true;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int  length = 0;
+    if (mpi_code != MPI_SUCCESS) MPI_Error_string(mpi_code, text, &length);
+    plait_error why;
+    pli_fail(&why, code, "%s%s%.300s", what, text[0] != '\0' ? ": " : "", text);
+    why.rank = t->rank;
+    pli_world_fail(t->world, &why);
+}
+
+/* --- out --------------------------------------------------------------------------------------------------- */
+
+void pli_mpi_send(pli_transport *t, pli_msg *msg) {
+    pli_msg *old = atomic_load_explicit(&t->out, memory_order_relaxed);
+    do msg->next = old;
+    while (!atomic_compare_exchange_weak(&t->out, &old, msg));
+}
+
+static bool has_room(pli_transport *t, int64_t parts) {
+    return pli_grow((void **)&t->request, &t->capacity, t->n + parts, sizeof *t->request) &&
+           pli_grow((void **)&t->owner, &t->owners, t->n + parts, sizeof *t->owner) &&
+           pli_grow((void **)&t->done, &t->dones, t->n + parts, sizeof *t->done);
+}
+
+static void add_part(pli_transport *t, flight *f, MPI_Request request) {
+    t->request[t->n] = request;
+    t->owner[t->n++] = f;
+    f->parts++;
+}
+
+static int64_t chunks_of(size_t bytes) { return (int64_t)((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES); }
+
+/* Hands the body to MPI in pieces that an int can count. */
+static void move_body(pli_transport *t, flight *f, int32_t peer) {
+    unsigned char *body = pli_msg_body(f->msg);
+    for (size_t at = 0, bytes = f->msg->head.body_bytes; at < bytes; at += CHUNK_BYTES) {
+        int         n = (int)(bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES);
+        MPI_Request request;
+        int code = f->incoming ? MPI_Irecv(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request)
+                               : MPI_Isend(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request);
+        if (code != MPI_SUCCESS) {
+            fail(t, PLAIT_ECOMM, code, "MPI cannot move a message");
+            return;
+        }
+        add_part(t, f, request);
+    }
+}
+
+static void send_one(pli_transport *t, pli_msg *msg) {
+    size_t  bytes = msg->head.body_bytes, small = bytes <= INLINE_BYTES ? bytes : 0;
+    flight *f = pli_malloc(sizeof *f + sizeof(pli_head) + small);
+    if (f == NULL || !has_room(t, 1 + chunks_of(bytes))) {
+        pli_free(f);
+        pli_msg_free(&msg);
+        fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to send a message");
+        return;
+    }
+    *f = (flight){ .msg = msg };
+    memcpy(f->staged, &msg->head, sizeof(pli_head));
+    if (small > 0) memcpy(f->staged + sizeof(pli_head), pli_msg_body(msg), small);
+    MPI_Request request;
+    int         dst = msg->head.dst;
+    int         code = MPI_Isend(f->staged, (int)(sizeof(pli_head) + small), MPI_BYTE, dst, TAG_HEAD, t->comm, &request);
+    if (code != MPI_SUCCESS) {
+        pli_free(f);
+        pli_msg_free(&msg);
+        fail(t, PLAIT_ECOMM, code, "MPI cannot send");
+        return;
+    }
+    if (bytes == small) {
+        pli_msg_free(&f->msg);
+        int done = 0;
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done) {
+            pli_free(f);
+            return;
+        }
+    }
+    add_part(t, f, request);
+    if (bytes != small) move_body(t, f, dst);
+}
+
+static bool send_all(pli_transport *t) {
+    pli_msg *list = NULL;
+    for (pli_msg *msg = atomic_exchange(&t->out, NULL), *next; msg != NULL; msg = next) {
+        next = msg->next;
+        msg->next = list;
+        list = msg;
+    }
+    bool any = list != NULL;
+    for (pli_msg *next; list != NULL; list = next) {
+        next = list->next;
+        list->next = NULL;
+        send_one(t, list);
+    }
+    return any;
+}
+
+/* --- in ------------------------------------------------------------------------------------------------------- */
+
+static plait_status post_receive(pli_transport *t, int32_t slot) {
+    return MPI_Irecv(t->buffer[slot], HEAD_BYTES, MPI_BYTE, MPI_ANY_SOURCE, TAG_HEAD, t->comm, &t->ring[slot]) == MPI_SUCCESS
+               ? PLAIT_OK
+               : PLAIT_ECOMM;
+}
+
+plait_status pli_mpi_begin_receiving(pli_transport *t, plait_error *err) {
+    for (int32_t i = 0; i < RING; i++)
+        if (post_receive(t, i) < 0) return pli_fail(err, PLAIT_ECOMM, "MPI cannot receive");
+    return PLAIT_OK;
+}
+
+void pli_mpi_end_receiving(pli_transport *t) {
+    for (int32_t i = 0; i < RING; i++) {
+        if (t->ring[i] == MPI_REQUEST_NULL) continue;
+        MPI_Cancel(&t->ring[i]);
+        MPI_Wait(&t->ring[i], MPI_STATUS_IGNORE);
+    }
+    for (int64_t i = 0; i < t->n; i++) { /* only after a failure: MPI may still read the slabs, which are leaked to it */
+        flight *f = t->owner[i];
+        if (--f->parts == 0) f->msg = NULL;
+    }
+    t->n = 0;
+}
+
+/* Messages whose turn has come. */
+static void drain(pli_transport *t, int32_t src) {
+    struct fifo *fifo = &t->fifo[src];
+    for (flight *f; (f = fifo->first) != NULL && f->parts == 0;) {
+        fifo->first = f->next;
+        if (fifo->first == NULL) fifo->last = &fifo->first;
+        pli_world_deliver(t->world, f->msg);
+        pli_free(f);
+    }
+}
+
+static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
+    struct fifo *fifo = &t->fifo[src];
+    if (rest == 0 && fifo->first == NULL) {
+        pli_world_deliver(t->world, msg);
+        return;
+    }
+    flight *f = pli_malloc(sizeof *f);
+    if (f == NULL || !has_room(t, chunks_of(rest))) {
+        pli_free(f);
+        pli_msg_free(&msg);
+        fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to receive a message");
+        return;
+    }
+    *f = (flight){ .msg = msg, .incoming = true };
+    *fifo->last = f;
+    fifo->last = &f->next;
+    if (rest > 0) move_body(t, f, src);
+}
+
+/* Headers, in the order in which their buffers were offered. */
+static bool receive_all(pli_transport *t) {
+    bool any = false;
+    for (int32_t tries = 0; tries < RING && !t->failed; tries++) {
+        int32_t    slot = t->at;
+        int        done = 0, bytes = 0;
+        MPI_Status status;
+        int        code = MPI_Test(&t->ring[slot], &done, &status);
+        if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI cannot receive");
+        if (code != MPI_SUCCESS || !done) break;
+        any = true;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        pli_msg     *msg = NULL;
+        size_t       rest = 0;
+        plait_error  err;
+        plait_status bad = pli_msg_decode(t->buffer[slot], (size_t)bytes, status.MPI_SOURCE, t->size, t->rank, 1, &msg, &rest,
+                                          &err);
+        t->at = (slot + 1) % RING;
+        if (post_receive(t, slot) < 0) fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
+        if (bad < 0) {
+            fail(t, bad, MPI_SUCCESS, err.text);
+        } else {
+            take_in(t, status.MPI_SOURCE, msg, rest);
+        }
+    }
+    return any;
+}
+
+/* Parts that MPI is done with. */
+static bool complete(pli_transport *t) {
+    int n_done = 0;
+    if (t->n == 0) return false;
+    int code = MPI_Testsome((int)t->n, t->request, &n_done, t->done, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI has lost a message");
+    if (code != MPI_SUCCESS || n_done == MPI_UNDEFINED || n_done == 0) return false;
+    for (int i = 0; i < n_done; i++) {
+        flight *f = t->owner[t->done[i]];
+        t->owner[t->done[i]] = NULL;
+        if (--f->parts > 0 || f->incoming) continue;
+        pli_msg_free(&f->msg);
+        pli_free(f);
+    }
+    int64_t kept = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        if (t->owner[i] == NULL) continue;
+        t->request[kept] = t->request[i];
+        t->owner[kept++] = t->owner[i];
+    }
+    t->n = kept;
+    for (int32_t src = 0; src < t->size; src++)
+        if (t->fifo[src].first != NULL) drain(t, src);
+    return true;
+}
+
+/* --- MPI's allreduce --------------------------------------------------------------------------------------------- */
+
+static bool have_met(const pli_transport *t) {
+    const pli_collective *c = &t->world->local[0].collective;
+    return atomic_load_explicit(&c->finished, memory_order_acquire) == c->started;
+}
+
+bool pli_mpi_takes(const pli_transport *t, const pli_coll *call) {
+    (void)t;
+    return call->kind == PLI_ALLREDUCE && (size_t)call->n * pli_type_bytes(call->type) > PLI_COLL_SMALL_BYTES &&
+           call->n <= CHUNK_BYTES;
+}
+
+plait_status pli_mpi_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
+    (void)comm;
+    (void)err;
+    t->call = call;
+    atomic_store(&t->native, NATIVE_BEGUN);
+    return PLAIT_OK;
+}
+
+/* All workers have come to this call, and so has whoever drives their MPI. */
+static bool reduce(pli_transport *t) {
+    static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
+    static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
+    if (atomic_load(&t->native) != NATIVE_BEGUN || !have_met(t) || t->world->local[0].collective.error.code < 0) return false;
+    send_all(t); /* others may need it to see that all have come */
+    const pli_coll *c = t->call;
+    int code = MPI_Allreduce(MPI_IN_PLACE, c->buf, (int)c->n, types[c->type], ops[c->op], t->workers_comm);
+    if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI_Allreduce failed");
+    atomic_store(&t->native, NATIVE_DONE);
+    pli_world_ring(t->world, t->rank);
+    return true;
+}
+
+/* --- driving ------------------------------------------------------------------------------------------------------ */
+
+static bool try_lock(pli_transport *t) {
+    uint32_t free = 0;
+    return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 && atomic_compare_exchange_strong(&t->lock, &free, 1);
+}
+
+static bool drive(pli_transport *t, bool lends) {
+    bool any = false, once;
+    do {
+        if (!try_lock(t)) return any;
+        if (lends) atomic_fetch_add_explicit(&t->lent, 1, memory_order_relaxed);
+        once = false;
+        if (!t->failed) {
+            once |= send_all(t);
+            once |= receive_all(t);
+            once |= complete(t);
+            once |= reduce(t);
+        }
+        any |= once;
+        atomic_store(&t->lock, 0);
+    } while (once || (!t->failed && atomic_load(&t->out) != NULL));
+    return any;
+}
+
+bool pli_mpi_progress(pli_transport *t) {
+    return drive(t, true);
+}
+
+bool pli_mpi_is_idle(pli_transport *t) {
+    while (!try_lock(t)) sched_yield();
+    bool idle = t->n == 0 && atomic_load(&t->out) == NULL;
+    atomic_store(&t->lock, 0);
+    return idle || t->failed;
+}
+
+/* Drives when nobody else does. */
+void *pli_mpi_service(void *transport) {
+    pli_transport *t = transport;
+    uint32_t       lent = 0;
+    uint64_t       nap_ns = NAP_MIN_NS, busy_until_ns = 0;
+    int32_t        yields = 0;
+    while (atomic_load(&t->stop) == 0) {
+        uint32_t now_lent = atomic_load_explicit(&t->lent, memory_order_relaxed);
+        bool     others = now_lent != lent;
+        lent = now_lent;
+        uint64_t now_ns = pli_now_ns();
+        if (!others && drive(t, false)) {
+            nap_ns = NAP_MIN_NS;
+            yields = 0;
+            busy_until_ns = pli_now_ns() + SPIN_NS;
+            continue;
+        }
+        if (!others && now_ns < busy_until_ns) continue;
+        if (!others && yields++ < YIELDS) {
+            sched_yield();
+            continue;
+        }
+        uint64_t next_ns = pli_world_wakeups(t->world, now_ns);
+        if (others) nap_ns = NAP_MAX_NS;
+        uint64_t sleep_ns = next_ns > now_ns && next_ns - now_ns < nap_ns ? next_ns - now_ns : nap_ns;
+        pli_futex_wait(&t->stop, 0, sleep_ns);
+        nap_ns = nap_ns * 2 < NAP_MAX_NS ? nap_ns * 2 : NAP_MAX_NS;
+    }
+    return NULL;
+}
+
+/* --- waiting for an allreduce ----------------------------------------------------------------------------------------- */
+
+static bool is_over(void *arg) {
+    pli_transport *t = arg;
+    return atomic_load(&t->native) == NATIVE_DONE || (have_met(t) && t->world->local[0].collective.error.code < 0);
+}
+
+plait_status pli_mpi_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
+    (void)call;
+    pli_reason   reason = { .tell = pli_comm_tell_call, .arg = comm };
+    plait_status status = pli_comm_wait(comm, is_over, t, &reason, err);
+    while (!try_lock(t)) sched_yield(); /* whoever reduces now, ends first */
+    bool done = atomic_exchange(&t->native, NATIVE_NONE) == NATIVE_DONE;
+    atomic_store(&t->lock, 0);
+    if (done) return PLAIT_OK;
+    if (status < 0) return status;
+    *err = comm->collective.error;
+    return err->code;
+}

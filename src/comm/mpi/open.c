@@ -1,0 +1,209 @@
+/* Joining and leaving the MPI job. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/mpi/mpi.h"
+
+#define FLUSH_NS (UINT64_C(5) * 1000000000)
+
+/* --- MPI itself: one a process, whoever runs in it ------------------------------------------------------------------- */
+
+/* An MPI can be started once in a process, so it outlives the run that started it and ends with the process. After a
+ * failure it does not end at all: MPI_Finalize would wait for peers that will not come, and the launcher, who sees a
+ * process end without it, ends the others. */
+static _Atomic bool broken;
+
+static void finalize(void) {
+    int over = 0;
+    MPI_Finalized(&over);
+    if (!over && !atomic_load(&broken)) MPI_Finalize();
+}
+
+static plait_status start_mpi(plait_error *err) {
+    int running = 0, over = 0, provided = 0;
+    MPI_Initialized(&running);
+    MPI_Finalized(&over);
+    if (over) return pli_fail(err, PLAIT_EMODULE, "this process has already ended its MPI; it cannot be started again");
+    if (running) {
+        MPI_Query_thread(&provided);
+    } else {
+        if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+            return pli_fail(err, PLAIT_EMODULE, "MPI does not start");
+        atexit(finalize);
+    }
+    if (provided < MPI_THREAD_SERIALIZED)
+        return pli_fail(err, PLAIT_EMODULE, "this MPI gives thread level %d only; MPI_THREAD_SERIALIZED is needed", provided);
+    return PLAIT_OK;
+}
+
+/* --- joining -------------------------------------------------------------------------------------------------------------- */
+
+static plait_status check_launcher(int size, plait_error *err) {
+    pli_launcher launcher = pli_launcher_find();
+    if (launcher.size <= 0 || launcher.size == size) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EMODULE,
+                    "%s has started %d processes, but the MPI that Plait was built with sees %d: it is another MPI's launcher. "
+                    "Use `plait launch -n %d -- ...`, or build with that MPI's mpicc (script/bootstrap --all gets one)",
+                    launcher.name, launcher.size, size, launcher.size);
+}
+
+/* Every process must have been started with the same counts. */
+static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_error *err) {
+    int32_t  mine[3] = { (int32_t)PLI_WIRE_VERSION, opts->workers, opts->servers };
+    int32_t *all = pli_array((size_t)t->size * 3, sizeof *all);
+    int      fine = all != NULL, all_fine = 0;
+    MPI_Allreduce(&fine, &all_fine, 1, MPI_INT, MPI_MIN, t->comm);
+    plait_status status = PLAIT_OK;
+    if (all_fine) {
+        MPI_Allgather(mine, 3, MPI_INT32_T, all, 3, MPI_INT32_T, t->comm);
+        for (int32_t r = 1; status == PLAIT_OK && r < t->size; r++) {
+            const int32_t *his = all + 3 * (size_t)r;
+            if (memcmp(his, all, sizeof mine) == 0) continue;
+            status = pli_fail(err, PLAIT_EMISMATCH,
+                              "the processes were started differently: rank %d with %d workers and %d servers (wire version %d), "
+                              "rank 0 with %d and %d (%d)", r, his[1], his[2], his[0], all[1], all[2], all[0]);
+        }
+    } else {
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+    }
+    pli_free(all);
+    return status;
+}
+
+static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
+    if (opts->servers >= t->size)
+        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, and %d servers leave no worker", t->size, opts->servers);
+    int32_t workers = t->size - opts->servers;
+    if (opts->workers != 0 && opts->workers != workers)
+        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, less %d servers that is %d workers, not %d: leave "
+                        "--workers out, or start %d processes", t->size, opts->servers, workers, opts->workers,
+                        opts->workers + opts->servers);
+    place->workers = t->workers = workers;
+    place->servers = opts->servers;
+    place->first = t->rank;
+    place->count = 1;
+    pli_host_name(place->host);
+    return PLAIT_OK;
+}
+
+static plait_status split(pli_transport *t, pli_place *place, plait_error *err) {
+    MPI_Comm here = MPI_COMM_NULL;
+    int      ranks = 1;
+    if (MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, t->rank, MPI_INFO_NULL, &here) != MPI_SUCCESS ||
+        MPI_Comm_split(t->comm, t->rank < t->workers ? 0 : MPI_UNDEFINED, t->rank, &t->workers_comm) != MPI_SUCCESS)
+        return pli_fail(err, PLAIT_ECOMM, "MPI cannot split its communicator");
+    MPI_Comm_size(here, &ranks);
+    MPI_Comm_free(&here);
+    if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);
+    place->ranks_on_host = ranks;
+    return PLAIT_OK;
+}
+
+static void free_transport(pli_transport *t) {
+    for (int32_t r = 0; t->fifo != NULL && r < t->size; r++)
+        for (flight *f = t->fifo[r].first, *next; f != NULL; f = next) {
+            next = f->next;
+            pli_msg_free(&f->msg);
+            pli_free(f);
+        }
+    for (pli_msg *msg = atomic_exchange(&t->out, NULL), *next; msg != NULL; msg = next) {
+        next = msg->next;
+        pli_msg_free(&msg);
+    }
+    pli_free(t->request);
+    pli_free(t->owner);
+    pli_free(t->done);
+    pli_free(t->fifo);
+    pli_free(t);
+}
+
+static plait_status join(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
+    t->fifo = pli_array((size_t)t->size, sizeof *t->fifo);
+    if (t->fifo == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+    for (int32_t r = 0; r < t->size; r++) {
+        t->fifo[r].first = NULL;
+        t->fifo[r].last = &t->fifo[r].first;
+    }
+    PLI_TRY(agree(t, opts, err));
+    PLI_TRY(count(t, opts, place, err));
+    return split(t, place, err);
+}
+
+static plait_status open_mpi(const plait_comm_opts *opts, pli_world *world, pli_place *place, pli_transport **out,
+                             plait_error *err) {
+    int rank = 0, size = 1;
+    PLI_TRY(start_mpi(err));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    PLI_TRY(check_launcher(size, err));
+    pli_transport *t = pli_aligned(sizeof *t);
+    if (t == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the transport");
+    memset(t, 0, sizeof *t);
+    t->world = world;
+    t->rank = rank;
+    t->size = size;
+    t->workers_comm = MPI_COMM_NULL;
+    for (int32_t i = 0; i < RING; i++) t->ring[i] = MPI_REQUEST_NULL;
+    plait_status status = PLAIT_OK;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &t->comm) != MPI_SUCCESS) {
+        status = pli_fail(err, PLAIT_ECOMM, "MPI cannot copy its communicator");
+    } else {
+        MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
+        status = join(t, opts, place, err);
+    }
+    if (status < 0) {
+        free_transport(t);
+        return status;
+    }
+    *out = t;
+    return PLAIT_OK;
+}
+
+static plait_status start(pli_transport *t, plait_error *err) {
+    PLI_TRY(pli_mpi_begin_receiving(t, err));
+    int bad = pthread_create(&t->service, NULL, pli_mpi_service, t);
+    if (bad != 0) return pli_fail_errno(err, bad, "cannot start the service thread");
+    t->started = true;
+    return PLAIT_OK;
+}
+
+/* --- leaving ------------------------------------------------------------------------------------------------------------------ */
+
+static void close_mpi(pli_transport **transport, bool all_ended) {
+    pli_transport *t = *transport;
+    *transport = NULL;
+    if (t == NULL) return;
+    for (uint64_t until = pli_now_ns() + FLUSH_NS; t->started && !pli_mpi_is_idle(t) && pli_now_ns() < until;) {
+        pli_mpi_progress(t);
+        sched_yield();
+    }
+    if (t->started) {
+        atomic_store(&t->stop, 1);
+        pli_futex_wake(&t->stop, 1);
+        pthread_join(t->service, NULL);
+    }
+    if (!all_ended || t->failed) atomic_store(&broken, true);
+    if (!atomic_load(&broken)) {
+        pli_mpi_end_receiving(t);
+        if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_free(&t->workers_comm);
+        MPI_Comm_free(&t->comm);
+        free_transport(t);
+    } /* else MPI may still write into its buffers */
+}
+
+static const pli_transport_ops mpi_ops = {
+    .abi = PLI_TRANSPORT_ABI,
+    .name = "mpi",
+    .meets_by_messages = true,
+    .open = open_mpi,
+    .start = start,
+    .send = pli_mpi_send,
+    .progress = pli_mpi_progress,
+    .takes = pli_mpi_takes,
+    .begin = pli_mpi_begin,
+    .wait = pli_mpi_wait,
+    .close = close_mpi,
+};
+
+__attribute__((visibility("default"))) const pli_transport_ops *plait_transport_module(void);
+const pli_transport_ops *plait_transport_module(void) { return &mpi_ops; }

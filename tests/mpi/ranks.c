@@ -1,0 +1,230 @@
+/* One process of a test over MPI: ranks SCENARIO. Exits 0 when this rank saw what it had to see. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
+
+static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin) {
+    int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    for (int64_t i = 0; i < n; i++) buf[i] = input(me, i);
+    plait_request *request = NULL;
+    if (begin) {
+        CHECK(plait_comm_allreduce_begin(comm, buf, n, PLAIT_F64, PLAIT_SUM, &request) == PLAIT_OK);
+        CHECK(plait_request_wait(&request) == PLAIT_OK);
+    } else {
+        CHECK(plait_comm_allreduce(comm, buf, n, PLAIT_F64, PLAIT_SUM) == PLAIT_OK);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double want = 0;
+        for (int32_t r = 0; r < w; r++) want += input(r, i);
+        CHECK(buf[i] - want < 1e-9 && want - buf[i] < 1e-9);
+    }
+    int64_t lowest = (int64_t)pli_hash_bytes(buf, (size_t)n * sizeof *buf, 0), highest = lowest;
+    CHECK(plait_comm_allreduce(comm, &lowest, 1, PLAIT_I64, PLAIT_MIN) == PLAIT_OK);
+    CHECK(plait_comm_allreduce(comm, &highest, 1, PLAIT_I64, PLAIT_MAX) == PLAIT_OK);
+    CHECK(lowest == highest); /* the same bits everywhere */
+    return PLAIT_OK;
+}
+
+enum { N_MAX = 200000 };
+
+static plait_status exchange(plait_comm *comm, double *buf, unsigned char *all) {
+    static const int64_t lengths[] = { 0, 1, 300, 2049, 5000, N_MAX };
+    int32_t              me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        int64_t n = lengths[k];
+        PLI_TRY(reduce(comm, n, buf, false));
+        PLI_TRY(reduce(comm, n, buf, true));
+        for (int32_t root = 0; root < w; root++) {
+            for (int64_t i = 0; i < n; i++) buf[i] = me == root ? (double)(i + root) : -1;
+            CHECK(plait_comm_broadcast(comm, buf, (size_t)n * sizeof *buf, root) == PLAIT_OK);
+            for (int64_t i = 0; i < n; i++) CHECK(buf[i] == (double)(i + root));
+        }
+        memset(buf, me, (size_t)n);
+        CHECK(plait_comm_allgather(comm, buf, (size_t)n, all) == PLAIT_OK);
+        for (int64_t i = 0; i < n * w; i++) CHECK(all[i] == i / n);
+        CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    }
+    return PLAIT_OK;
+}
+
+/* What every rank has sent, as text: the same on every transport. */
+static plait_status collect(plait_comm *comm, void *user) {
+    uint64_t *sent = user;
+    if (plait_comm_rank(comm) >= plait_comm_workers(comm)) return PLAIT_OK;
+    double        *buf = calloc(N_MAX, sizeof *buf);
+    unsigned char *all = calloc((size_t)plait_comm_size(comm), N_MAX);
+    plait_status   status = buf != NULL && all != NULL ? exchange(comm, buf, all) : PLAIT_ENOMEM;
+    free(buf);
+    free(all);
+    sent[plait_comm_rank(comm)] = plait_comm_bytes_sent(comm);
+    return status;
+}
+
+static plait_status messages(plait_comm *comm, void *user) {
+    (void)user;
+    static const size_t sizes[] = { 0, 8, 3840, 3841, 100000, 3000000 };
+    enum { SIZES = sizeof sizes / sizeof sizes[0], ROUNDS = 5, LARGEST = 3000000 };
+    int32_t        me = plait_comm_rank(comm), size = plait_comm_size(comm), from;
+    unsigned char *data = malloc(LARGEST);
+    CHECK(data != NULL);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int k = 0; k < SIZES; k++) {
+            memset(data, me * 7 + k + round, sizes[k]);
+            for (int32_t to = 0; to < size; to++) CHECK(plait_comm_send(comm, to, 1, data, sizes[k]) == PLAIT_OK);
+        }
+    for (int32_t src = 0; src < size; src++)
+        for (int i = 0; i < ROUNDS * SIZES; i++) {
+            size_t bytes;
+            CHECK(plait_comm_recv(comm, src, 1, data, LARGEST, &bytes, &from) == PLAIT_OK);
+            CHECK(bytes == sizes[i % SIZES] && from == src);
+            for (size_t b = 0; b < bytes; b++) CHECK(data[b] == (unsigned char)(src * 7 + i % SIZES + i / SIZES));
+        }
+    free(data);
+    return PLAIT_OK;
+}
+
+/* Machines that answer each other until arg64 is used up. */
+struct counter { _Atomic int64_t told; };
+static void count_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    (void)now_ns;
+    struct counter *c = state;
+    c->told++;
+    pli_out_ring(out);
+    if (msg->head.arg64 > 0) {
+        pli_msg *answer = pli_msg_of_slab(msg->body, msg->offset, msg->head.body_bytes);
+        answer->head.dst = msg->head.src;
+        answer->head.port = PLI_PORT_SERVER;
+        answer->head.arg64 = msg->head.arg64 - 1;
+        pli_out_send(out, answer);
+    }
+    pli_msg_free(&msg);
+}
+static const pli_machine_ops counter_ops = { .name = "counter", .on_message = count_message };
+struct await { struct counter *counter; int64_t n; };
+static bool has_counted(void *arg) {
+    struct await *a = arg;
+    return a->counter->told >= a->n;
+}
+
+static plait_status machines(plait_comm *comm, void *user) {
+    (void)user;
+    struct counter c = { 0 };
+    pli_port      *port = NULL;
+    enum { GAMES = 20, LENGTH = 49 };
+    PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &counter_ops, &c, &port, pli_comm_error(comm)));
+    for (int i = 0; i < GAMES; i++)
+        for (int32_t to = 0; to < plait_comm_size(comm); to++) {
+            uint64_t now_ns;
+            pli_out  out;
+            pli_port_enter(port, &now_ns, &out);
+            pli_msg *msg = pli_msg_new((size_t)i * 1000);
+            msg->head.dst = to;
+            msg->head.port = PLI_PORT_SERVER;
+            msg->head.arg64 = LENGTH;
+            pli_out_send(&out, msg);
+            pli_port_leave(port, &out);
+        }
+    struct await await = { .counter = &c, .n = (int64_t)plait_comm_size(comm) * GAMES * (LENGTH + 1) };
+    PLI_TRY(pli_comm_wait(comm, has_counted, &await, NULL, pli_comm_error(comm)));
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    pli_port_close(&port);
+    CHECK(c.told == await.n);
+    return PLAIT_OK;
+}
+
+static plait_status mismatch(plait_comm *comm, void *user) {
+    (void)user;
+    static double buf[10000];
+    return plait_comm_allreduce(comm, buf, plait_comm_rank(comm) == 2 ? 9000 : 10000, PLAIT_F64, PLAIT_SUM);
+}
+
+/* Rank 1 fails; the others wait for it, in a collective (large, MPI's), or for a message. */
+static plait_status fail_one(plait_comm *comm, void *user) {
+    (void)user;
+    static double buf[10000];
+    if (plait_comm_rank(comm) == 1) return pli_fail(pli_comm_error(comm), PLAIT_EFORMAT, "the dog ate it");
+    if (plait_comm_rank(comm) == 2) return plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL);
+    return plait_comm_allreduce(comm, buf, 10000, PLAIT_F64, PLAIT_SUM);
+}
+
+static plait_status leave_one(plait_comm *comm, void *user) {
+    (void)user;
+    char byte;
+    if (plait_comm_rank(comm) == 1) return PLAIT_OK;
+    if (plait_comm_rank(comm) == 2) return plait_comm_recv(comm, 1, 0, &byte, 1, NULL, NULL) == PLAIT_EPEER ? 0 : PLAIT_EIO;
+    return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
+}
+
+static plait_status wait_in_vain(plait_comm *comm, void *user) {
+    (void)user;
+    char byte;
+    return plait_comm_recv(comm, 1 - plait_comm_rank(comm), 5, &byte, 1, NULL, NULL);
+}
+
+struct outcome {
+    plait_status status;
+    plait_error  err;
+};
+static struct outcome run(const char *transport, int32_t workers, int32_t servers, plait_body_fn *body, void *user) {
+    plait_comm_opts opts;
+    struct outcome  o;
+    plait_comm_opts_init(&opts);
+    opts.transport = transport;
+    opts.workers = workers;
+    opts.servers = servers;
+    opts.timeout_ns = body == wait_in_vain ? 50000000 : UINT64_C(60000000000);
+    o.status = plait_comm_run(&opts, body, user, &o.err);
+    return o;
+}
+
+static int verdict(struct outcome o, bool right) {
+    if (!right) fprintf(stderr, "rank %d: %s: %s\n", o.err.rank, plait_status_text(o.status), o.err.text);
+    return right ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    const char    *what = argc > 1 ? argv[1] : "";
+    uint64_t       sent[16] = { 0 };
+    struct outcome o;
+    if (strcmp(what, "collect") == 0 || strcmp(what, "again") == 0) {
+        o = run(NULL, 0, 0, collect, sent);
+        if (strcmp(what, "again") == 0 && o.status == PLAIT_OK) o = run("mpi", 0, 1, collect, sent);
+        return verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "messages") == 0) return verdict(o = run("mpi", 0, 0, messages, NULL), o.status == PLAIT_OK);
+    if (strcmp(what, "servers") == 0) return verdict(o = run("mpi", 2, 2, collect, sent), o.status == PLAIT_OK);
+    if (strcmp(what, "machines") == 0) return verdict(o = run("mpi", 0, 1, machines, NULL), o.status == PLAIT_OK);
+    if (strcmp(what, "mismatch") == 0) {
+        o = run("mpi", 0, 0, mismatch, NULL);
+        return verdict(o, (o.status == PLAIT_EMISMATCH || o.status == PLAIT_EPEER) && strstr(o.err.text, "rank 2 called") != NULL);
+    }
+    if (strcmp(what, "fail") == 0) {
+        o = run("mpi", 0, 0, fail_one, NULL);
+        return verdict(o, (o.status == PLAIT_EPEER || o.status == PLAIT_EFORMAT) && strstr(o.err.text, "the dog ate it") != NULL);
+    }
+    if (strcmp(what, "leave") == 0) return verdict(o = run("mpi", 0, 0, leave_one, NULL), o.status == PLAIT_OK);
+    if (strcmp(what, "timeout") == 0) {
+        o = run("mpi", 0, 0, wait_in_vain, NULL);
+        return verdict(o, o.status == PLAIT_ETIMEOUT || o.status == PLAIT_EPEER);
+    }
+    if (strcmp(what, "counts") == 0) {
+        o = run("mpi", 7, 0, messages, NULL);
+        if (o.status == PLAIT_EINVAL) o = run("mpi", 0, 2, messages, NULL);
+        return verdict(o, o.status == PLAIT_EINVAL);
+    }
+    if (strcmp(what, "alone") == 0) { /* never N single runs, and without its module an error with the remedy */
+        o = run("threads", 0, 0, messages, NULL);
+        return verdict(o, o.status == PLAIT_EINVAL && strstr(o.err.text, "has started 2") != NULL);
+    }
+    fprintf(stderr, "unknown scenario: %s\n", what);
+    return 2;
+}
