@@ -61,7 +61,7 @@ plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_
                                      int32_t workers, pli_dataset **dataset_out, plait_error *err);
 /** Parses all own blocks into memory with up to pool's threads (peak: the CSR, and little more). */
 plait_status pli_dataset_load(pli_dataset *dataset, pli_pool *pool, plait_error *err);
-/** What was found in the own blocks. Valid after load (or, streaming, after the count pass). */
+/** What was found in the own blocks. Valid after load, or scan. */
 const pli_schema *pli_dataset_schema(const pli_dataset *dataset);
 /** Sets the schema that all workers agreed on; keys of text columns and labels are renumbered to it. */
 plait_status pli_dataset_agree(pli_dataset *dataset, const pli_schema *schema, plait_error *err);
@@ -101,12 +101,22 @@ typedef struct pli_batches pli_batches;
  *  validation split). clocks: an epoch's, ceil(n / b) with n of the whole data set. */
 plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clocks, bool shuffle,
                                 bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out, plait_error *err);
-/** Batches of a single streamed pass, rows in their own order, memory bounded by batch size: parses just ahead of need
- *  with pool's threads. b: rows of all workers in a clock. `-` is one block. PLAIT_END after the last. */
+/** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns and
+ *  their dictionaries; with `features` also the highest index (of libsvm: this parses everything once, else it runs at
+ *  the speed of a search for newlines). Then join and agree as after load. */
+plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);
+/** Batches of a single streamed pass over a scanned and agreed dataset, rows in their own order, in bounded memory: some
+ *  clocks are parsed at once with pool's threads. b: rows of all workers in a clock. A part's block holds only the rows
+ *  at hand; its first_row is the data set's number of the first of them. PLAIT_END after the last clock. */
 plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out, plait_error *err);
+/** Instead of pli_batches_get on a stream: part `part` (own block) of a clock, parsed by the calling thread into memory of
+ *  `thread` (< pool's threads), valid until that thread's next call. Threads may call at once for different parts; the
+ *  clocks of a part come in order. PLAIT_END beyond the last clock. */
+plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
+                             plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err);
-int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's; -1: not known yet (stream of "-") */
+int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's */
 void         pli_batches_destroy(pli_batches **batches);
 
 /* --- safetensors ------------------------------------------------------------------------------------- */

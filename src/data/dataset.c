@@ -262,9 +262,8 @@ static void rebase(pli_dataset *d, int32_t base) {
     d->libsvm.base = base;
 }
 
-/* Weights of the rows of one segment, which begins with row `row` of its source. */
-static plait_status weigh(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
-                          plait_error *err) {
+plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                            plait_error *err) {
     if (source->weight == NULL) return PLAIT_OK;
     if (!pli_rows_need_weights(rows)) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for the weights", source->path);
     for (int64_t i = 0; i < n && row + i < source->weights; i++) rows->b.weight[first + i] *= source->weight[row + i];
@@ -290,8 +289,8 @@ static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, boo
         if (segment->block != block) in_block = 0;
         block = segment->block;
         if (block >= d->first && block < d->first + d->own && weights)
-            PLI_TRY(weigh(&d->rows[block - d->first], in_block, segment_rows[i], &d->sources->source[source], in_source,
-                          err));
+            PLI_TRY(pli_weigh_rows(&d->rows[block - d->first], in_block, segment_rows[i], &d->sources->source[source],
+                                   in_source, err));
         in_source += segment_rows[i];
         in_block += segment_rows[i];
     }
@@ -327,6 +326,7 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
 
 plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) {
     if (d->loaded) return PLAIT_OK;
+    if (d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, not both");
     size_t       own = (size_t)d->own;
     load_job     job = { .dataset = d,
                          .found = pli_calloc(own, sizeof *job.found),

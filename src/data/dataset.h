@@ -39,7 +39,7 @@ struct pli_dataset {
     int64_t                *block_segment; /* [blocks + 1]: first segment of each block */
     int32_t                 blocks, first, own, worker, workers;
     pli_rows               *rows; /* [own], borrowed arrays where of_memory */
-    bool                    loaded, agreed, of_memory, is_fixed, has_weights;
+    bool                    loaded, scanned, agreed, of_memory, is_fixed, has_weights;
     pli_schema             *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
     uint64_t                options_hash;
     pli_text                notes;
@@ -55,6 +55,9 @@ plait_status pli_parse_block(const pli_dataset *dataset, int32_t block, pli_rows
                              int64_t *segment_rows, plait_error *err);
 /** Joins what was found in blocks into dataset->schema, which has the rows by segment already. */
 plait_status pli_dataset_join_found(pli_dataset *dataset, pli_found *found, int64_t n, plait_error *err);
+/** Weights of FILE.weight for rows [first, first + n) of `rows`, which begin with row `row` of the source. */
+plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                            plait_error *err);
 /** Adds a line to the notes and to the log. */
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -224,6 +224,7 @@ static bool end_row(parser *s, cursor line, double label) {
         }
     }
     if (!pli_found_label(s->found, label)) return no_memory(s) != NULL;
+    if (b->weight != NULL) b->weight[b->rows] = 1.0f;
     b->label[b->rows++] = label;
     b->row_start[b->rows] = b->entries;
     return true;

@@ -14,6 +14,8 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
 plait_status pli_table_learn(pli_dataset *d, pli_pool *pool, plait_error *err);
 /** After parsing: missing numbers take their column's mean. */
 plait_status pli_table_settle(pli_dataset *d, plait_error *err);
+/** The same for rows of a stream. */
+plait_status pli_table_fill(const pli_dataset *d, pli_rows *rows, plait_error *err);
 /** Keys and labels of the loaded rows, and the rules, from d->schema's to the agreed schema's. */
 plait_status pli_table_renumber(pli_dataset *d, const pli_schema *agreed, plait_error *err);
 void         pli_table_close(pli_table_rules **table);
