@@ -1,0 +1,252 @@
+/* Scores, losses and gradients of rows; the gradient of a batch by groups of blocks. */
+#include "learn/linear.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- labels ------------------------------------------------------------------------------------------ */
+
+static int64_t class_of(const pli_linear *linear, double label) {
+    int64_t low = 0, high = linear->classes - 1;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (linear->label[middle] < label) low = middle + 1;
+        else high = middle;
+    }
+    return linear->label[low] == label ? low : -1;
+}
+
+bool pli_linear_target(const pli_linear *linear, double label, double *y_out, double *class_weight_out) {
+    *class_weight_out = 1;
+    *y_out = label;
+    if (linear->classes == 0) return isfinite(label);
+    int64_t k = class_of(linear, label);
+    if (k < 0) return false;
+    *y_out = linear->loss->target == PLI_CLASSES ? (double)k : k == 1 ? 1.0 : -1.0;
+    if (linear->class_weight != NULL) *class_weight_out = linear->class_weight[k];
+    return true;
+}
+
+/* --- one row ----------------------------------------------------------------------------------------- */
+
+/* Two sums at a time, so that one addition need not wait for the other; their order is fixed. */
+static double dot_f32(int64_t n, const uint32_t *index, const float *value, const float *w) {
+    double  a = 0, b = 0;
+    int64_t e = 0;
+    if (value == NULL) {
+        for (; e + 1 < n; e += 2) {
+            a += (double)w[index[e]];
+            b += (double)w[index[e + 1]];
+        }
+        return e < n ? a + b + (double)w[index[e]] : a + b;
+    }
+    for (; e + 1 < n; e += 2) {
+        a += (double)value[e] * (double)w[index[e]];
+        b += (double)value[e + 1] * (double)w[index[e + 1]];
+    }
+    return e < n ? a + b + (double)value[e] * (double)w[index[e]] : a + b;
+}
+
+static double dot_f64(int64_t n, const uint32_t *index, const float *value, const double *w) {
+    double sum = 0;
+    if (value == NULL)
+        for (int64_t e = 0; e < n; e++) sum += w[index[e]];
+    else
+        for (int64_t e = 0; e < n; e++) sum += (double)value[e] * w[index[e]];
+    return sum;
+}
+
+static void scores_f32(int64_t n, const uint32_t *index, const float *value, const float *w, int64_t k, double *score) {
+    for (int64_t e = 0; e < n; e++) {
+        double       x = value != NULL ? (double)value[e] : 1.0;
+        const float *row = w + (int64_t)index[e] * k;
+        for (int64_t c = 0; c < k; c++) score[c] += x * (double)row[c];
+    }
+}
+
+static void scores_f64(int64_t n, const uint32_t *index, const float *value, const double *w, int64_t k, double *score) {
+    for (int64_t e = 0; e < n; e++) {
+        double        x = value != NULL ? (double)value[e] : 1.0;
+        const double *row = w + (int64_t)index[e] * k;
+        for (int64_t c = 0; c < k; c++) score[c] += x * row[c];
+    }
+}
+
+static void score_row(int64_t k, const pli_weights *weights, int64_t n, const uint32_t *index, const float *value,
+                      double *score) {
+    for (int64_t c = 0; c < k; c++) score[c] = weights->bias[c];
+    if (k == 1) score[0] += weights->f32 != NULL ? dot_f32(n, index, value, weights->f32) : dot_f64(n, index, value, weights->f64);
+    else if (weights->f32 != NULL) scores_f32(n, index, value, weights->f32, k, score);
+    else scores_f64(n, index, value, weights->f64, k, score);
+}
+
+void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int64_t limit, int64_t n,
+                      const uint32_t *index, const float *value, double *score) {
+    int64_t known = 0;
+    while (known < n && (int64_t)index[known] < limit) known++;
+    score_row(linear->columns, weights, known, index, value, score);
+    for (int64_t e = known + 1; e < n; e++) { /* renumbered columns are in no order */
+        if ((int64_t)index[e] >= limit) continue;
+        double x = value != NULL ? (double)value[e] : 1.0;
+        for (int64_t c = 0; c < linear->columns; c++) {
+            int64_t at = (int64_t)index[e] * linear->columns + c;
+            score[c] += x * (weights->f32 != NULL ? (double)weights->f32[at] : weights->f64[at]);
+        }
+    }
+}
+
+/* g[index] += slope * x, for each entry. */
+static void scatter(int64_t n, const uint32_t *index, const float *value, int64_t k, const double *slope, double *g) {
+    if (k == 1) {
+        double s = slope[0];
+        if (value == NULL)
+            for (int64_t e = 0; e < n; e++) g[index[e]] += s;
+        else
+            for (int64_t e = 0; e < n; e++) g[index[e]] += s * (double)value[e];
+        return;
+    }
+    for (int64_t e = 0; e < n; e++) {
+        double  x = value != NULL ? (double)value[e] : 1.0;
+        double *row = g + (int64_t)index[e] * k;
+        for (int64_t c = 0; c < k; c++) row[c] += x * slope[c];
+    }
+}
+
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_rowset *rows, double *g,
+                         double *bias, pli_sums *sums, double *scratch) {
+    const pli_block *block = rows->part.block;
+    const uint32_t  *local = rows->local;
+    int64_t          k = linear->columns;
+    double          *score = scratch, *slope = scratch + k;
+    pli_sums         own = { 0 };
+    for (int64_t i = 0; i < rows->part.rows; i++) {
+        int64_t r = rows->part.order != NULL ? (int64_t)rows->part.order[i] : rows->part.first + i;
+        int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;
+        const uint32_t *index = local != NULL ? local : block->col + at;
+        const float    *value = block->value != NULL ? block->value + at : NULL;
+        if (local != NULL) local += n;
+        double y, weight;
+        if (!pli_linear_target(linear, block->label[r], &y, &weight)) continue;
+        if (block->weight != NULL) weight *= (double)block->weight[r];
+        score_row(k, weights, n, index, value, score);
+        double loss = linear->loss->at(linear->parameter, k, score, y, slope);
+        for (int64_t c = 0; c < k; c++) bias[c] += slope[c] *= weight;
+        if (k > 1 || slope[0] != 0) scatter(n, index, value, k, slope, g);
+        own.loss += weight * loss;
+        own.weight += weight;
+        own.rows++;
+    }
+    pli_sums_add(sums, &own);
+}
+
+int64_t pli_linear_class(const pli_linear *linear, const double *score) {
+    if (linear->columns == 1) return score[0] > 0;
+    int64_t best = 0;
+    for (int64_t c = 1; c < linear->columns; c++)
+        if (score[c] > score[best]) best = c;
+    return best;
+}
+
+bool pli_linear_judge(const pli_linear *linear, const double *score, double label, double weight, double *slope,
+                      pli_sums *sums) {
+    double y, class_weight;
+    if (!pli_linear_target(linear, label, &y, &class_weight)) return false;
+    sums->loss += weight * linear->loss->at(linear->parameter, linear->columns, score, y, slope);
+    sums->weight += weight;
+    sums->rows++;
+    if (linear->classes == 0) {
+        sums->square += weight * (score[0] - y) * (score[0] - y);
+        sums->absolute += weight * fabs(score[0] - y);
+    } else {
+        double hit = (double)pli_linear_class(linear, score);
+        sums->right += hit == (linear->loss->target == PLI_CLASSES ? y : y > 0) ? weight : 0;
+    }
+    return true;
+}
+
+/* --- a batch ----------------------------------------------------------------------------------------- */
+
+plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
+                               const pli_dataset *data, int32_t groups, plait_error *err) {
+    int32_t blocks = pli_dataset_blocks(data), first = pli_dataset_first_block(data);
+    int32_t own = pli_dataset_own_blocks(data), last = own > 0 ? first + own - 1 : first;
+    *gradient = (pli_gradient){ .linear = linear, .pool = pool, .blocks = blocks, .groups = groups };
+    gradient->first_group = (int32_t)((int64_t)first * groups / blocks);
+    if (gradient->first_group >= groups) gradient->first_group = groups - 1;
+    gradient->own_groups = own > 0 ? (int32_t)((int64_t)last * groups / blocks) - gradient->first_group + 1 : 1;
+    size_t n = (size_t)gradient->own_groups;
+    gradient->stride = (linear->columns + 7) / 8 * 8; /* no two threads write to one cache line */
+    gradient->bias = pli_calloc(n * (size_t)gradient->stride, sizeof(double));
+    gradient->scratch = pli_calloc(n * (size_t)gradient->stride, 2 * sizeof(double));
+    gradient->sums = pli_calloc(n, sizeof *gradient->sums);
+    if (gradient->bias != NULL && gradient->scratch != NULL && gradient->sums != NULL) return PLAIT_OK;
+    pli_gradient_destroy(gradient);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for gradients of %lld columns", (long long)linear->columns);
+}
+
+void pli_gradient_destroy(pli_gradient *gradient) {
+    pli_free(gradient->sum);
+    pli_free(gradient->bias);
+    pli_free(gradient->scratch);
+    pli_free(gradient->sums);
+    *gradient = (pli_gradient){ 0 };
+}
+
+typedef struct batch_run {
+    pli_gradient      *gradient;
+    const pli_weights *weights;
+    const pli_batch   *batch;
+    const uint32_t    *local;
+    const int64_t     *local_start;
+} batch_run;
+
+static void run_group(void *user, int64_t own, int32_t thread) {
+    const batch_run *run = user;
+    pli_gradient    *gradient = run->gradient;
+    int64_t          k = gradient->linear->columns;
+    double          *g = gradient->sum + own * gradient->size, *bias = gradient->bias + own * gradient->stride;
+    (void)thread;
+    memset(g, 0, (size_t)gradient->size * sizeof *g);
+    memset(bias, 0, (size_t)k * sizeof *bias);
+    gradient->sums[own] = (pli_sums){ 0 };
+    for (int32_t p = 0; p < run->batch->parts; p++) {
+        const pli_part *part = &run->batch->part[p];
+        if (part->rows == 0) continue;
+        if (part->block->number * gradient->groups / gradient->blocks - gradient->first_group != own) continue;
+        pli_rowset rows = { *part, run->local != NULL ? run->local + run->local_start[p] : NULL };
+        pli_linear_gradient(gradient->linear, run->weights, &rows, g, bias, &gradient->sums[own],
+                            gradient->scratch + 2 * own * gradient->stride);
+    }
+}
+
+enum { SLICE = 4096 };
+
+static void add_slice(void *user, int64_t slice, int32_t thread) {
+    pli_gradient *gradient = user;
+    int64_t       first = slice * SLICE, last = first + SLICE < gradient->size ? first + SLICE : gradient->size;
+    (void)thread;
+    for (int32_t group = 1; group < gradient->own_groups; group++) {
+        const double *other = gradient->sum + group * gradient->size;
+        for (int64_t j = first; j < last; j++) gradient->sum[j] += other[j];
+    }
+}
+
+plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                              const uint32_t *local, const int64_t *local_start, plait_error *err) {
+    int64_t k = gradient->linear->columns;
+    gradient->size = rows * k;
+    if (!pli_grow((void **)&gradient->sum, &gradient->capacity, gradient->size * gradient->own_groups, sizeof(double)))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups",
+                        (long long)gradient->size, (int)gradient->own_groups);
+    batch_run run = { gradient, weights, batch, local, local_start };
+    /* Threads must be worth their waking. */
+    int64_t   work = batch->rows * k * 16 + gradient->size * gradient->own_groups;
+    pli_pool *pool = work > 40000 ? gradient->pool : NULL;
+    pli_pool_for(pool, gradient->own_groups, run_group, &run);
+    pli_pool_for(pool, (gradient->size + SLICE - 1) / SLICE, add_slice, gradient);
+    for (int32_t group = 1; group < gradient->own_groups; group++) {
+        for (int64_t c = 0; c < k; c++) gradient->bias[c] += gradient->bias[group * gradient->stride + c];
+        pli_sums_add(&gradient->sums[0], &gradient->sums[group]);
+    }
+    return PLAIT_OK;
+}

@@ -1,0 +1,84 @@
+/* learn/linear.h - a linear model's scores and gradients over rows of blocks.
+ *
+ *     s_ik = b_k + sum_j x_ij w_jk        g_jk = sum_i weight_i d loss_i / d s_ik  x_ij
+ *
+ * A row is read once: its scores, its loss and its share of the gradient, while its entries are in the first
+ * cache. A batch is split among threads by fixed groups of blocks, whose sums are added in order, so that the
+ * number of threads never changes a result.
+ */
+#ifndef PLI_LEARN_LINEAR_H
+#define PLI_LEARN_LINEAR_H
+
+#include "data/data.h"
+#include "learn/loss.h"
+#include "learn/metrics.h"
+
+/* The form of a model, and how a label becomes a target. Borrowed arrays. */
+typedef struct pli_linear {
+    const pli_loss *loss;
+    double          parameter;    /* of the loss                                             */
+    int64_t         features;     /* rows of the weights; 0 where they grow by key           */
+    int64_t         columns;      /* K                                                       */
+    int64_t         classes;      /* 0: regression                                           */
+    const double   *label;        /* [classes] label values, increasing                      */
+    const double   *class_weight; /* [classes], or NULL: all 1                               */
+    bool            intercept;
+} pli_linear;
+
+/* Weights as a pass reads them: one of f32, f64 [rows, K]; bias [K]. */
+typedef struct pli_weights {
+    const float  *f32;
+    const double *f64;
+    const double *bias;
+} pli_weights;
+
+/** The target of a label, and its class's weight. false: the model knows no such label. */
+bool pli_linear_target(const pli_linear *linear, double label, double *y_out, double *class_weight_out);
+
+/* Some rows' entries, whose columns may have been renumbered. */
+typedef struct pli_rowset {
+    pli_part        part;
+    const uint32_t *local; /* index of each entry, in the order in which the rows are visited; NULL: block->col */
+} pli_rowset;
+
+/** Adds the gradient of the rows to g [rows, K] and bias [K], their losses to sums. scratch [2K]. Labels must be
+ *  known, indices in range. */
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_rowset *rows, double *g,
+                         double *bias, pli_sums *sums, double *scratch);
+
+/** Scores of one row: entries [n] with index and value (NULL: ones); indices from `limit` on are left out. */
+void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int64_t limit, int64_t n,
+                      const uint32_t *index, const float *value, double *score);
+
+/** Adds loss, hits and errors of a row with these scores to sums. slope [K] is scratch. false: unknown label. */
+bool pli_linear_judge(const pli_linear *linear, const double *score, double label, double weight, double *slope,
+                      pli_sums *sums);
+
+/** The class that the scores mean. */
+int64_t pli_linear_class(const pli_linear *linear, const double *score);
+
+/* --- gradients of a batch ---------------------------------------------------------------------------- */
+
+/* The sums of up to `groups` groups of blocks. Group of block b: floor(b groups / blocks). */
+typedef struct pli_gradient {
+    const pli_linear *linear;
+    pli_pool         *pool;
+    int32_t           blocks, groups;
+    int32_t           first_group, own_groups; /* those that this worker's blocks fall into            */
+    int64_t           size, capacity;          /* values of a gradient now, at most                     */
+    double           *sum;                     /* [own_groups, size]; after a run the first is the total */
+    int64_t           stride;                  /* >= K                                                  */
+    double           *bias, *scratch;          /* [own_groups, stride], [own_groups, 2 stride]          */
+    pli_sums         *sums;                    /* [own_groups]                                          */
+} pli_gradient;
+
+plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
+                               const pli_dataset *data, int32_t groups, plait_error *err);
+void         pli_gradient_destroy(pli_gradient *gradient);
+
+/** Gradient of the batch: sum [rows, K] in gradient->sum, bias [K] in gradient->bias, losses in sums[0]. local:
+ *  NULL, or the indices of all entries in order, where part i begins at local_start[i]. Errors: ENOMEM. */
+plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                              const uint32_t *local, const int64_t *local_start, plait_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* learn/loss.h - what a linear model's scores cost. One file a loss, listed once in losses.c.
+ *
+ * A row has K scores (K = 1, or one a class) and a target: for two classes y = -1 or +1, for more the class
+ * number 0 .. K-1, for regression the number itself. A loss gives its value and its slope, the derivative by
+ * each score (a subgradient where it has a kink). Nothing here knows of rows, weights or penalties.
+ */
+#ifndef PLI_LEARN_LOSS_H
+#define PLI_LEARN_LOSS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <plait/status.h>
+
+typedef enum pli_target {
+    PLI_TWO_CLASSES, /* one score; y = -1, +1            */
+    PLI_CLASSES,     /* one score a class; y = 0 .. K-1  */
+    PLI_NUMBER       /* one score; y is the number       */
+} pli_target;
+
+typedef struct pli_loss {
+    const char *model;  /* the name that --model knows                                  */
+    pli_target  target;
+    bool        smooth; /* has a gradient everywhere: L-BFGS may be used                */
+    double      curvature; /* an upper bound of the second derivative by one score      */
+    /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, else unused. */
+    double (*at)(double parameter, int64_t k, const double *score, double y, double *slope);
+    /** Probabilities of the classes from the scores: p [2] for two classes, [k] for more. NULL: has none. */
+    void (*probability)(int64_t k, const double *score, double *p);
+} pli_loss;
+
+extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_loss_hinge_classes, pli_loss_squared,
+    pli_loss_huber;
+
+/** All losses, NULL-terminated. */
+const pli_loss *const *pli_losses(void);
+
+/** The loss of a model's name for data with this many classes (regression: ignored). Errors: ENAME (the
+ *  nearest is named). */
+plait_status pli_loss_find(const char *model, int64_t classes, const pli_loss **loss_out, plait_error *err);
+
+/** Does this model predict classes? Errors: ENAME. */
+plait_status pli_loss_is_class(const char *model, bool *classes_out, plait_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* The registry of losses. */
+#include "learn/loss.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+static const pli_loss *const losses[] = { &pli_loss_logistic, &pli_loss_softmax, &pli_loss_hinge,
+                                          &pli_loss_hinge_classes, &pli_loss_squared, &pli_loss_huber, NULL };
+
+const pli_loss *const *pli_losses(void) { return losses; }
+
+static plait_status unknown(const char *model, plait_error *err) {
+    const char *names[sizeof losses / sizeof *losses];
+    size_t      n = 0;
+    char        list[128] = "";
+    for (int32_t i = 0; losses[i] != NULL; i++) {
+        if (n > 0 && strcmp(names[n - 1], losses[i]->model) == 0) continue;
+        names[n++] = losses[i]->model;
+        if (n > 1) strcat(list, ", ");
+        strcat(list, losses[i]->model);
+    }
+    const char *near = pli_nearest(model, names, n);
+    if (near != NULL) return pli_fail(err, PLAIT_ENAME, "no model is called '%s'; did you mean '%s'?", model, near);
+    return pli_fail(err, PLAIT_ENAME, "no model is called '%s'; there are: %s", model, list);
+}
+
+plait_status pli_loss_is_class(const char *model, bool *classes_out, plait_error *err) {
+    for (int32_t i = 0; losses[i] != NULL; i++) {
+        if (strcmp(losses[i]->model, model) != 0) continue;
+        *classes_out = losses[i]->target != PLI_NUMBER;
+        return PLAIT_OK;
+    }
+    return unknown(model, err);
+}
+
+plait_status pli_loss_find(const char *model, int64_t classes, const pli_loss **loss_out, plait_error *err) {
+    for (int32_t i = 0; losses[i] != NULL; i++) {
+        if (strcmp(losses[i]->model, model) != 0) continue;
+        if (losses[i]->target != PLI_NUMBER && (losses[i]->target == PLI_CLASSES) != (classes > 2)) continue;
+        *loss_out = losses[i];
+        return PLAIT_OK;
+    }
+    return unknown(model, err);
+}

@@ -1,0 +1,45 @@
+/* learn/metrics.h - how good scores are. Sums are over one worker's rows and are added over the workers in
+ * order; the area under the ROC curve needs all scores at one place. */
+#ifndef PLI_LEARN_METRICS_H
+#define PLI_LEARN_METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <plait/comm.h>
+
+/* What a pass over rows adds up; every field is weighted by the row's weight, save rows. A plain array of
+ * doubles, so that it can be summed over workers at once. */
+typedef struct pli_sums {
+    double loss, weight, right, square, absolute; /* right: rows whose class was hit; square, absolute: errors */
+    double rows;
+} pli_sums;
+
+void pli_sums_add(pli_sums *sums, const pli_sums *other);
+
+/** Adds the sums of all workers; every worker gets the total. Collective over the workers. */
+plait_status pli_sums_agree(plait_comm *comm, pli_sums *sums);
+
+/** Weighted mean of the losses; NaN without rows. */
+double pli_sums_loss(const pli_sums *sums);
+
+/** The probability that a random positive row scores above a random negative one, ties counting one half
+ *  (Fawcett, "An introduction to ROC analysis", 2006): exact, by sorting. positive [n] is 0 or 1, weight [n] or
+ *  NULL. NaN into *auc_out if a side is empty. Errors: ENOMEM. */
+plait_status pli_auc(int64_t n, const double *score, const uint8_t *positive, const float *weight, double *auc_out,
+                     plait_error *err);
+
+/* Scores of two classes, kept for the area under the curve. */
+typedef struct pli_ranking {
+    double  *score;
+    float   *weight;
+    uint8_t *positive;
+    int64_t  n, score_capacity, weight_capacity, positive_capacity;
+} pli_ranking;
+plait_status pli_ranking_add(pli_ranking *ranking, double score, bool positive, double weight, plait_error *err);
+void         pli_ranking_free(pli_ranking *ranking);
+
+/** pli_auc of the rows of all workers. Collective over the workers; comm NULL: of this one alone. */
+plait_status pli_ranking_auc(const pli_ranking *ranking, plait_comm *comm, double *auc_out, plait_error *err);
+
+#endif
