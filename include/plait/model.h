@@ -38,11 +38,11 @@ typedef struct plait_train_opts {
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */
-    double                 momentum;
-    const char            *schedule;
+    double                 momentum;      /* 0: the rule's default                                          */
+    const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: constant              */
     double                 l1, l2;        /* l2 NaN: 1/n                                                     */
     int                    no_intercept;
-    double                 huber_delta;
+    double                 huber_delta;   /* default 1                                                      */
     const char            *class_weight;  /* "balanced" | "K:X,..." | NULL                                   */
     const char            *normalize;     /* "auto" | "none"                                                */
     int64_t                patience;      /* epochs without a better validation loss before stopping; 0: off  */
@@ -58,7 +58,7 @@ typedef struct plait_train_opts {
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
     char    model[32], transport[32], topology[48], consistency[48], optimizer[32];
-    double  objective, train_loss, progressive_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
+    double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
     int64_t bytes_sent, peak_rss_bytes;
     char    model_hash[65];
@@ -82,11 +82,15 @@ PLAIT_API plait_status plait_model_load(const char *path, plait_model **model_ou
 PLAIT_API void         plait_model_destroy(plait_model **model);
 
 PLAIT_API const char *plait_model_name(const plait_model *model);
+PLAIT_API const char *plait_model_description(const plait_model *model); /* JSON: the options that made it */
 PLAIT_API int64_t     plait_model_features(const plait_model *model);
 PLAIT_API int64_t     plait_model_classes(const plait_model *model);           /* 0: regression */
 PLAIT_API const char *plait_model_label(const plait_model *model, int64_t k);  /* as the data wrote it */
-PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* "age", "city=Rome", "17" */
-PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of feature j */
+PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* of row j: "age", "city=Rome", "17"; valid until the next call */
+/** The weights held: features where j counts them all, else those that were met (j is then a row's number). */
+PLAIT_API int64_t     plait_model_rows(const plait_model *model);
+PLAIT_API uint64_t    plait_model_key(const plait_model *model, int64_t j);     /* feature of row j */
+PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of row j */
 PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or classes */
 PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k);
 PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);

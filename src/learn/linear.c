@@ -112,7 +112,7 @@ static void scatter(int64_t n, const uint32_t *index, const float *value, int64_
     }
 }
 
-void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_rowset *rows, double *g,
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, double *g,
                          double *bias, pli_sums *sums, double *scratch) {
     const pli_block *block = rows->part.block;
     const uint32_t  *local = rows->local;
@@ -213,7 +213,7 @@ static void run_group(void *user, int64_t own, int32_t thread) {
         const pli_part *part = &run->batch->part[p];
         if (part->rows == 0) continue;
         if (part->block->number * gradient->groups / gradient->blocks - gradient->first_group != own) continue;
-        pli_rowset rows = { *part, run->local != NULL ? run->local + run->local_start[p] : NULL };
+        pli_visit rows = { *part, run->local != NULL ? run->local + run->local_start[p] : NULL };
         pli_linear_gradient(gradient->linear, run->weights, &rows, g, bias, &gradient->sums[own],
                             gradient->scratch + 2 * own * gradient->stride);
     }
@@ -231,22 +231,72 @@ static void add_slice(void *user, int64_t slice, int32_t thread) {
     }
 }
 
+static void squares_of_part(const pli_linear *linear, const pli_part *part, double *g, double *bias) {
+    const pli_block *block = part->block;
+    int64_t          k = linear->columns;
+    for (int64_t i = 0; i < part->rows; i++) {
+        int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+        double  y, weight;
+        if (!pli_linear_target(linear, block->label[r], &y, &weight)) continue;
+        if (block->weight != NULL) weight *= (double)block->weight[r];
+        bias[0] += weight;
+        for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
+            double x = block->value != NULL ? (double)block->value[e] : 1.0;
+            for (int64_t c = 0; c < k; c++) g[(int64_t)block->col[e] * k + c] += weight * x * x;
+        }
+    }
+}
+
+/* The group of a part's block among the worker's own. */
+static int64_t group_of(const pli_gradient *gradient, const pli_part *part) {
+    return part->block->number * gradient->groups / gradient->blocks - gradient->first_group;
+}
+
+static void squares_group(void *user, int64_t own, int32_t thread) {
+    const batch_run *run = user;
+    pli_gradient    *gradient = run->gradient;
+    double          *g = gradient->sum + own * gradient->size, *bias = gradient->bias + own * gradient->stride;
+    (void)thread;
+    memset(g, 0, (size_t)gradient->size * sizeof *g);
+    memset(bias, 0, (size_t)gradient->linear->columns * sizeof *bias);
+    for (int32_t p = 0; p < run->batch->parts; p++)
+        if (run->batch->part[p].rows > 0 && group_of(gradient, &run->batch->part[p]) == own)
+            squares_of_part(gradient->linear, &run->batch->part[p], g, bias);
+}
+
+static plait_status reserve(pli_gradient *gradient, int64_t rows, plait_error *err) {
+    gradient->size = rows * gradient->linear->columns;
+    if (pli_grow((void **)&gradient->sum, &gradient->capacity, gradient->size * gradient->own_groups, sizeof(double)))
+        return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups", (long long)gradient->size,
+                    (int)gradient->own_groups);
+}
+
+/* Adds all groups to the first, in order. */
+static void combine(pli_gradient *gradient, pli_pool *pool) {
+    pli_pool_for(pool, (gradient->size + SLICE - 1) / SLICE, add_slice, gradient);
+    for (int32_t group = 1; group < gradient->own_groups; group++)
+        for (int64_t c = 0; c < gradient->linear->columns; c++)
+            gradient->bias[c] += gradient->bias[group * gradient->stride + c];
+}
+
+plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err) {
+    PLI_TRY(reserve(gradient, rows, err));
+    batch_run run = { .gradient = gradient, .batch = batch };
+    pli_pool_for(gradient->pool, gradient->own_groups, squares_group, &run);
+    combine(gradient, gradient->pool);
+    return PLAIT_OK;
+}
+
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err) {
-    int64_t k = gradient->linear->columns;
-    gradient->size = rows * k;
-    if (!pli_grow((void **)&gradient->sum, &gradient->capacity, gradient->size * gradient->own_groups, sizeof(double)))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups",
-                        (long long)gradient->size, (int)gradient->own_groups);
+    PLI_TRY(reserve(gradient, rows, err));
     batch_run run = { gradient, weights, batch, local, local_start };
     /* Threads must be worth their waking. */
-    int64_t   work = batch->rows * k * 16 + gradient->size * gradient->own_groups;
+    int64_t   work = batch->rows * gradient->linear->columns * 16 + gradient->size * gradient->own_groups;
     pli_pool *pool = work > 40000 ? gradient->pool : NULL;
     pli_pool_for(pool, gradient->own_groups, run_group, &run);
-    pli_pool_for(pool, (gradient->size + SLICE - 1) / SLICE, add_slice, gradient);
-    for (int32_t group = 1; group < gradient->own_groups; group++) {
-        for (int64_t c = 0; c < k; c++) gradient->bias[c] += gradient->bias[group * gradient->stride + c];
-        pli_sums_add(&gradient->sums[0], &gradient->sums[group]);
-    }
+    combine(gradient, pool);
+    for (int32_t group = 1; group < gradient->own_groups; group++) pli_sums_add(&gradient->sums[0], &gradient->sums[group]);
     return PLAIT_OK;
 }

@@ -36,14 +36,14 @@ typedef struct pli_weights {
 bool pli_linear_target(const pli_linear *linear, double label, double *y_out, double *class_weight_out);
 
 /* Some rows' entries, whose columns may have been renumbered. */
-typedef struct pli_rowset {
+typedef struct pli_visit {
     pli_part        part;
     const uint32_t *local; /* index of each entry, in the order in which the rows are visited; NULL: block->col */
-} pli_rowset;
+} pli_visit;
 
 /** Adds the gradient of the rows to g [rows, K] and bias [K], their losses to sums. scratch [2K]. Labels must be
  *  known, indices in range. */
-void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_rowset *rows, double *g,
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, double *g,
                          double *bias, pli_sums *sums, double *scratch);
 
 /** Scores of one row: entries [n] with index and value (NULL: ones); indices from `limit` on are left out. */
@@ -80,5 +80,8 @@ void         pli_gradient_destroy(pli_gradient *gradient);
  *  NULL, or the indices of all entries in order, where part i begins at local_start[i]. Errors: ENOMEM. */
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err);
+
+/** Sums of weight_i x_ij^2, the same for each column k, into gradient->sum [rows, K]; of weight_i into bias[0]. */
+plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err);
 
 #endif

@@ -1,0 +1,351 @@
+/* L-BFGS (Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4 and 7.5) and, with L1, OWL-QN (Andrew and Gao,
+ * ICML 2007), with full-batch gradients. The vectors are tables; the two loops run as server functions on their shards, so
+ * that no vector travels but the weights to the workers and their gradients back (Sandblaster L-BFGS: Dean et al., "Large
+ * Scale Distributed Deep Networks", NIPS 2012). Every worker takes the same decisions from the same sums.
+ *
+ * The initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that rare and
+ * frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient. */
+#include "learn/lbfgs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/run.h"
+
+enum { TRIES_MAX = 30 };
+
+typedef struct lbfgs {
+    pli_run       *run;
+    plait_type     type;
+    int64_t        rows, values; /* of a table; rows x columns */
+    plait_table   *table[5 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
+    int32_t        tables;
+    pli_lbfgs_args args;
+    pli_batches   *batches;
+    pli_batch      batch;
+    pli_gradient   gradient;
+    double        *raw, *bias;
+    pli_meter      meter;
+    /* dot products of the slots, see pli_lbfgs_dots */
+    double sy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX], yhy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX];
+    pli_lbfgs_dots  dots;
+    pli_lbfgs_slope slope;
+    pli_lbfgs_moved moved;
+    int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
+    double          objective, loss;
+    bool            stop;
+} lbfgs;
+
+static plait_status call(lbfgs *l, const char *name, void *answer, size_t bytes) {
+    return plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, answer, bytes);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static plait_status create_table(lbfgs *l, const char *name, int32_t number, const void *initial, plait_table **table_out) {
+    plait_table_opts t;
+    char             numbered[16];
+    plait_table_opts_init(&t);
+    snprintf(numbered, sizeof numbered, number >= 0 ? "%s%d" : "%s", name, (int)number);
+    t.name = numbered;
+    t.type = l->type;
+    t.rows = l->rows;
+    t.cols = l->run->linear.columns;
+    t.initial = initial;
+    PLI_TRY(plait_table_create(l->run->job, &t, table_out));
+    l->table[l->tables++] = *table_out;
+    return PLAIT_OK;
+}
+
+static plait_status create_tables(lbfgs *l) {
+    pli_run     *run = l->run;
+    void        *initial = NULL, *penalty = NULL;
+    plait_table *other;
+    bool         scaled = run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
+    plait_status status = pli_run_initial(run, l->type, &initial);
+    if (status == PLAIT_OK && scaled) status = pli_run_penalty(run, l->type, &penalty);
+    if (status == PLAIT_OK) status = create_table(l, "w", -1, initial, &run->w);
+    if (status == PLAIT_OK) status = create_table(l, "g", -1, NULL, &l->g);
+    if (status == PLAIT_OK && scaled) status = create_table(l, "penalty", -1, penalty, &other);
+    pli_free(initial);
+    pli_free(penalty);
+    if (status == PLAIT_OK && l->args.has_metric) status = create_table(l, "h", -1, NULL, &l->h);
+    if (status == PLAIT_OK && run->l1 > 0) status = create_table(l, "x", -1, NULL, &other);
+    for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "s", j, NULL, &other);
+    for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "y", j, NULL, &other);
+    l->args.has_penalty = scaled;
+    l->args.has_old = run->l1 > 0;
+    return status;
+}
+
+/* --- a pass over the data -------------------------------------------------------------------------------- */
+
+/* Pushes sum [rows, K] times factor; the sum is narrowed in place. */
+static plait_status push(lbfgs *l, plait_table *table, double scale, double add) {
+    unsigned char *bytes = (unsigned char *)l->gradient.sum;
+    for (int64_t i = 0; i < l->values; i++) {
+        double x;
+        memcpy(&x, bytes + i * 8, 8);
+        x = x * scale + add;
+        if (l->type == PLAIT_F32) memcpy(bytes + i * 4, &(float){ (float)x }, 4);
+        else memcpy(bytes + i * 8, &x, 8);
+    }
+    return plait_table_inc_range(table, 0, l->rows, bytes, 0);
+}
+
+static void raw_weights(lbfgs *l, const void *values, pli_weights *weights) {
+    const pli_run *run = l->run;
+    int64_t        k = run->linear.columns, d = run->linear.features;
+    const float   *f32 = l->type == PLAIT_F32 ? values : NULL;
+    const double  *f64 = l->type == PLAIT_F32 ? NULL : values;
+    for (int64_t c = 0; c < k; c++)
+        l->bias[c] = !run->linear.intercept ? 0 : f32 != NULL ? (double)f32[d * k + c] : f64[d * k + c];
+    *weights = (pli_weights){ .f32 = f32, .f64 = f64, .bias = l->bias };
+    if (run->scale.factor == NULL) return;
+    for (int64_t j = 0; j < d; j++)
+        for (int64_t c = 0; c < k; c++) {
+            double raw = (f32 != NULL ? (double)f32[j * k + c] : f64[j * k + c]) * run->scale.factor[j];
+            l->raw[j * k + c] = raw;
+            if (run->scale.centre != NULL) l->bias[c] -= run->scale.centre[j] * raw;
+        }
+    weights->f32 = NULL;
+    weights->f64 = l->raw;
+}
+
+/* Loss and gradient at w: the mean gradient arrives in g, loss and stop are agreed upon. A tick of the clock. */
+static plait_status evaluate(lbfgs *l) {
+    pli_run    *run = l->run;
+    int64_t     k = run->linear.columns, d = run->linear.features;
+    const void *values;
+    pli_weights weights;
+    PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
+    raw_weights(l, values, &weights);
+    PLI_TRY(pli_gradient_run(&l->gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
+    pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[c];
+    double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
+    PLI_TRY(push(l, l->g, 1 / (double)run->train_rows, 0));
+    PLI_TRY(plait_job_clock(run->job));
+    run->clocks_done++;
+    PLI_TRY(plait_comm_allreduce(run->comm, loss, 3, PLAIT_F64, PLAIT_SUM));
+    l->loss = loss[0] / (double)run->train_rows;
+    l->stop = loss[2] > 0;
+    pli_sums sums = l->gradient.sums[0];
+    pli_meter_tell(&l->meter, &sums, run->epochs_done, 0, false);
+    return PLAIT_OK;
+}
+
+/* The metric's diagonal, into h. */
+static plait_status measure(lbfgs *l) {
+    pli_run *run = l->run;
+    int64_t  k = run->linear.columns, d = run->linear.features;
+    if (!l->args.has_metric) return PLAIT_OK;
+    PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
+    for (int64_t j = 0; j < d && run->scale.factor != NULL; j++) /* no centre here: see pick_shape */
+        for (int64_t c = 0; c < k; c++) l->gradient.sum[j * k + c] *= run->scale.factor[j] * run->scale.factor[j];
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[0];
+    double curvature = run->linear.loss->curvature;
+    PLI_TRY(push(l, l->h, curvature / (double)run->train_rows,
+                 (run->l2 + 1e-3 * curvature / (double)run->train_rows) / plait_comm_workers(run->comm)));
+    PLI_TRY(plait_job_clock(run->job));
+    return PLAIT_OK;
+}
+
+/* --- the two loops, on dot products ---------------------------------------------------------------------- */
+
+/* Coefficients of the direction -(gamma H (v + sum a_j y_j) + sum b_j s_j). */
+static void two_loops(lbfgs *l) {
+    double  alpha[PLI_LBFGS_MEMORY_MAX], *a = l->args.a, *b = l->args.b;
+    int32_t newest = l->pairs > 0 ? l->age[l->pairs - 1] : 0;
+    memset(l->args.a, 0, sizeof l->args.a);
+    memset(l->args.b, 0, sizeof l->args.b);
+    l->args.gamma = l->pairs > 0 ? l->sy[newest][newest] / l->yhy[newest][newest] : 1;
+    for (int32_t i = l->pairs - 1; i >= 0; i--) {
+        int32_t j = l->age[i];
+        double  sq = l->dots.sv[j];
+        for (int32_t o = 0; o < l->pairs; o++) sq += a[l->age[o]] * l->sy[j][l->age[o]];
+        alpha[j] = sq / l->sy[j][j];
+        a[j] -= alpha[j];
+    }
+    for (int32_t i = 0; i < l->pairs; i++) {
+        int32_t j = l->age[i];
+        double  yr = l->args.gamma * l->dots.yhv[j];
+        for (int32_t o = 0; o < l->pairs; o++)
+            yr += l->args.gamma * a[l->age[o]] * l->yhy[j][l->age[o]] + b[l->age[o]] * l->sy[l->age[o]][j];
+        b[j] += alpha[j] - yr / l->sy[j][j];
+    }
+}
+
+/* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again). */
+static void take_pair(lbfgs *l) {
+    int32_t slot = l->args.slot;
+    double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
+    if (!(sy > 1e-12 * yhy) || !(yhy > 0)) {
+        l->args.used[slot] = 0;
+        return;
+    }
+    for (int32_t j = 0; j < l->args.memory; j++) {
+        l->sy[slot][j] = l->dots.sy[j];
+        l->sy[j][slot] = l->dots.ys[j];
+        l->yhy[slot][j] = l->yhy[j][slot] = l->dots.yhy[j];
+    }
+    l->age[l->pairs++] = slot;
+}
+
+/* The slot for the next pair: a free one, else the oldest pair's. */
+static void free_slot(lbfgs *l) {
+    for (int32_t j = 0; j < l->args.memory; j++)
+        if (!l->args.used[j]) {
+            l->args.slot = j;
+            return;
+        }
+    l->args.slot = l->age[0];
+}
+
+/* Drops the oldest pair, if the slot is its own: its values have gone into the direction. */
+static void drop_pair(lbfgs *l) {
+    if (l->pairs == 0 || l->age[0] != l->args.slot) return;
+    memmove(l->age, l->age + 1, (size_t)--l->pairs * sizeof *l->age);
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------ */
+
+static double penalised(const lbfgs *l) {
+    return l->loss + l->run->l2 / 2 * l->moved.square + l->run->l1 * l->moved.absolute;
+}
+
+static plait_status direction(lbfgs *l) {
+    two_loops(l);
+    free_slot(l);
+    PLI_TRY(call(l, "lbfgs.direction", &l->slope, sizeof l->slope));
+    drop_pair(l);
+    l->args.used[l->args.slot] = 0;
+    return PLAIT_OK;
+}
+
+/* Backtracking to sufficient decrease (Armijo), by quadratic interpolation. *accepted_out false: no step found. */
+static plait_status line_search(lbfgs *l, bool *accepted_out) {
+    double step = 1;
+    *accepted_out = false;
+    l->args.step_before = 0;
+    for (int32_t i = 0; i < TRIES_MAX; i++) {
+        l->args.step = step;
+        PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
+        PLI_TRY(evaluate(l));
+        double now = penalised(l), slope = l->args.has_old ? l->moved.vmove : step * l->slope.vd;
+        if (isfinite(now) && now <= l->objective + 1e-4 * slope) {
+            l->objective = now;
+            *accepted_out = true;
+            return PLAIT_OK;
+        }
+        if (l->stop) break;
+        double best = isfinite(now) ? -l->slope.vd * step * step / (2 * (now - l->objective - l->slope.vd * step)) : 0;
+        l->args.step_before = step;
+        step = best > 0.1 * step && best < 0.5 * step ? best : best >= 0.5 * step ? 0.5 * step : 0.1 * step;
+    }
+    l->args.step_before = l->args.step;
+    l->args.step = 0; /* back to where we were; with L1 w returns to x, see run_step's first case */
+    return PLAIT_OK;
+}
+
+static plait_status go_back(lbfgs *l) {
+    if (!l->args.has_old) return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
+    l->args.step = 1e-300; /* x + 0 */
+    return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
+}
+
+/* The first gradient. */
+static plait_status first_gradient(lbfgs *l) {
+    l->args.step = l->args.step_before = 0;
+    PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
+    PLI_TRY(evaluate(l));
+    l->objective = penalised(l);
+    PLI_TRY(pli_run_finite(l->run, l->objective, 0));
+    l->args.first = 1;
+    PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+    l->args.first = 0;
+    return PLAIT_OK;
+}
+
+static plait_status iterate(lbfgs *l) {
+    pli_run *run = l->run;
+    double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
+    double   close = l->type == PLAIT_F64 ? 1e-10 : 3e-6;
+    PLI_TRY(first_gradient(l));
+    for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
+        bool accepted;
+        PLI_TRY(direction(l));
+        if (!(l->slope.vd < 0)) break; /* rounding is all that is left */
+        PLI_TRY(line_search(l, &accepted));
+        if (!accepted) {
+            PLI_TRY(go_back(l));
+            if (l->pairs == 0) break;
+            l->pairs = 0; /* start again along the gradient */
+            memset(l->args.used, 0, sizeof l->args.used);
+            PLI_TRY(evaluate(l));
+            l->args.first = 1;
+            PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+            l->args.first = 0;
+            continue;
+        }
+        l->args.used[l->args.slot] = 1;
+        PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+        take_pair(l);
+        run->epochs_done++;
+        pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
+        double fell = before[i % 4] - l->objective; /* in four iterations */
+        if (fell <= 4 * close * fabs(l->objective)) break;
+        before[i % 4] = l->objective;
+    }
+    run->interrupted = l->stop;
+    return PLAIT_OK;
+}
+
+/* Precision and memory from the size: what is large is kept in float32, a short history, few groups. */
+static void pick_shape(lbfgs *l, int32_t *groups_out) {
+    pli_run *run = l->run;
+    double   csr = 8 * (double)run->entries;
+    l->rows = run->linear.features + run->linear.intercept;
+    l->values = l->rows * run->linear.columns;
+    l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
+    l->args.memory = l->values <= 1 << 17 ? 8 : 5;
+    l->args.has_metric = run->scale.centre == NULL; /* unit variance needs none */
+    l->args.free_row = run->linear.intercept ? run->linear.features : -1;
+    l->args.l1 = run->l1;
+    l->args.l2 = run->l2;
+    *groups_out = 8 * (double)l->values * 8 <= 0.1 * csr || l->values <= 1 << 14 ? 8 : 2;
+}
+
+static plait_status begin(lbfgs *l) {
+    pli_run *run = l->run;
+    int32_t  groups;
+    pick_shape(l, &groups);
+    PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, groups, run->err));
+    l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
+    if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
+    if (l->bias == NULL || (run->scale.factor != NULL && l->raw == NULL))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)l->values);
+    PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
+                               &l->batches, run->err));
+    PLI_TRY(pli_batches_get(l->batches, 0, 0, &l->batch, run->err));
+    PLI_TRY(create_tables(l));
+    return measure(l);
+}
+
+plait_status pli_lbfgs_train(pli_run *run) {
+    lbfgs        l = { .run = run };
+    plait_status status = begin(&l);
+    pli_meter_start(&l.meter, run);
+    if (status == PLAIT_OK) status = iterate(&l);
+    pli_batches_destroy(&l.batches);
+    pli_gradient_destroy(&l.gradient);
+    pli_free(l.raw);
+    pli_free(l.bias);
+    if (status == PLAIT_OK) status = plait_job_barrier(run->job);
+    const void *values;
+    if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);
+    if (status == PLAIT_OK) status = pli_run_solution(run, l.type, values, &run->solution);
+    if (status == PLAIT_OK) status = plait_job_leave(run->job);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* learn/lbfgs.h - the vector side of L-BFGS: server functions over tables that are cut alike.
+ *
+ * The tables of a call, in this order: w the weights, g the gradient, q their penalty factors (if scaled), h the
+ * diagonal of a metric (if any), x the weights of the last iterate (with L1), then s_0 .. s_{m-1}, y_0 .. y_{m-1}.
+ * Slot `slot` of s holds the direction d until the step is accepted; slot `slot` of y holds minus the last gradient.
+ * Vectors never leave their shards: a call answers with dot products, and takes coefficients (the two loops of
+ * Nocedal and Wright's algorithm 7.4 run on the matrix of dot products, as in Chen, Wang, Zhou, "Large-scale
+ * L-BFGS using MapReduce", NIPS 2014). */
+#ifndef PLI_LEARN_LBFGS_H
+#define PLI_LEARN_LBFGS_H
+
+#include <plait/table.h>
+
+#include "base/base.h"
+
+enum { PLI_LBFGS_MEMORY_MAX = 8 };
+
+/* Arguments of every function; each uses its part. A plain value: it goes over the wire. */
+typedef struct pli_lbfgs_args {
+    int32_t memory, slot;
+    int32_t has_penalty, has_metric, has_old; /* which optional tables are there */
+    int32_t first;                            /* gradient: no step has been made yet */
+    int64_t free_row;                         /* row of the intercepts, never penalised; -1: none */
+    double  l1, l2;
+    double  step, step_before; /* step: move w by step - step_before times d (with L1: to x + step d, projected) */
+    double  gamma;             /* direction = -(gamma H (g + sum a y) + sum b s) */
+    double  a[PLI_LBFGS_MEMORY_MAX], b[PLI_LBFGS_MEMORY_MAX];
+    int32_t used[PLI_LBFGS_MEMORY_MAX]; /* slots that hold a pair */
+} pli_lbfgs_args;
+
+/* What "lbfgs.gradient" answers: products with the new pair (slot) and with the (pseudo-)gradient v. All sums. */
+typedef struct pli_lbfgs_dots {
+    double sy[PLI_LBFGS_MEMORY_MAX], ys[PLI_LBFGS_MEMORY_MAX]; /* s_slot y_j, y_slot s_j */
+    double yhy[PLI_LBFGS_MEMORY_MAX];                          /* y_slot H y_j           */
+    double sv[PLI_LBFGS_MEMORY_MAX], yhv[PLI_LBFGS_MEMORY_MAX];
+    double vv, vhv;
+} pli_lbfgs_dots;
+
+typedef struct pli_lbfgs_slope {
+    double vd, dd; /* v d, d d */
+} pli_lbfgs_slope;
+
+/* After a step: penalty's sums, and v (w - x) with L1. */
+typedef struct pli_lbfgs_moved {
+    double square, absolute, vmove;
+} pli_lbfgs_moved;
+
+extern const plait_function pli_lbfgs_functions[];
+extern const int32_t        pli_lbfgs_n_functions;
+
+#endif

@@ -1,0 +1,46 @@
+/* learn/model.h - what training leaves: weights in the data's units, and what the columns and labels mean. */
+#ifndef PLI_LEARN_MODEL_H
+#define PLI_LEARN_MODEL_H
+
+#include <plait/model.h>
+
+#include "data/data.h"
+#include "learn/linear.h"
+
+/* Weights [rows, K], row j that of feature j, or of feature key[j] (increasing) where features are few of many. */
+typedef struct pli_solution {
+    int64_t   rows;
+    uint64_t *key; /* NULL: row j is feature j */
+    double   *weight, *bias;
+} pli_solution;
+
+plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out, plait_error *err);
+void         pli_solution_free(pli_solution *solution);
+
+struct plait_model {
+    pli_linear   linear; /* label and class_weight: of label, and NULL */
+    pli_solution solution;
+    pli_schema  *schema;
+    double      *label;       /* [classes]                                       */
+    char       **label_text;  /* [classes]                                       */
+    pli_text     feature;     /* name told last, see plait_model_feature         */
+    char        *description; /* JSON: how it was trained, no time, path or host */
+    char         name[32];
+};
+
+/** A model of this form around a schema's labels; takes solution and schema (also when it fails). */
+plait_status pli_model_make(const char *name, double parameter, bool intercept, int64_t features, int64_t classes,
+                            pli_solution *solution, pli_schema *schema, const char *description,
+                            plait_model **model_out, plait_error *err);
+
+/** Sums over the own rows of data, added in the order of blocks. want: NULL, or which rows to take. ranking: NULL, or
+ *  receives the scores of two classes. Errors: EFORMAT a label that the model does not know. */
+plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
+                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_sums *sums_out,
+                             pli_ranking *ranking, plait_error *err);
+
+/** Fills the test figures of a report from sums over all rows. */
+void pli_report_test(plait_report *report, const pli_linear *linear, const pli_sums *sums, double auc);
+void pli_report_init(plait_report *report);
+
+#endif

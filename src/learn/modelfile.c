@@ -1,0 +1,160 @@
+/* The model's file: safetensors with the tensors "weight" [rows, K], "bias" [K] and, where features are few of many,
+ * "key" [rows]; metadata "plait.format", "plait.model", "plait.schema", "plait.description" and the rest of the form. No
+ * time, path or host. Weights that are all float32 numbers are written as such: nothing is lost either way. */
+#include "learn/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FORMAT_VERSION "1"
+
+/* The tensors of a model; narrow: memory of the F32 form, to be freed. */
+typedef struct model_tensors {
+    pli_tensor tensor[3];
+    int32_t    n;
+    float     *narrow;
+} model_tensors;
+
+static plait_status tensors_of(const plait_model *model, model_tensors *out, plait_error *err) {
+    const pli_solution *s = &model->solution;
+    int64_t             k = model->linear.columns, n = s->rows * k;
+    bool                fits = true;
+    for (int64_t i = 0; fits && i < n; i++) fits = (double)(float)s->weight[i] == s->weight[i];
+    *out = (model_tensors){ 0 };
+    if (fits) {
+        out->narrow = pli_array((size_t)n, sizeof(float));
+        if (out->narrow == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to write %lld weights", (long long)n);
+        for (int64_t i = 0; i < n; i++) out->narrow[i] = (float)s->weight[i];
+    }
+    out->tensor[out->n++] = (pli_tensor){ .name = "bias", .type = "F64", .dims = 1, .shape = { k }, .data = s->bias,
+                                          .bytes = (size_t)k * sizeof(double) };
+    if (s->key != NULL)
+        out->tensor[out->n++] = (pli_tensor){ .name = "key", .type = "U64", .dims = 1, .shape = { s->rows },
+                                              .data = s->key, .bytes = (size_t)s->rows * sizeof *s->key };
+    out->tensor[out->n++] = (pli_tensor){ .name = "weight",
+                                          .type = fits ? "F32" : "F64",
+                                          .dims = 2,
+                                          .shape = { s->rows, k },
+                                          .data = fits ? (const void *)out->narrow : (const void *)s->weight,
+                                          .bytes = (size_t)n * (fits ? sizeof(float) : sizeof(double)) };
+    return PLAIT_OK;
+}
+
+void plait_model_hash(const plait_model *model, char hex[65]) {
+    model_tensors t;
+    hex[0] = '\0';
+    if (tensors_of(model, &t, NULL) < 0) return;
+    pli_tensors_hash(t.tensor, t.n, hex);
+    pli_free(t.narrow);
+}
+
+plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out) {
+    pli_text     schema = { 0 };
+    char         classes[24], features[24], parameter[32];
+    plait_status status = pli_schema_write_model(model->schema, &schema, error_out);
+    if (status < 0) return status;
+    if (schema.failed) {
+        pli_text_free(&schema);
+        return pli_fail(error_out, PLAIT_ENOMEM, "no memory to write a model");
+    }
+    snprintf(classes, sizeof classes, "%lld", (long long)model->linear.classes);
+    snprintf(features, sizeof features, "%lld", (long long)model->linear.features);
+    pli_format_f64(model->linear.parameter, parameter);
+    const char *metadata[] = { "plait.format", FORMAT_VERSION,
+                               "plait.model", model->name,
+                               "plait.parameter", parameter,
+                               "plait.intercept", model->linear.intercept ? "1" : "0",
+                               "plait.features", features,
+                               "plait.classes", classes,
+                               "plait.description", model->description,
+                               "plait.schema", schema.data,
+                               NULL };
+    model_tensors t;
+    status = tensors_of(model, &t, error_out);
+    if (status == PLAIT_OK) status = pli_safetensors_write(path, t.tensor, t.n, metadata, error_out);
+    pli_free(t.narrow);
+    pli_text_free(&schema);
+    return status;
+}
+
+static plait_status not_a_model(const char *path, const char *why, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "%s: not a model of plait: %s", path, why);
+}
+
+static bool number(const pli_safetensors *file, const char *key, int64_t most, int64_t *out) {
+    const char *text = pli_safetensors_metadata(file, key);
+    return text != NULL && pli_parse_i64(text, out) && *out >= 0 && *out <= most;
+}
+
+static plait_status read_solution(const pli_safetensors *file, const char *path, int64_t columns,
+                                  pli_solution *solution_out, plait_error *err) {
+    const pli_tensor *weight = pli_safetensors_find(file, "weight"), *bias = pli_safetensors_find(file, "bias");
+    const pli_tensor *key = pli_safetensors_find(file, "key");
+    if (weight == NULL || weight->dims != 2 || weight->shape[1] != columns)
+        return not_a_model(path, "no weights of the form that it declares", err);
+    if (strcmp(weight->type, "F32") != 0 && strcmp(weight->type, "F64") != 0)
+        return not_a_model(path, "weights are neither F32 nor F64", err);
+    if (bias == NULL || bias->dims != 1 || bias->shape[0] != columns || strcmp(bias->type, "F64") != 0)
+        return not_a_model(path, "no intercepts", err);
+    int64_t rows = weight->shape[0];
+    if (key != NULL && (key->dims != 1 || key->shape[0] != rows || strcmp(key->type, "U64") != 0))
+        return not_a_model(path, "keys do not go with the weights", err);
+    PLI_TRY(pli_solution_make(rows, columns, key != NULL, solution_out, err));
+    for (int64_t i = 0; i < rows * columns; i++) {
+        float narrow;
+        if (weight->type[1] == '3') {
+            memcpy(&narrow, (const char *)weight->data + i * 4, 4);
+            solution_out->weight[i] = (double)narrow;
+        } else {
+            memcpy(&solution_out->weight[i], (const char *)weight->data + i * 8, 8);
+        }
+    }
+    memcpy(solution_out->bias, bias->data, (size_t)columns * sizeof(double));
+    if (key != NULL) memcpy(solution_out->key, key->data, (size_t)rows * sizeof *solution_out->key);
+    if (key == NULL || pli_is_increasing_u64(rows, solution_out->key)) return PLAIT_OK;
+    pli_solution_free(solution_out);
+    return not_a_model(path, "keys are out of order", err);
+}
+
+static plait_status read_model(const pli_safetensors *file, const char *path, plait_model **model_out, plait_error *err) {
+    const char *format = pli_safetensors_metadata(file, "plait.format");
+    const char *name = pli_safetensors_metadata(file, "plait.model");
+    const char *schema_text = pli_safetensors_metadata(file, "plait.schema");
+    const char *description = pli_safetensors_metadata(file, "plait.description");
+    const char *parameter_text = pli_safetensors_metadata(file, "plait.parameter");
+    int64_t     version, features, classes, intercept;
+    double      parameter;
+    if (format == NULL) return not_a_model(path, "a safetensors file of something else", err);
+    if (!pli_parse_i64(format, &version) || version < 1) return not_a_model(path, "its version is no number", err);
+    if (version > 1)
+        return pli_fail(err, PLAIT_EVERSION, "%s: model format %s is newer than this program knows (1)", path, format);
+    if (name == NULL || schema_text == NULL || description == NULL || parameter_text == NULL ||
+        !pli_parse_f64(parameter_text, &parameter) || !number(file, "plait.features", INT64_MAX, &features) ||
+        !number(file, "plait.classes", 1 << 20, &classes) || !number(file, "plait.intercept", 1, &intercept))
+        return not_a_model(path, "its description is incomplete", err);
+    pli_schema *schema = NULL;
+    PLI_TRY(pli_schema_read(schema_text, strlen(schema_text), &schema, err));
+    bool         is_class;
+    pli_solution solution = { 0 };
+    plait_status status = pli_loss_is_class(name, &is_class, err);
+    if (status == PLAIT_OK && (is_class != (classes > 0) || (is_class && classes != pli_schema_labels(schema))))
+        status = not_a_model(path, "its labels do not go with its form", err);
+    if (status == PLAIT_OK) status = read_solution(file, path, classes > 2 ? classes : 1, &solution, err);
+    if (status == PLAIT_OK && solution.key == NULL && solution.rows != features)
+        status = not_a_model(path, "its weights do not go with its features", err);
+    if (status < 0) {
+        pli_solution_free(&solution);
+        pli_schema_destroy(&schema);
+        return status;
+    }
+    return pli_model_make(name, parameter, intercept != 0, features, classes, &solution, schema, description, model_out,
+                          err);
+}
+
+plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out) {
+    pli_safetensors *file = NULL;
+    PLI_TRY(pli_safetensors_open(path, &file, error_out));
+    plait_status status = read_model(file, path, model_out, error_out);
+    pli_safetensors_close(&file);
+    return status;
+}

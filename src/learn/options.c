@@ -1,0 +1,138 @@
+/* The options of a run: checked before anything is read, and equal on every rank. */
+#include "learn/run.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "table/topology/topology.h"
+
+static plait_status unknown(const char *what, const char *name, const char *const *names, size_t n, plait_error *err) {
+    const char *near = pli_nearest(name, names, n);
+    char        list[160] = "";
+    if (near != NULL)
+        return pli_fail(err, PLAIT_ENAME, "no %s is called '%s'; did you mean '%s'?", what, name, near);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0) strncat(list, ", ", sizeof list - strlen(list) - 1);
+        strncat(list, names[i], sizeof list - strlen(list) - 1);
+    }
+    return pli_fail(err, PLAIT_ENAME, "no %s is called '%s'; there are: %s", what, name, list);
+}
+
+static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
+    size_t n = 0;
+    for (; names[n] != NULL; n++)
+        if (strcmp(names[n], name) == 0) return PLAIT_OK;
+    return unknown(what, name, names, n, err);
+}
+
+static plait_status check_optimizer(pli_run *run) {
+    const char *names[16];
+    size_t      n = 0;
+    for (; pli_rules()[n] != NULL && n < 14; n++) names[n] = pli_rules()[n]->name;
+    names[n++] = "lbfgs";
+    names[n] = NULL;
+    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : "adagrad";
+    PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
+    run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
+    return PLAIT_OK;
+}
+
+static plait_status check_lbfgs(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    if (!run->lbfgs) return PLAIT_OK;
+    if (o->consistency != NULL && strcmp(o->consistency, "bsp") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
+                        "the nearest is bsp", o->consistency);
+    if (strcmp(o->model, "hinge") == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with model hinge is refused: the hinge has a kink, L-BFGS needs a smooth loss; take adagrad");
+    if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps");
+    return PLAIT_OK;
+}
+
+static plait_status check_number(const char *name, double value, double low, bool open, double high, plait_error *err) {
+    if (isfinite(value) && (open ? value > low : value >= low) && value <= high) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s is %g: expected a number %s %g%s", name, value, open ? "above" : "from", low,
+                    high < DBL_MAX ? ", at most 1" : "");
+}
+
+static plait_status check_validation(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    double                  fraction;
+    if (o->patience < 0) return pli_fail(run->err, PLAIT_EINVAL, "patience is %lld: expected 0 or more", (long long)o->patience);
+    if (o->validation == NULL) {
+        if (o->patience > 0)
+            return pli_fail(run->err, PLAIT_EINVAL, "patience needs validation data: --validation FILE or a fraction, as 0.1");
+        return PLAIT_OK;
+    }
+    if (!pli_parse_f64(o->validation, &fraction)) return PLAIT_OK; /* a file */
+    if (!(fraction > 0 && fraction < 1))
+        return pli_fail(run->err, PLAIT_EINVAL, "validation is %s: expected a file or a fraction between 0 and 1", o->validation);
+    run->fraction = fraction;
+    return PLAIT_OK;
+}
+
+plait_status pli_options_check(pli_run *run) {
+    static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
+    static const char *const scalings[] = { "auto", "none", NULL };
+    const plait_train_opts  *o = run->opts;
+    plait_error             *err = run->err;
+    bool                     is_class;
+    if (o->size != sizeof *o)
+        return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
+    if ((o->data != NULL) == (o->memory != NULL))
+        return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
+    PLI_TRY(pli_loss_is_class(o->model, &is_class, err));
+    PLI_TRY(check_optimizer(run));
+    if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
+    if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
+    PLI_TRY(check_number("l1", o->l1, 0, false, DBL_MAX, err));
+    if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, 0, false, DBL_MAX, err));
+    PLI_TRY(check_number("learning-rate", o->learning_rate, 0, false, DBL_MAX, err));
+    PLI_TRY(check_number("huber-delta", o->huber_delta, 0, true, DBL_MAX, err));
+    if (!(o->momentum >= 0 && o->momentum < 1))
+        return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
+    if (o->epochs < 0) return pli_fail(err, PLAIT_EINVAL, "epochs is %lld: expected 1 or more", (long long)o->epochs);
+    if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
+    if (o->class_weight != NULL && !is_class)
+        return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
+    PLI_TRY(check_lbfgs(run));
+    PLI_TRY(check_validation(run));
+    return pli_pair_check(o->topology != NULL ? o->topology : plait_comm_one_process(run->comm) ? "local" : "ps",
+                          o->consistency != NULL ? o->consistency : "bsp", plait_comm_one_process(run->comm), err);
+}
+
+/* --- agreement ------------------------------------------------------------------------------------------- */
+
+/* The first line in which two texts differ, cut to fit. */
+static void differing_line(const char *a, const char *b, char *line_a, char *line_b, size_t bytes) {
+    size_t start = 0, i = 0;
+    for (; a[i] != '\0' && a[i] == b[i]; i++)
+        if (a[i] == '\n') start = i + 1;
+    snprintf(line_a, bytes, "%.*s", (int)strcspn(a + start, "\n"), a + start);
+    snprintf(line_b, bytes, "%.*s", (int)strcspn(b + start, "\n"), b + start);
+}
+
+plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err) {
+    int32_t      workers = plait_comm_workers(comm);
+    size_t      *sizes = pli_array((size_t)workers, sizeof *sizes);
+    void        *all = NULL;
+    plait_status status;
+    if (sizes == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to agree on %s", what);
+    status = plait_comm_allgatherv(comm, text, strlen(text) + 1, sizes, &all);
+    const char *first = all, *other = all;
+    for (int32_t w = 0; status == PLAIT_OK && w < workers; other += sizes[w], w++) {
+        char mine[160], theirs[160];
+        if (strcmp(first, other) == 0) continue;
+        differing_line(first, other, mine, theirs, sizeof mine);
+        status = pli_fail(err, PLAIT_EMISMATCH, "ranks were started with different %s: rank %d has '%s', rank 0 '%s'", what,
+                          (int)w, theirs, mine);
+    }
+    plait_comm_free(all);
+    pli_free(sizes);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* Using a model: scores of rows, and how good they are. */
+#include "learn/model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- one block --------------------------------------------------------------------------------------- */
+
+/* Row numbers of a block's entries in the solution, UINT32_MAX where it has none. */
+static plait_status find_rows(const pli_solution *solution, const pli_keymap *map, const pli_block *block, uint32_t **local_out,
+                              plait_error *err) {
+    uint32_t *local = pli_array((size_t)block->entries, sizeof *local);
+    if (local == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
+    for (int64_t e = 0; e < block->entries; e++) {
+        uint64_t key = block->col != NULL ? block->col[e] : block->key[e];
+        int64_t  row = map != NULL ? pli_keymap_find(map, key) : key < (uint64_t)solution->rows ? (int64_t)key : -1;
+        local[e] = row >= 0 ? (uint32_t)row : UINT32_MAX;
+    }
+    *local_out = local;
+    return PLAIT_OK;
+}
+
+/* Called for each row; false ends the pass. */
+typedef bool row_fn(void *user, const pli_block *block, int64_t row, const double *score, double *scratch);
+
+static plait_status score_block(const pli_linear *linear, const pli_solution *solution, const pli_keymap *map,
+                                const pli_block *block, row_fn *fn, void *user, plait_error *err) {
+    pli_weights  weights = { .f64 = solution->weight, .bias = solution->bias };
+    double      *score = pli_array((size_t)linear->columns, 3 * sizeof *score);
+    uint32_t    *local = NULL;
+    plait_status status = score != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
+    if (status == PLAIT_OK && (map != NULL || block->col == NULL))
+        status = find_rows(solution, map, block, &local, err);
+    const uint32_t *index = local != NULL ? local : block->col;
+    for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {
+        int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;
+        pli_linear_score(linear, &weights, solution->rows, n, index + at, block->value != NULL ? block->value + at : NULL,
+                         score);
+        if (!fn(user, block, r, score, score + linear->columns)) break;
+    }
+    pli_free(score);
+    pli_free(local);
+    return status;
+}
+
+static plait_status map_keys(const pli_solution *solution, pli_keymap *map, plait_error *err) {
+    pli_keymap_init(map);
+    if (solution->key == NULL) return PLAIT_OK;
+    bool ok = pli_keymap_reserve(map, solution->rows);
+    for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(map, solution->key[j]) >= 0;
+    if (ok) return PLAIT_OK;
+    pli_keymap_destroy(map);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld keys", (long long)solution->rows);
+}
+
+/* --- judging ----------------------------------------------------------------------------------------- */
+
+typedef struct judge {
+    const pli_linear   *linear;
+    const pli_solution *solution;
+    const pli_keymap   *map;
+    const pli_dataset  *data;
+    bool (*want)(void *user, int64_t row);
+    void        *user;
+    pli_sums    *sums;  /* [own blocks]                                       */
+    plait_error *error; /* [own blocks]                                       */
+    double      *score; /* [own rows], NaN where not wanted; NULL: not needed */
+    int64_t      first_row;
+} judge;
+
+typedef struct judge_block {
+    const judge *judge;
+    pli_sums     sums;
+    double       unknown; /* a label that the model does not know, else NaN */
+    bool         failed;
+} judge_block;
+
+static bool judge_row(void *user, const pli_block *block, int64_t row, const double *score, double *scratch) {
+    judge_block *b = user;
+    const judge *j = b->judge;
+    if (j->score != NULL) j->score[block->first_row + row - j->first_row] = NAN;
+    if (j->want != NULL && !j->want(j->user, block->first_row + row)) return true;
+    double weight = block->weight != NULL ? (double)block->weight[row] : 1.0;
+    if (!pli_linear_judge(j->linear, score, block->label[row], weight, scratch, &b->sums)) {
+        b->unknown = block->label[row];
+        b->failed = true;
+        return false;
+    }
+    if (j->score != NULL) j->score[block->first_row + row - j->first_row] = score[0];
+    return true;
+}
+
+static void judge_one(void *user, int64_t own, int32_t thread) {
+    judge           *j = user;
+    const pli_block *block = pli_dataset_block(j->data, (int32_t)own);
+    judge_block      b = { .judge = j };
+    (void)thread;
+    if (score_block(j->linear, j->solution, j->map, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
+        pli_fail(&j->error[own], PLAIT_EFORMAT, "the label %g is not among the model's labels", b.unknown);
+    j->sums[own] = b.sums;
+}
+
+static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error *err) {
+    for (int32_t own = 0; own < pli_dataset_own_blocks(j->data); own++) {
+        const pli_block *block = pli_dataset_block(j->data, own);
+        for (int64_t r = 0; r < block->rows; r++) {
+            double y, ignored, score = j->score[block->first_row + r - j->first_row];
+            if (isnan(score)) continue;
+            pli_linear_target(j->linear, block->label[r], &y, &ignored);
+            PLI_TRY(pli_ranking_add(ranking, score, y > 0, block->weight != NULL ? (double)block->weight[r] : 1.0, err));
+        }
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
+                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_sums *sums_out,
+                             pli_ranking *ranking, plait_error *err) {
+    int32_t    own = pli_dataset_own_blocks(data);
+    pli_keymap map;
+    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES;
+    judge      j = { .linear = linear, .solution = solution, .map = solution->key != NULL ? &map : NULL, .data = data, .want = want, .user = user };
+    PLI_TRY(map_keys(solution, &map, err));
+    plait_status status = PLAIT_ENOMEM;
+    j.sums = pli_calloc((size_t)own, sizeof *j.sums);
+    j.error = pli_calloc((size_t)own, sizeof *j.error);
+    j.score = rank ? pli_array((size_t)pli_dataset_rows(data), sizeof *j.score) : NULL;
+    if (j.sums == NULL || j.error == NULL || (rank && j.score == NULL)) {
+        pli_fail(err, status, "no memory to judge %lld rows", (long long)pli_dataset_rows(data));
+        goto out;
+    }
+    j.first_row = own > 0 ? pli_dataset_block(data, 0)->first_row : 0;
+    pli_pool_for(pool, own, judge_one, &j);
+    status = PLAIT_OK;
+    *sums_out = (pli_sums){ 0 };
+    for (int32_t b = 0; status == PLAIT_OK && b < own; b++) {
+        pli_sums_add(sums_out, &j.sums[b]);
+        status = j.error[b].code;
+        if (status < 0 && err != NULL) *err = j.error[b];
+    }
+    if (status == PLAIT_OK && rank) status = rank_rows(&j, ranking, err);
+out:
+    pli_keymap_destroy(&map);
+    pli_free(j.sums);
+    pli_free(j.error);
+    pli_free(j.score);
+    return status;
+}
+
+/* --- public ------------------------------------------------------------------------------------------ */
+
+typedef struct predict {
+    const plait_model *model;
+    bool               proba;
+    double            *scores;
+    int64_t            width;
+} predict;
+
+static bool predict_row(void *user, const pli_block *block, int64_t row, const double *score, double *scratch) {
+    const predict *p = user;
+    double        *out = p->scores + (block->first_row + row) * p->width;
+    (void)scratch;
+    if (p->proba && p->model->linear.classes > 0) p->model->linear.loss->probability(p->model->linear.columns, score, out);
+    else if (p->model->linear.classes > 0) out[0] = (double)pli_linear_class(&p->model->linear, score);
+    else out[0] = score[0];
+    return true;
+}
+
+plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
+                                 plait_error *error_out) {
+    int64_t classes = model->linear.classes;
+    if (proba && classes > 0 && model->linear.loss->probability == NULL)
+        return pli_fail(error_out, PLAIT_EREFUSED, "%s has no probabilities; a logistic model has", model->name);
+    pli_dataset *set = NULL;
+    pli_keymap   map;
+    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    plait_status status = map_keys(&model->solution, &map, error_out);
+    predict      p = { model, proba != 0, scores, proba && classes > 0 ? classes : 1 };
+    for (int32_t b = 0; status == PLAIT_OK && b < pli_dataset_own_blocks(set); b++)
+        status = score_block(&model->linear, &model->solution, model->solution.key != NULL ? &map : NULL,
+                             pli_dataset_block(set, b), predict_row, &p, error_out);
+    pli_keymap_destroy(&map);
+    pli_dataset_destroy(&set);
+    return status;
+}
+
+void pli_report_init(plait_report *report) {
+    *report = (plait_report){ .objective = NAN, .train_loss = NAN, .progressive_loss = NAN, .test_loss = NAN,
+                              .test_accuracy = NAN, .test_auc = NAN, .test_rmse = NAN, .test_mae = NAN,
+                              .load_seconds = NAN, .train_seconds = NAN, .cpu_seconds = NAN,
+                              .clocks_per_second = NAN, .validation_loss = NAN };
+}
+
+void pli_report_test(plait_report *report, const pli_linear *linear, const pli_sums *sums, double auc) {
+    if (sums->rows == 0) return;
+    report->test_loss = pli_sums_loss(sums);
+    if (linear->classes > 0) {
+        report->test_accuracy = sums->right / sums->weight;
+        report->test_auc = auc;
+    } else {
+        report->test_rmse = sqrt(sums->square / sums->weight);
+        report->test_mae = sums->absolute / sums->weight;
+    }
+}
+
+plait_status plait_model_eval(const plait_model *model, const plait_data *data, plait_report *report_out,
+                              plait_error *error_out) {
+    pli_dataset *set = NULL;
+    pli_sums     sums = { 0 };
+    pli_ranking  ranking = { 0 };
+    double       auc = NAN;
+    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    plait_status status =
+        pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &sums, &ranking, error_out);
+    if (status == PLAIT_OK && ranking.n > 0) status = pli_ranking_auc(&ranking, NULL, &auc, error_out);
+    if (status == PLAIT_OK) {
+        pli_report_init(report_out);
+        pli_report_test(report_out, &model->linear, &sums, auc);
+        memcpy(report_out->model, model->name, sizeof report_out->model);
+        report_out->rows = (int64_t)sums.rows;
+        report_out->features = model->linear.features;
+        report_out->classes = model->linear.classes;
+    }
+    pli_ranking_free(&ranking);
+    pli_dataset_destroy(&set);
+    return status;
+}

@@ -1,0 +1,326 @@
+/* Opens data, lets the workers agree on what it means, and settles what follows from it. */
+#include "learn/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool pli_run_holds_back(void *user, int64_t row) {
+    const pli_run *run = user;
+    pli_random     random = pli_random_at(run->opts->seed, PLI_RANDOM_SPLIT, 0, (uint64_t)row);
+    return pli_random_f64(&random) < run->fraction;
+}
+
+bool pli_run_trains(void *user, int64_t row) { return !pli_run_holds_back(user, row); }
+
+/* --- schema ---------------------------------------------------------------------------------------------- */
+
+static plait_status merge_texts(const char *all, const size_t *sizes, int32_t workers, pli_schema **schema_out,
+                                plait_error *err) {
+    pli_schema **part = pli_calloc((size_t)workers, sizeof *part);
+    if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to join schemas");
+    plait_status status = PLAIT_OK;
+    for (int32_t w = 0; status == PLAIT_OK && w < workers; all += sizes[w], w++)
+        status = pli_schema_read(all, sizes[w], &part[w], err);
+    if (status == PLAIT_OK) status = pli_schema_merge((const pli_schema *const *)part, workers, schema_out, err);
+    for (int32_t w = 0; w < workers; w++) pli_schema_destroy(&part[w]);
+    pli_free(part);
+    return status;
+}
+
+/* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
+static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
+    int32_t      workers = plait_comm_workers(run->comm);
+    pli_text     mine = { 0 };
+    size_t      *sizes = pli_calloc((size_t)workers, sizeof *sizes);
+    void        *all = NULL;
+    plait_status status = pli_schema_write(pli_dataset_schema(data), &mine, run->err);
+    if (status == PLAIT_OK && (mine.failed || sizes == NULL))
+        status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    if (status == PLAIT_OK && whole) {
+        status = pli_schema_read(mine.data, mine.length, schema_out, run->err);
+    } else if (status == PLAIT_OK) {
+        status = plait_comm_allgatherv(run->comm, mine.data, mine.length, sizes, &all);
+        if (status == PLAIT_OK) status = merge_texts(all, sizes, workers, schema_out, run->err);
+        if (status == PLAIT_OK) status = pli_dataset_agree(data, *schema_out, run->err);
+    }
+    plait_comm_free(all);
+    pli_free(sizes);
+    pli_text_free(&mine);
+    return status;
+}
+
+static void tell_notes(pli_run *run, const pli_dataset *data) {
+    const char *note = pli_dataset_notes(data);
+    while (*note != '\0') {
+        size_t length = strcspn(note, "\n");
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, plait_comm_rank(run->comm), "data", "%.*s", (int)length, note);
+        note += length + (note[length] == '\n');
+    }
+}
+
+/* One data set of the run, opened, loaded, agreed upon. fixed: the schema it must follow, or NULL. */
+static plait_status open_data(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
+                              pli_dataset **data_out) {
+    int32_t worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
+    if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
+    PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
+    char print[64];
+    snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
+    PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
+    PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
+    tell_notes(run, *data_out);
+    return PLAIT_OK;
+}
+
+/* --- labels ---------------------------------------------------------------------------------------------- */
+
+static plait_status find_classes(pli_run *run) {
+    bool is_class;
+    PLI_TRY(pli_loss_is_class(run->opts->model, &is_class, run->err));
+    int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
+    if (n < 0)
+        return pli_fail(run->err, PLAIT_EFORMAT,
+                        "labels are no classes (numbers that are not integers, or more than 65536 of them): model %s "
+                        "needs classes; for numbers take --model squared", run->opts->model);
+    if (is_class && n < 2) return pli_fail(run->err, PLAIT_EFORMAT, "all rows have one label: there is nothing to tell apart");
+    run->label = pli_array((size_t)n, sizeof *run->label);
+    if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
+    for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
+    run->linear = (pli_linear){ .parameter = run->opts->huber_delta,
+                                .features = pli_schema_features(run->schema),
+                                .columns = n > 2 ? n : 1,
+                                .classes = n,
+                                .label = run->label,
+                                .intercept = !run->opts->no_intercept };
+    return pli_loss_find(run->opts->model, n, &run->linear.loss, run->err);
+}
+
+/* counts [classes + 3]: rows of each class, then rows to train on, all rows, entries. Checks the labels. */
+static plait_status count_rows(pli_run *run, double *counts) {
+    int64_t n = run->linear.classes;
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        const pli_block *block = pli_dataset_block(run->data, b);
+        counts[n + 1] += (double)block->rows;
+        counts[n + 2] += (double)block->entries;
+        for (int64_t r = 0; r < block->rows; r++) {
+            double y, weight;
+            if (!pli_linear_target(&run->linear, block->label[r], &y, &weight))
+                return pli_fail(run->err, PLAIT_EFORMAT, "row %lld has no label, or one that the model does not know (%g)",
+                                (long long)(block->first_row + r + 1), block->label[r]);
+            if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
+            counts[n]++;
+            if (n > 0) counts[run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0]++;
+        }
+    }
+    return PLAIT_OK;
+}
+
+/* "balanced": n / (classes n_k) (King and Zeng, "Logistic Regression in Rare Events Data", 2001). */
+static plait_status weigh_classes(pli_run *run, const double *counts) {
+    int64_t n = run->linear.classes;
+    if (run->opts->class_weight == NULL) return PLAIT_OK;
+    run->class_weight = pli_array((size_t)n, sizeof *run->class_weight);
+    if (run->class_weight == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for class weights");
+    run->linear.class_weight = run->class_weight;
+    if (strcmp(run->opts->class_weight, "balanced") == 0) {
+        for (int64_t k = 0; k < n; k++)
+            run->class_weight[k] = counts[k] > 0 ? counts[n] / ((double)n * counts[k]) : 1;
+        return PLAIT_OK;
+    }
+    for (int64_t k = 0; k < n; k++) run->class_weight[k] = 1;
+    for (const char *at = run->opts->class_weight; *at != '\0';) {
+        char        item[160];
+        size_t      length = strcspn(at, ",");
+        double      weight;
+        snprintf(item, sizeof item, "%.*s", (int)length, at);
+        at += length + (at[length] == ',');
+        char *colon = strrchr(item, ':');
+        if (colon == NULL || !pli_parse_f64(colon + 1, &weight) || weight < 0)
+            return pli_fail(run->err, PLAIT_EINVAL, "class-weight '%s': expected balanced, or label:weight,...", item);
+        *colon = '\0';
+        int64_t k = 0;
+        for (; k < n; k++) {
+            pli_text text = { 0 };
+            pli_schema_label_text(run->schema, k, &text);
+            bool same = text.data != NULL && strcmp(text.data, item[0] == '+' ? item + 1 : item) == 0;
+            pli_text_free(&text);
+            if (same) break;
+        }
+        if (k == n) return pli_fail(run->err, PLAIT_ENAME, "class-weight: no label is '%s'", item);
+        run->class_weight[k] = weight;
+    }
+    return PLAIT_OK;
+}
+
+static plait_status settle_labels(pli_run *run) {
+    PLI_TRY(find_classes(run));
+    int64_t n = run->linear.classes;
+    double *counts = pli_calloc((size_t)n + 3, sizeof *counts);
+    if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
+    plait_status status = count_rows(run, counts);
+    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + 3, PLAIT_F64, PLAIT_SUM);
+    if (status == PLAIT_OK) status = weigh_classes(run, counts);
+    run->train_rows = (int64_t)counts[n];
+    run->rows = (int64_t)counts[n + 1];
+    run->entries = (int64_t)counts[n + 2];
+    pli_free(counts);
+    if (status == PLAIT_OK && run->train_rows == 0) return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
+    return status;
+}
+
+/* --- what follows from the data --------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+
+/* Defaults that were measured: see docs/models.md. */
+static void settle_defaults(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    bool local = plait_comm_one_process(run->comm) && (o->topology == NULL || strcmp(o->topology, "local") == 0);
+    bool async = o->consistency != NULL && strcmp(o->consistency, "async") == 0;
+    run->rowwise = local && async && !run->lbfgs && o->batch <= 1;
+    run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 1024);
+    if (run->lbfgs) run->batch = run->train_rows;
+    run->clocks = (run->train_rows + run->batch - 1) / run->batch;
+    run->epochs = o->epochs > 0 ? o->epochs : run->lbfgs ? 200 : clamp(1200 / run->clocks, 5, 100);
+    run->rate = o->learning_rate;
+    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) run->rate = 0.3;
+    run->l1 = o->l1;
+    run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_rows : o->l2;
+
+    /* What a batch touches decides how weights travel. */
+    double values = (double)run->linear.features * (double)run->linear.columns;
+    double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
+    if (run->lbfgs) run->form = PLI_DENSE;
+    else if (values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
+    else run->form = values <= 4096 || values <= 2 * touched ? PLI_DENSE : PLI_KEYED;
+}
+
+static plait_status load_start(pli_run *run) {
+    if (run->opts->init_model == NULL) return PLAIT_OK;
+    PLI_TRY(plait_model_load(run->opts->init_model, &run->start, run->err));
+    if (strcmp(run->start->name, run->opts->model) != 0)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s holds a model of kind %s, not %s", run->opts->init_model,
+                        run->start->name, run->opts->model);
+    return PLAIT_OK;
+}
+
+static plait_status check_start(pli_run *run) {
+    if (run->start == NULL) return PLAIT_OK;
+    const pli_linear *a = &run->start->linear, *b = &run->linear;
+    bool              same = a->classes == b->classes && a->features == b->features;
+    for (int64_t k = 0; same && k < a->classes; k++) same = a->label[k] == b->label[k];
+    if (!same)
+        return pli_fail(run->err, PLAIT_EMISMATCH,
+                        "%s has %lld features and %lld labels, the data %lld and %lld (or other labels): it cannot be "
+                        "started from", run->opts->init_model, (long long)a->features, (long long)a->classes,
+                        (long long)b->features, (long long)b->classes);
+    if (run->form == PLI_SPARSE || run->start->solution.key != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED, "a start from a model whose features grow by key is refused; hash them, "
+                                                  "as --hash-bits 22");
+    return PLAIT_OK;
+}
+
+static plait_status measure_scale(pli_run *run) {
+    const char *how = run->opts->normalize;
+    run->scale = (pli_scale){ .features = run->linear.features };
+    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || run->stream || (run->l1 > 0 && run->l2 > 0))
+        return PLAIT_OK;
+    return pli_scale_measure(run->comm, run->data, &run->linear, run->train_rows, run->entries,
+                             run->fraction > 0 ? pli_run_holds_back : NULL, run, &run->scale, run->err);
+}
+
+static plait_status check_memory(pli_run *run) {
+    double values = ((double)run->linear.features + 1) * (double)run->linear.columns;
+    double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
+    if (run->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; hash the features, as "
+                                            "--hash-bits 22", values, bytes / 1e9, there / 1e9);
+}
+
+plait_status pli_prepare(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    uint64_t                begun_ns = pli_now_ns();
+    PLI_TRY(load_start(run));
+    PLI_TRY(open_data(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, &run->data));
+    PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
+    PLI_TRY(settle_labels(run));
+    settle_defaults(run);
+    PLI_TRY(check_start(run));
+    PLI_TRY(check_memory(run));
+    if (o->validation != NULL && run->fraction == 0) {
+        plait_data_opts file = *o->data;
+        file.paths = &o->validation;
+        file.n_paths = 1;
+        PLI_TRY(open_data(run, &file, NULL, run->schema, &run->validation));
+    }
+    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(open_data(run, o->test, o->test_memory, run->schema, &run->test));
+    PLI_TRY(measure_scale(run));
+    run->load_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
+    return PLAIT_OK;
+}
+
+/* --- to and from training's units ------------------------------------------------------------------------- */
+
+static void store(plait_type type, void *values, int64_t i, double x) {
+    if (type == PLAIT_F32) ((float *)values)[i] = (float)x;
+    else ((double *)values)[i] = x;
+}
+
+static int64_t table_rows(const pli_run *run) { return run->linear.features + run->linear.intercept; }
+
+static size_t type_bytes(plait_type type) { return type == PLAIT_F32 ? sizeof(float) : sizeof(double); }
+
+plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial_out) {
+    *initial_out = NULL;
+    if (run->start == NULL) return PLAIT_OK;
+    int64_t      k = run->linear.columns, d = run->linear.features;
+    pli_solution scaled;
+    void        *values = pli_array((size_t)(table_rows(run) * k), type_bytes(type));
+    if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    plait_status status = pli_solution_make(d, k, false, &scaled, run->err);
+    if (status == PLAIT_OK) {
+        pli_scale_back(&run->scale, k, run->start->solution.weight, run->start->solution.bias, scaled.weight, scaled.bias);
+        for (int64_t i = 0; i < d * k; i++) store(type, values, i, scaled.weight[i]);
+        for (int64_t c = 0; c < k && run->linear.intercept; c++) store(type, values, d * k + c, scaled.bias[c]);
+        pli_solution_free(&scaled);
+        *initial_out = values;
+    } else {
+        pli_free(values);
+    }
+    return status;
+}
+
+plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out) {
+    *penalty_out = NULL;
+    bool plain = run->scale.factor == NULL || (run->l1 == 0 && run->l2 == 0);
+    if (plain && !run->linear.intercept) return PLAIT_OK;
+    int64_t k = run->linear.columns, d = run->linear.features;
+    void   *values = pli_array((size_t)(table_rows(run) * k), type_bytes(type));
+    if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
+    for (int64_t j = 0; j < d; j++)
+        for (int64_t c = 0; c < k; c++) store(type, values, j * k + c, pli_scale_penalty(&run->scale, j, run->l1, run->l2));
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) store(type, values, d * k + c, 0);
+    *penalty_out = values;
+    return PLAIT_OK;
+}
+
+plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
+    int64_t      k = run->linear.columns, d = run->linear.features, n = d * k;
+    pli_solution scaled;
+    PLI_TRY(pli_solution_make(d, k, false, &scaled, run->err));
+    for (int64_t i = 0; i < n; i++)
+        scaled.weight[i] = type == PLAIT_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+    for (int64_t c = 0; c < k && run->linear.intercept; c++)
+        scaled.bias[c] = type == PLAIT_F32 ? (double)((const float *)values)[n + c] : ((const double *)values)[n + c];
+    if (run->scale.factor != NULL) { /* element by element: in place */
+        for (int64_t j = 0; j < d; j++)
+            for (int64_t c = 0; c < k; c++) {
+                scaled.weight[j * k + c] *= run->scale.factor[j];
+                if (run->scale.centre != NULL) scaled.bias[c] -= run->scale.centre[j] * scaled.weight[j * k + c];
+            }
+    }
+    *solution_out = scaled;
+    return PLAIT_OK;
+}

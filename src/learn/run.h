@@ -1,0 +1,112 @@
+/* learn/run.h - one training run as one rank sees it, while plait_train lasts.
+ *
+ *     options.c  names, ranges, pairs; equal on every rank
+ *     prepare.c  data opened, schema and labels agreed, test and validation, scales, defaults that follow from the data
+ *     sgd.c      batch by batch, for every update rule, topology and consistency
+ *     hogwild.c  row by row, straight on the table: async over local
+ *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
+ *     train.c    the order of it all, the report
+ */
+#ifndef PLI_LEARN_RUN_H
+#define PLI_LEARN_RUN_H
+
+#include "comm/comm.h"
+#include "optim/optim.h"
+#include "learn/model.h"
+#include "learn/scale.h"
+
+/* How the weights lie in their table. The intercepts are the last row, or with PLI_SPARSE a table of their own. */
+typedef enum pli_form {
+    PLI_DENSE, /* whole gradients are pushed                                */
+    PLI_KEYED, /* dense, but a batch pushes the few rows that it touched    */
+    PLI_SPARSE /* rows grow by key                                          */
+} pli_form;
+
+typedef struct pli_run {
+    plait_comm             *comm;
+    const plait_train_opts *opts;
+    plait_error            *err;  /* of comm */
+    pli_pool               *pool; /* of the rank */
+
+    /* what was decided; 0 in opts is resolved here */
+    const char *optimizer;
+    bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
+    int64_t     epochs, batch, clocks; /* clocks: an epoch's; 0: not known (stream)  */
+    double      rate, l1, l2;
+
+    /* data */
+    pli_dataset *data, *validation, *test;
+    pli_schema  *schema;
+    bool         stream;
+    int64_t      rows, train_rows, entries; /* of all workers */
+    double       fraction;                  /* of the rows that are held back for validation */
+    pli_linear   linear;
+    double      *label, *class_weight;
+    pli_scale    scale;
+    plait_model *start; /* --init-model */
+
+    /* tables */
+    plait_job   *job;
+    pli_form     form;
+    plait_table *w, *b; /* b: PLI_SPARSE with intercept only */
+
+    /* outcome */
+    pli_solution solution; /* in the data's units */
+    pli_sums     progressive;
+    double       validation_loss, load_seconds, train_seconds;
+    int64_t      epochs_done, clocks_done;
+    bool         interrupted;
+    uint64_t     begun_ns, cpu_ns;
+} pli_run;
+
+/** Checks names and ranges. Errors: ENAME, EINVAL, EREFUSED. */
+plait_status pli_options_check(pli_run *run);
+
+/** Fails with EMISMATCH on every worker if text ("name value" lines) differs between workers, naming rank and line. */
+plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err);
+
+/** Everything up to the tables. */
+plait_status pli_prepare(pli_run *run);
+
+/** Is this row of the data set held back for validation? user: the run. */
+bool pli_run_holds_back(void *user, int64_t row);
+bool pli_run_trains(void *user, int64_t row);
+
+/** First values for the table in training's units, [features + intercept, K] of F32 or F64; *initial_out NULL: zeros. */
+plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial_out);
+/** Penalty factors likewise; NULL: all 1. */
+plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out);
+/** The solution from values [features + intercept, K] in training's units. */
+plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out);
+
+/** Has the caller asked to stop? */
+static inline bool pli_run_stopped(const pli_run *run) {
+    return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;
+}
+
+/* --- progress -------------------------------------------------------------------------------------------- */
+
+typedef struct pli_meter {
+    pli_run *run;
+    uint64_t begun_ns, told_ns;
+    double   rows, told_rows; /* of this worker */
+    pli_sums lately;
+} pli_meter;
+void pli_meter_start(pli_meter *meter, pli_run *run);
+/** Tells the caller at most some times a second, and at the end of an epoch. On one rank. */
+void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended);
+
+/** EDIVERGED with the remedy, unless sums are finite. */
+plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);
+
+/* --- learners -------------------------------------------------------------------------------------------- */
+
+/** Tables, loop, solution. The job is there. */
+plait_status pli_sgd_train(pli_run *run);
+plait_status pli_lbfgs_train(pli_run *run);
+
+/* The server functions of L-BFGS, for the job's options. */
+extern const plait_function pli_lbfgs_functions[];
+extern const int32_t        pli_lbfgs_n_functions;
+
+#endif

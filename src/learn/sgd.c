@@ -1,0 +1,310 @@
+/* Batch by batch: next batch, get, compute, inc, clock. The same loop serves every update rule, topology and
+ * consistency; what differs is how weights lie in their table (pli_form):
+ *
+ *   dense   the whole table is read, a whole gradient is pushed
+ *   keyed   the batch's columns are renumbered 0 .. u-1 in increasing order (Li et al. 2014); only these rows travel
+ *   sparse  the same, rows grow by key; intercepts have a table of their own
+ *
+ * Row by row (hogwild.c) shares begin and end. */
+#include "learn/sgd.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static plait_status create_weights(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    plait_table_opts        t;
+    void                   *initial = NULL, *penalty = NULL;
+    plait_table_opts_init(&t);
+    t.name = "w";
+    t.type = PLAIT_F32;
+    t.cols = run->linear.columns;
+    t.rows = run->form == PLI_SPARSE ? 0 : run->linear.features + run->linear.intercept;
+    t.keyed = run->form != PLI_DENSE || run->rowwise;
+    t.rule.name = run->optimizer;
+    t.rule.learning_rate = run->rate;
+    t.rule.momentum = o->momentum;
+    t.rule.l1 = run->l1;
+    t.rule.l2 = run->l2;
+    t.rule.schedule = o->schedule;
+    t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
+    if (o->schedule != NULL && strcmp(o->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    plait_status status = PLAIT_OK;
+    if (run->form != PLI_SPARSE) status = pli_run_initial(run, t.type, &initial);
+    if (run->form != PLI_SPARSE && status == PLAIT_OK) status = pli_run_penalty(run, t.type, &penalty);
+    t.initial = initial;
+    t.penalty = penalty;
+    if (status == PLAIT_OK) status = plait_table_create(run->job, &t, &run->w);
+    if (status == PLAIT_OK && run->form == PLI_SPARSE && run->linear.intercept) {
+        t.name = "b";
+        t.rows = 1;
+        t.keyed = run->rowwise;
+        t.rule.l1 = t.rule.l2 = 0;
+        status = plait_table_create(run->job, &t, &run->b);
+    }
+    pli_free(initial);
+    pli_free(penalty);
+    return status;
+}
+
+/* --- a batch, dense -------------------------------------------------------------------------------------- */
+
+static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
+    pli_run     *run = sgd->run;
+    int64_t      k = run->linear.columns, d = run->linear.features, rows = d + run->linear.intercept;
+    const void  *values;
+    PLI_TRY(plait_table_read(run->w, 0, rows, &values));
+    const float *w = values;
+    pli_weights  weights = { .f32 = w, .bias = sgd->bias };
+    for (int64_t c = 0; c < k; c++) sgd->bias[c] = run->linear.intercept ? (double)w[d * k + c] : 0;
+    if (run->scale.factor != NULL) {
+        for (int64_t j = 0; j < d; j++)
+            for (int64_t c = 0; c < k; c++) {
+                double raw = (double)w[j * k + c] * run->scale.factor[j];
+                sgd->raw[j * k + c] = raw;
+                if (run->scale.centre != NULL) sgd->bias[c] -= run->scale.centre[j] * raw;
+            }
+        weights = (pli_weights){ .f64 = sgd->raw, .bias = sgd->bias };
+    }
+    PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, d, batch, NULL, NULL, run->err));
+    pli_scale_gradient(&run->scale, k, sgd->gradient.sum, sgd->gradient.bias);
+    for (int64_t i = 0; i < d * k; i++) sgd->push[i] = (float)sgd->gradient.sum[i];
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) sgd->push[d * k + c] = (float)sgd->gradient.bias[c];
+    return plait_table_inc_range(run->w, 0, rows, sgd->push, batch->rows);
+}
+
+/* --- a batch by key -------------------------------------------------------------------------------------- */
+
+/* Renumbers the batch's columns: keys [unique] increasing, local [entries] in the order of rows. */
+static plait_status localise(pli_sgd *sgd, const pli_batch *batch, int64_t *unique_out) {
+    int64_t n = 0;
+    if (!pli_grow((void **)&sgd->local_start, &sgd->start_capacity, batch->parts, sizeof *sgd->local_start)) return PLAIT_ENOMEM;
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part *part = &batch->part[p];
+        sgd->local_start[p] = n;
+        for (int64_t i = 0; i < part->rows; i++) {
+            int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+            n += part->block->row_start[r + 1] - part->block->row_start[r];
+        }
+    }
+    if (!pli_grow((void **)&sgd->keys, &sgd->keys_capacity, n + 1, sizeof *sgd->keys) ||
+        !pli_grow((void **)&sgd->order, &sgd->order_capacity, n, sizeof *sgd->order) ||
+        !pli_grow((void **)&sgd->local, &sgd->local_capacity, n, sizeof *sgd->local) || n > UINT32_MAX)
+        return PLAIT_ENOMEM;
+    int64_t at = 0;
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part *part = &batch->part[p];
+        for (int64_t i = 0; i < part->rows; i++) {
+            int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+            for (int64_t e = part->block->row_start[r]; e < part->block->row_start[r + 1]; e++, at++)
+                sgd->keys[at] = part->block->col != NULL ? part->block->col[e] : part->block->key[e];
+        }
+    }
+    for (int64_t i = 0; i < n; i++) sgd->order[i] = (uint32_t)i;
+    if (!pli_sort_u64(n, sgd->keys, sgd->order)) return PLAIT_ENOMEM;
+    int64_t unique = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (i == 0 || sgd->keys[i] != sgd->keys[unique - 1]) sgd->keys[unique++] = sgd->keys[i];
+        sgd->local[sgd->order[i]] = (uint32_t)(unique - 1);
+    }
+    *unique_out = unique;
+    return PLAIT_OK;
+}
+
+static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
+    pli_run *run = sgd->run;
+    int64_t  k = run->linear.columns, d = run->linear.features, unique = 0;
+    if (localise(sgd, batch, &unique) < 0) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
+    int64_t n = unique;
+    if (run->linear.intercept && run->b == NULL) sgd->keys[n++] = (uint64_t)d; /* the last row */
+    if (!pli_grow((void **)&sgd->push, &sgd->push_capacity, n * k, sizeof *sgd->push))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's weights");
+    PLI_TRY(plait_table_get(run->w, n, sgd->keys, sgd->push));
+    if (run->b != NULL) PLI_TRY(plait_table_get_range(run->b, 0, 1, sgd->narrow));
+    for (int64_t c = 0; c < k; c++)
+        sgd->bias[c] = run->b != NULL ? (double)sgd->narrow[c] : n > unique ? (double)sgd->push[unique * k + c] : 0;
+    if (run->scale.factor != NULL)
+        for (int64_t i = 0; i < unique; i++)
+            for (int64_t c = 0; c < k; c++)
+                sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
+    pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
+    PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, unique, batch, sgd->local, sgd->local_start, run->err));
+    for (int64_t i = 0; i < unique; i++) {
+        double factor = run->scale.factor != NULL ? run->scale.factor[sgd->keys[i]] : 1;
+        for (int64_t c = 0; c < k; c++) sgd->push[i * k + c] = (float)(factor * sgd->gradient.sum[i * k + c]);
+    }
+    float *bias = run->b != NULL ? sgd->narrow : sgd->push + unique * k;
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) bias[c] = (float)sgd->gradient.bias[c];
+    if (run->b != NULL) PLI_TRY(plait_table_inc_range(run->b, 0, 1, sgd->narrow, batch->rows));
+    return plait_table_inc(run->w, n, sgd->keys, sgd->push, batch->rows);
+}
+
+/* --- reading the tables ---------------------------------------------------------------------------------- */
+
+static plait_status dump(pli_run *run, pli_solution *solution_out) {
+    int64_t      n = 0, k = run->linear.columns;
+    uint64_t    *keys = NULL;
+    void        *values = NULL;
+    float       *bias = NULL;
+    plait_status status = plait_table_dump(run->w, &n, &keys, &values);
+    if (status == PLAIT_OK) status = pli_solution_make(n, k, true, solution_out, run->err);
+    if (status == PLAIT_OK) {
+        memcpy(solution_out->key, keys, (size_t)n * sizeof *keys);
+        for (int64_t i = 0; i < n * k; i++) solution_out->weight[i] = (double)((const float *)values)[i];
+        bias = pli_array((size_t)k, sizeof *bias);
+        if (bias == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for intercepts");
+    }
+    if (status == PLAIT_OK && run->b != NULL) {
+        status = plait_table_get_range(run->b, 0, 1, bias);
+        for (int64_t c = 0; c < k; c++) solution_out->bias[c] = (double)bias[c];
+    }
+    if (status < 0) pli_solution_free(solution_out);
+    pli_free(bias);
+    plait_comm_free(keys);
+    plait_comm_free(values);
+    return status;
+}
+
+/* What the tables hold, after a barrier: the same on every worker. */
+static plait_status extract(pli_run *run, pli_solution *solution_out) {
+    PLI_TRY(plait_job_barrier(run->job));
+    if (run->form == PLI_SPARSE) return dump(run, solution_out);
+    const void *values;
+    PLI_TRY(plait_table_read(run->w, 0, run->linear.features + run->linear.intercept, &values));
+    return pli_run_solution(run, PLAIT_F32, values, solution_out);
+}
+
+/* --- validation ------------------------------------------------------------------------------------------ */
+
+/* Loss on what is held back; keeps the best weights; *end_out: stop now. Collective: so all workers stop at once. */
+static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
+    pli_run     *run = sgd->run;
+    pli_solution now = { 0 };
+    pli_sums     sums = { 0 };
+    double       stopped = pli_run_stopped(run);
+    bool         split = run->validation == NULL;
+    PLI_TRY(extract(run, &now));
+    plait_status status = pli_model_judge(&run->linear, &now, split ? run->data : run->validation, run->pool,
+                                          split ? pli_run_holds_back : NULL, run, &sums, NULL, run->err);
+    if (status == PLAIT_OK) status = pli_sums_agree(run->comm, &sums);
+    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
+    double loss = pli_sums_loss(&sums);
+    if (status == PLAIT_OK) {
+        run->validation_loss = loss;
+        if (!(loss >= sgd->best_loss)) {
+            sgd->best_loss = loss;
+            sgd->best_epoch = epoch;
+            pli_solution_free(&sgd->best);
+            sgd->best = now;
+            now = (pli_solution){ 0 };
+        }
+        run->interrupted = run->interrupted || stopped != 0;
+        *end_out = stopped != 0 || (run->opts->patience > 0 && epoch - sgd->best_epoch >= run->opts->patience);
+    }
+    pli_solution_free(&now);
+    return status;
+}
+
+/* --- the loop -------------------------------------------------------------------------------------------- */
+
+static plait_status step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
+    *sums_out = (pli_sums){ 0 };
+    if (batch->rows == 0) return PLAIT_OK;
+    if (sgd->run->rowwise) return pli_hogwild_step(sgd, batch, sums_out);
+    PLI_TRY(sgd->run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));
+    *sums_out = sgd->gradient.sums[0];
+    return PLAIT_OK;
+}
+
+/* One epoch; PLAIT_END: the caller has asked to stop. */
+static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
+    pli_run *run = sgd->run;
+    for (int64_t clock = 0; run->clocks == 0 || clock < run->clocks; clock++) {
+        pli_batch    batch;
+        pli_sums     sums;
+        plait_status status = pli_batches_get(sgd->batches, epoch, clock, &batch, run->err);
+        if (status == PLAIT_END) break;
+        if (status < 0) return status;
+        PLI_TRY(step(sgd, &batch, &sums));
+        PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
+        if (epoch == 0) pli_sums_add(&run->progressive, &sums);
+        PLI_TRY(plait_job_clock(run->job));
+        run->clocks_done++;
+        pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
+        if (pli_run_stopped(run)) {
+            run->interrupted = true;
+            return PLAIT_END;
+        }
+    }
+    return PLAIT_OK;
+}
+
+static plait_status all_epochs(pli_sgd *sgd) {
+    pli_run *run = sgd->run;
+    bool     validated = run->validation != NULL || run->fraction > 0, end = false;
+    for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
+        plait_status status = epoch_run(sgd, epoch);
+        if (status < 0) return status;
+        end = status == PLAIT_END;
+        run->epochs_done += !end;
+        if (end || epoch + 1 == run->epochs) PLI_TRY(plait_job_leave(run->job));
+        if (validated) PLI_TRY(validate(sgd, epoch, &end));
+        pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status begin(pli_sgd *sgd) {
+    pli_run *run = sgd->run;
+    int64_t  k = run->linear.columns, d = run->linear.features;
+    /* Few groups where a gradient is large beside what a batch adds to it: a property of data and batch alone. */
+    double   touched = (double)run->entries / (double)run->rows * (double)run->batch;
+    int32_t  groups = run->form == PLI_DENSE && (double)d > touched ? 1 : 8;
+    PLI_TRY(pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, groups, run->err));
+    sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
+    sgd->narrow = pli_calloc((size_t)k, sizeof *sgd->narrow);
+    bool ok = sgd->bias != NULL && sgd->narrow != NULL;
+    if (run->form == PLI_DENSE && !run->rowwise) {
+        ok = ok && pli_grow((void **)&sgd->push, &sgd->push_capacity, (d + 1) * k, sizeof *sgd->push);
+        if (run->scale.factor != NULL) sgd->raw = pli_calloc((size_t)(d * k), sizeof *sgd->raw);
+        ok = ok && (run->scale.factor == NULL || sgd->raw != NULL);
+    }
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
+    if (run->rowwise) PLI_TRY(pli_hogwild_begin(sgd));
+    return pli_batches_create(run->data, run->opts->seed, run->clocks, run->epochs > 1,
+                              run->fraction > 0 ? pli_run_holds_back : NULL, run, &sgd->batches, run->err);
+}
+
+static void end(pli_sgd *sgd) {
+    pli_hogwild_end(sgd);
+    pli_batches_destroy(&sgd->batches);
+    pli_gradient_destroy(&sgd->gradient);
+    pli_solution_free(&sgd->best);
+    pli_free(sgd->raw);
+    pli_free(sgd->bias);
+    pli_free(sgd->narrow);
+    pli_free(sgd->push);
+    pli_free(sgd->keys);
+    pli_free(sgd->order);
+    pli_free(sgd->local);
+    pli_free(sgd->local_start);
+}
+
+plait_status pli_sgd_train(pli_run *run) {
+    pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
+    plait_status status = create_weights(run);
+    if (status == PLAIT_OK) status = begin(&sgd);
+    pli_meter_start(&sgd.meter, run);
+    if (status == PLAIT_OK) status = all_epochs(&sgd);
+    if (status == PLAIT_OK && sgd.best.weight != NULL) {
+        run->solution = sgd.best;
+        run->validation_loss = sgd.best_loss;
+        sgd.best = (pli_solution){ 0 };
+    } else if (status == PLAIT_OK) {
+        status = extract(run, &run->solution);
+    }
+    end(&sgd);
+    return status;
+}

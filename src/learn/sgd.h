@@ -1,0 +1,38 @@
+/* learn/sgd.h - what the loop over batches and the loop over rows share. */
+#ifndef PLI_LEARN_SGD_H
+#define PLI_LEARN_SGD_H
+
+#include "learn/run.h"
+
+struct pli_hogwild;
+
+typedef struct pli_sgd {
+    pli_run     *run;
+    pli_batches *batches;
+    pli_gradient gradient;
+    pli_meter    meter;
+    /* dense: weights in the data's units [features, K], if scaled */
+    double *raw;
+    double *bias;   /* [K] in the data's units          */
+    float  *narrow; /* [K] as the table has them        */
+    float  *push;   /* values got, then gradients pushed */
+    /* keyed */
+    uint64_t *keys;
+    uint32_t *order, *local;
+    int64_t  *local_start; /* [parts] */
+    int64_t   push_capacity, keys_capacity, order_capacity, local_capacity, start_capacity;
+    /* validation */
+    double       best_loss;
+    int64_t      best_epoch;
+    pli_solution best;
+    /* row by row */
+    struct pli_hogwild *hogwild; /* [threads] */
+} pli_sgd;
+
+/** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS
+ *  2011). Only under async over local. */
+plait_status pli_hogwild_begin(pli_sgd *sgd);
+plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out);
+void         pli_hogwild_end(pli_sgd *sgd);
+
+#endif

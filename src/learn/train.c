@@ -1,0 +1,243 @@
+/* plait_train: the order of a run, from options to report. */
+#include "learn/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void plait_train_opts_init(plait_train_opts *opts) {
+    *opts = (plait_train_opts){
+        .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto"
+    };
+}
+
+/* --- progress -------------------------------------------------------------------------------------------- */
+
+void pli_meter_start(pli_meter *meter, pli_run *run) {
+    *meter = (pli_meter){ .run = run, .begun_ns = pli_now_ns(), .told_ns = pli_now_ns() };
+}
+
+void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
+    pli_run *run = meter->run;
+    if (run->opts->progress == NULL || plait_comm_rank(run->comm) != 0) return;
+    meter->rows += sums->rows;
+    pli_sums_add(&meter->lately, sums);
+    uint64_t now = pli_now_ns();
+    if (!epoch_ended && now - meter->told_ns < 100000000) return;
+    double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
+    int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
+    plait_progress p = { .epoch = epoch + 1,
+                         .epochs = run->epochs,
+                         .clock = done,
+                         .clocks = all,
+                         .loss = pli_sums_loss(&meter->lately),
+                         .validation_loss = run->validation_loss,
+                         .rows_per_second = (meter->rows - meter->told_rows) * plait_comm_workers(run->comm) / lately,
+                         .seconds = seconds,
+                         .seconds_left = done > 0 && all > 0 ? seconds / (double)done * (double)(all - done) : NAN,
+                         .epoch_ended = epoch_ended };
+    run->opts->progress(run->opts->user, &p);
+    meter->told_ns = now;
+    meter->told_rows = meter->rows;
+    if (meter->lately.rows > 0) meter->lately = (pli_sums){ 0 };
+}
+
+plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
+    if (isfinite(loss)) return PLAIT_OK;
+    if (run->lbfgs)
+        return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in iteration %lld: look for huge values in the "
+                        "data, or take --normalize auto", (long long)clock);
+    pli_rule       rule;
+    plait_rule_opts o;
+    plait_rule_opts_init(&o);
+    o.name = run->optimizer;
+    o.learning_rate = run->rate;
+    double rate = pli_rule_make(&o, &rule, NULL) == PLAIT_OK ? rule.learning_rate : run->rate;
+    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: take a smaller step, as "
+                    "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
+}
+
+/* --- pieces of a run ------------------------------------------------------------------------------------- */
+
+/* All that must be the same on every rank, a line each. */
+static plait_status agree_options(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    pli_text                text = { 0 };
+    pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
+                 o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
+    pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
+                 (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
+                 o->schedule != NULL ? o->schedule : "constant");
+    pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1, o->l2,
+                 o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
+    pli_text_add(&text, "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n",
+                 o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
+                 o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
+                 o->test != NULL || o->test_memory != NULL);
+    plait_status status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on options")
+                                      : pli_agree_text(run->comm, "options", text.data, run->err);
+    pli_text_free(&text);
+    return status;
+}
+
+static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, plait_job **job_out) {
+    plait_job_opts j;
+    plait_job_opts_init(&j);
+    j.topology = o->topology;
+    j.consistency = o->consistency;
+    j.batch = batch;
+    j.functions = pli_lbfgs_functions;
+    j.n_functions = pli_lbfgs_n_functions;
+    return plait_job_create(comm, &j, job_out);
+}
+
+static plait_status describe(const pli_run *run, pli_text *text) {
+    const plait_train_opts *o = run->opts;
+    char                    l1[32], l2[32];
+    pli_format_f64(run->l1, l1);
+    pli_format_f64(run->l2, l2);
+    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
+                 o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
+    pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch, (long long)run->train_rows,
+                 (unsigned long long)o->seed);
+    return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
+}
+
+/* l2/2 ||w||^2 + l1 ||w||_1, in the data's units. */
+static double penalty_of(const pli_run *run) {
+    double  square = 0, absolute = 0;
+    int64_t n = run->solution.rows * run->linear.columns;
+    for (int64_t i = 0; i < n; i++) {
+        square += run->solution.weight[i] * run->solution.weight[i];
+        absolute += fabs(run->solution.weight[i]);
+    }
+    return run->l2 / 2 * square + run->l1 * absolute;
+}
+
+/* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
+static plait_status judge(pli_run *run, plait_report *report) {
+    pli_sums    sums = { 0 };
+    pli_ranking ranking = { 0 };
+    double      auc = NAN;
+    pli_linear  linear = run->linear;
+    PLI_TRY(pli_run_finite(run, penalty_of(run), run->clocks_done));
+    PLI_TRY(pli_sums_agree(run->comm, &run->progressive));
+    report->progressive_loss = pli_sums_loss(&run->progressive);
+    if (!run->stream) {
+        PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
+                                run, &sums, NULL, run->err));
+        PLI_TRY(pli_sums_agree(run->comm, &sums));
+        report->train_loss = pli_sums_loss(&sums);
+        report->objective = sums.loss / (double)run->train_rows + penalty_of(run);
+    }
+    linear.class_weight = NULL;
+    if (run->test == NULL) return PLAIT_OK;
+    sums = (pli_sums){ 0 };
+    plait_status status = pli_model_judge(&linear, &run->solution, run->test, run->pool, NULL, NULL, &sums, &ranking, run->err);
+    if (status == PLAIT_OK) status = pli_sums_agree(run->comm, &sums);
+    if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES) status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
+    if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
+    pli_ranking_free(&ranking);
+    return status;
+}
+
+static plait_status fill_report(pli_run *run, plait_report *r) {
+    double sums[2] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9 };
+    double peak = (double)pli_peak_rss_bytes();
+    r->rows = run->rows;
+    r->features = run->linear.features;
+    r->classes = run->linear.classes;
+    r->workers = plait_comm_workers(run->comm);
+    r->epochs = run->epochs_done;
+    r->clocks = run->clocks_done;
+    snprintf(r->model, sizeof r->model, "%s", run->opts->model);
+    snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
+    snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
+    if (run->w != NULL) {
+        snprintf(r->topology, sizeof r->topology, "%s", plait_table_topology(run->w));
+        snprintf(r->consistency, sizeof r->consistency, "%s", plait_table_consistency(run->w));
+    }
+    r->validation_loss = run->validation_loss;
+    r->load_seconds = run->load_seconds;
+    r->train_seconds = run->train_seconds;
+    r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
+    r->interrupted = run->interrupted;
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 2, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
+    r->bytes_sent = (int64_t)sums[0];
+    r->cpu_seconds = plait_comm_one_process(run->comm) ? sums[1] / plait_comm_workers(run->comm) : sums[1];
+    r->peak_rss_bytes = (int64_t)peak;
+    return PLAIT_OK;
+}
+
+static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
+    plait_report report;
+    pli_text     description = { 0 };
+    pli_report_init(&report);
+    plait_status status = judge(run, &report);
+    if (status == PLAIT_OK) status = fill_report(run, &report);
+    if (status == PLAIT_OK) status = describe(run, &description);
+    if (status == PLAIT_OK) {
+        pli_schema *schema = run->schema;
+        run->schema = NULL;
+        status = pli_model_make(run->opts->model, run->linear.parameter, run->linear.intercept, run->linear.features,
+                                run->linear.classes, &run->solution, schema, description.data, model_out, run->err);
+    }
+    pli_text_free(&description);
+    if (status < 0) return status;
+    plait_model_hash(*model_out, report.model_hash);
+    if (report_out != NULL) *report_out = report;
+    return PLAIT_OK;
+}
+
+static void clean(pli_run *run) {
+    pli_dataset_destroy(&run->data);
+    pli_dataset_destroy(&run->validation);
+    pli_dataset_destroy(&run->test);
+    pli_schema_destroy(&run->schema);
+    plait_model_destroy(&run->start);
+    pli_scale_destroy(&run->scale);
+    pli_solution_free(&run->solution);
+    pli_free(run->label);
+    pli_free(run->class_weight);
+}
+
+static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
+    PLI_TRY(pli_options_check(run));
+    PLI_TRY(agree_options(run));
+    PLI_TRY(pli_prepare(run));
+    PLI_TRY(create_job(run->comm, run->opts, run->rowwise ? 1 : run->batch, &run->job));
+    uint64_t     begun_ns = pli_now_ns();
+    plait_status status = PLAIT_OK;
+    if (!run->opts->dry_run) {
+        status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
+        run->train_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
+        if (status == PLAIT_OK) status = finish(run, report_out, model_out);
+    } else if (report_out != NULL) {
+        pli_report_init(report_out);
+        status = fill_report(run, report_out);
+    }
+    if (status < 0) return status; /* a rank that fails leaves by failing: nobody is waited for */
+    status = plait_job_destroy(&run->job);
+    if (status < 0) plait_model_destroy(model_out);
+    return status;
+}
+
+plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out, plait_model **model_out) {
+    *model_out = NULL;
+    if (!pli_comm_is_worker(comm)) {
+        plait_job *job = NULL;
+        PLI_TRY(create_job(comm, opts, 1, &job));
+        return plait_job_destroy(&job);
+    }
+    pli_run run = { .comm = comm,
+                    .opts = opts,
+                    .err = pli_comm_error(comm),
+                    .pool = pli_comm_pool(comm),
+                    .validation_loss = NAN,
+                    .begun_ns = pli_now_ns(),
+                    .cpu_ns = pli_cpu_ns() };
+    plait_status status = train_worker(&run, report_out, model_out);
+    clean(&run);
+    return status;
+}
