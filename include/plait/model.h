@@ -38,8 +38,8 @@ typedef struct plait_train_opts {
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */
-    double                 momentum;      /* 0: the rule's default                                          */
-    const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: constant              */
+    double                 momentum;      /* of the rule momentum; default 0.9                               */
+    const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: cosine over more than one epoch */
     double                 l1, l2;        /* l2 NaN: 1/n                                                     */
     int                    no_intercept;
     double                 huber_delta;   /* default 1                                                      */

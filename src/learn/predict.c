@@ -225,3 +225,8 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     pli_dataset_destroy(&set);
     return status;
 }
+
+plait_status plait_model_read(const plait_model *model, const plait_data_opts *opts, plait_data **data_out,
+                              plait_error *error_out) {
+    return pli_data_read(opts, model->schema, data_out, error_out);
+}

@@ -185,7 +185,9 @@ static void settle_defaults(pli_run *run) {
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : run->lbfgs ? 200 : clamp(1200 / run->clocks, 5, 100);
     run->rate = o->learning_rate;
-    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) run->rate = 0.3;
+    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) run->rate = run->rowwise ? 0.1 : 0.5;
+    run->schedule = o->schedule;
+    if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0) run->schedule = "cosine";
     run->l1 = o->l1;
     run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_rows : o->l2;
 

@@ -28,9 +28,9 @@ static plait_status create_weights(pli_run *run) {
     t.rule.momentum = o->momentum;
     t.rule.l1 = run->l1;
     t.rule.l2 = run->l2;
-    t.rule.schedule = o->schedule;
+    t.rule.schedule = run->schedule;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
-    if (o->schedule != NULL && strcmp(o->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
     plait_status status = PLAIT_OK;
     if (run->form != PLI_SPARSE) status = pli_run_initial(run, t.type, &initial);
     if (run->form != PLI_SPARSE && status == PLAIT_OK) status = pli_run_penalty(run, t.type, &penalty);
