@@ -65,11 +65,12 @@ typedef struct judge {
     pli_sums    *sums;  /* [own blocks]                                       */
     plait_error *error; /* [own blocks]                                       */
     double      *score; /* [own rows], NaN where not wanted; NULL: not needed */
-    int64_t      first_row;
+    int64_t     *first; /* [own blocks] of score: first row                   */
 } judge;
 
 typedef struct judge_block {
     const judge *judge;
+    double      *score; /* of the block's rows, or NULL */
     pli_sums     sums;
     double       unknown; /* a label that the model does not know, else NaN */
     bool         failed;
@@ -78,7 +79,7 @@ typedef struct judge_block {
 static bool judge_row(void *user, const pli_block *block, int64_t row, const double *score, double *scratch) {
     judge_block *b = user;
     const judge *j = b->judge;
-    if (j->score != NULL) j->score[block->first_row + row - j->first_row] = NAN;
+    if (b->score != NULL) b->score[row] = NAN;
     if (j->want != NULL && !j->want(j->user, block->first_row + row)) return true;
     double weight = block->weight != NULL ? (double)block->weight[row] : 1.0;
     if (!pli_linear_judge(j->linear, score, block->label[row], weight, scratch, &b->sums)) {
@@ -86,14 +87,14 @@ static bool judge_row(void *user, const pli_block *block, int64_t row, const dou
         b->failed = true;
         return false;
     }
-    if (j->score != NULL) j->score[block->first_row + row - j->first_row] = score[0];
+    if (b->score != NULL) b->score[row] = score[0];
     return true;
 }
 
 static void judge_one(void *user, int64_t own, int32_t thread) {
     judge           *j = user;
     const pli_block *block = pli_dataset_block(j->data, (int32_t)own);
-    judge_block      b = { .judge = j };
+    judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->linear, j->solution, j->map, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
         pli_fail(&j->error[own], PLAIT_EFORMAT, "the label %g is not among the model's labels", b.unknown);
@@ -104,7 +105,7 @@ static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error 
     for (int32_t own = 0; own < pli_dataset_own_blocks(j->data); own++) {
         const pli_block *block = pli_dataset_block(j->data, own);
         for (int64_t r = 0; r < block->rows; r++) {
-            double y, ignored, score = j->score[block->first_row + r - j->first_row];
+            double y, ignored, score = j->score[j->first[own] + r];
             if (isnan(score)) continue;
             pli_linear_target(j->linear, block->label[r], &y, &ignored);
             PLI_TRY(pli_ranking_add(ranking, score, y > 0, block->weight != NULL ? (double)block->weight[r] : 1.0, err));
@@ -124,12 +125,13 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
     plait_status status = PLAIT_ENOMEM;
     j.sums = pli_calloc((size_t)own, sizeof *j.sums);
     j.error = pli_calloc((size_t)own, sizeof *j.error);
+    j.first = pli_calloc((size_t)own, sizeof *j.first);
     j.score = rank ? pli_array((size_t)pli_dataset_rows(data), sizeof *j.score) : NULL;
-    if (j.sums == NULL || j.error == NULL || (rank && j.score == NULL)) {
+    if (j.sums == NULL || j.error == NULL || j.first == NULL || (rank && j.score == NULL)) {
         pli_fail(err, status, "no memory to judge %lld rows", (long long)pli_dataset_rows(data));
         goto out;
     }
-    j.first_row = own > 0 ? pli_dataset_block(data, 0)->first_row : 0;
+    for (int32_t b = 1; b < own; b++) j.first[b] = j.first[b - 1] + pli_dataset_block(data, b - 1)->rows;
     pli_pool_for(pool, own, judge_one, &j);
     status = PLAIT_OK;
     *sums_out = (pli_sums){ 0 };
@@ -143,6 +145,7 @@ out:
     pli_keymap_destroy(&map);
     pli_free(j.sums);
     pli_free(j.error);
+    pli_free(j.first);
     pli_free(j.score);
     return status;
 }

@@ -100,8 +100,9 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
 
+/* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash = pli_hash_bytes(&job->batch, sizeof job->batch, 3);
+    uint64_t hash = 3;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -188,7 +189,7 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
     if (status >= 0) status = open_machines(job, err);
     if (pli_comm_is_worker(comm)) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
-        status = pli_job_agree(job, "job", job->layout.job_hash, status, err);
+        status = pli_job_agree(job, "job", pli_hash_bytes(&job->batch, sizeof job->batch, job->layout.job_hash), status, err);
     }
     if (status < 0) {
         free_job(job);
