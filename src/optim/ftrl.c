@@ -121,7 +121,7 @@ static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clo
 const pli_rule_ops pli_rule_ftrl = {
     .name = "ftrl",
     .slots = 2,
-    .learning_rate = 0.1,
+    .learning_rate = 0.3,
     .slot_name = { "z", "n" },
     .apply_f32 = apply_f32,
     .apply_f64 = apply_f64,
