@@ -279,7 +279,7 @@ plait_status plait_job_clock(plait_job *job) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     pli_served_finish_gets(job);
-    for (int64_t i = 0; i < job->tables; i++) pli_served_unpin(job->table[i]);
+    for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(clock_servers(job, err));
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
@@ -301,7 +301,7 @@ plait_status plait_job_barrier(plait_job *job) {
     plait_error *err = pli_job_error(job);
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
     pli_served_finish_gets(job);
-    for (int64_t i = 0; i < job->tables; i++) pli_served_unpin(job->table[i]);
+    for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", err)
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)

@@ -152,6 +152,28 @@ void pli_pending_overlay_range(const pli_pending *pending, int64_t first, int64_
                        pli_at(values, (low - first) * row_bytes));
 }
 
+bool pli_pending_append(const pli_pending *pending, int64_t held, uint64_t *keys, void *values, int64_t *n_out) {
+    int64_t    n = held, row_bytes = pli_row_bytes(pending->spec);
+    pli_keymap map;
+    *n_out = held;
+    if (pending->spec->ruled || pending->set.n == 0) return true;
+    pli_keymap_init(&map);
+    for (int64_t i = 0; i < held; i++)
+        if (pli_keymap_add(&map, keys[i]) < 0) goto no_memory;
+    for (int64_t i = 0; i < pending->set.n; i++) {
+        if (pli_keymap_find(&map, pending->set.keys[i]) >= 0) continue;
+        keys[n] = pending->set.keys[i];
+        memset(pli_at(values, n++ * row_bytes), 0, (size_t)row_bytes);
+    }
+    pli_pending_overlay(pending, n, keys, values);
+    pli_keymap_destroy(&map);
+    *n_out = n;
+    return true;
+no_memory:
+    pli_keymap_destroy(&map);
+    return false;
+}
+
 void pli_pending_clear(pli_pending *pending) {
     int64_t row_bytes = pli_row_bytes(pending->spec);
     if (pending->spec->keyed) {

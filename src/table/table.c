@@ -46,7 +46,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
             return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
     pli_spec *spec = &table->spec;
     strcpy(table->topology, topology);
-    spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec), spec->topology == PLI_LOCAL,
+    spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec), spec->topology != PLI_PS,
                                          job->layout.servers, job->layout.first_server);
     return PLAIT_OK;
 }
@@ -158,6 +158,27 @@ plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, cons
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_range(table, first, n, table, err));
     return table->ops->read(table, first, n, values_out, err);
+}
+
+void pli_table_unpin(plait_table *table) {
+    while (table->pins != NULL) {
+        pli_msg *pin = table->pins;
+        table->pins = pin->next;
+        pli_msg_free(&pin);
+    }
+}
+
+void pli_table_pin(plait_table *table, pli_msg *msg) {
+    enum { PINS_MAX = 8 };
+    pli_msg *last = msg;
+    msg->next = table->pins;
+    table->pins = msg;
+    for (int32_t n = 1; n < PINS_MAX && last->next != NULL; n++) last = last->next;
+    while (last->next != NULL) {
+        pli_msg *old = last->next;
+        last->next = old->next;
+        pli_msg_free(&old);
+    }
 }
 
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */

@@ -85,8 +85,10 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
 
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
-/** Takes back what read() has lent. */
-void pli_served_unpin(plait_table *table);
+/** Lends a message's body (taken) to a caller of read(), until unpin takes all back. Of many lent in one clock the oldest
+ *  are taken back at once. */
+void pli_table_pin(plait_table *table, pli_msg *msg);
+void pli_table_unpin(plait_table *table);
 
 /** Do all workers bring the same? EMISMATCH where a worker's status is a failure or its hash another. Collective. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err);

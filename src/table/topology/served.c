@@ -10,7 +10,7 @@
 #include "table/table.h"
 #include "table/values.h"
 
-enum { PINS_MAX = 8, WHAT_BYTES = 128 };
+enum { WHAT_BYTES = 128 };
 
 /* --- creation -------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
 }
 
 static void served_close(plait_table *table) {
-    pli_served_unpin(table);
+    pli_table_unpin(table);
     pli_client_table_close(&table->served);
 }
 
@@ -162,30 +162,6 @@ static plait_status served_get_begin(plait_table *table, const pli_rows *rows, v
 
 /* --- read ---------------------------------------------------------------------------------------------------------- */
 
-void pli_served_unpin(plait_table *table) {
-    while (table->pins != NULL) {
-        pli_msg *pin = table->pins;
-        table->pins = pin->next;
-        pli_msg_free(&pin);
-    }
-}
-
-/* Lends a message's body until the next clock. Of many lent in one clock the oldest are taken back. */
-static void pin(plait_table *table, pli_msg *msg) {
-    int32_t n = 1;
-    msg->next = table->pins;
-    table->pins = msg;
-    for (pli_msg *at = table->pins; at != NULL; at = at->next)
-        if (++n > PINS_MAX && at->next != NULL) {
-            pli_msg *rest = at->next;
-            at->next = NULL;
-            for (pli_msg *next; rest != NULL; rest = next) {
-                next = rest->next;
-                pli_msg_free(&rest);
-            }
-        }
-}
-
 static bool is_pinned(const plait_table *table, const pli_msg *msg) {
     for (const pli_msg *at = table->pins; at != NULL; at = at->next)
         if (at->body == msg->body && at->offset == msg->offset) return true;
@@ -211,7 +187,7 @@ static plait_status assemble(plait_table *table, pli_ask *ask, const void **valu
     pli_ticket_free(&ask->ticket); /* its answers are pieces already */
     plait_status status = pli_ask_finish(&table->job->client, ask, err);
     *values_out = ask->values;
-    pin(table, whole);
+    pli_table_pin(table, whole);
     return status;
 }
 
@@ -222,7 +198,7 @@ static plait_status lend(plait_table *table, pli_ask *ask, const void **values_o
     if (is_pinned(table, piece->msg)) return PLAIT_OK;
     pli_msg *pinned = pli_msg_copy(piece->msg);
     if (pinned == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
-    pin(table, pinned);
+    pli_table_pin(table, pinned);
     return PLAIT_OK;
 }
 
@@ -319,7 +295,7 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     char         what[WHAT_BYTES];
     snprintf(what, sizeof what, "server function %s on table %s", job->functions[function].name, tables[0]->spec.name);
     pli_served_finish_gets(job);
-    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_served_unpin(tables[i]);
+    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_table_unpin(tables[i]);
     for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(tables[i]->served);
     plait_status status = send_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
@@ -358,29 +334,6 @@ static int64_t rows_in(const plait_table *table, const pli_msg *reply) {
     return (int64_t)(reply->head.body_bytes / (uint64_t)(8 + pli_row_bytes(&table->spec)));
 }
 
-/* Keys that only this worker has touched yet are rows too (additive tables). */
-static plait_status add_pending_keys(const plait_table *table, int64_t held, uint64_t *keys, void *values, int64_t *n_out,
-                                     plait_error *err) {
-    const pli_pending *pending = &table->served->pending;
-    int64_t            n = held;
-    pli_keymap         map;
-    pli_keymap_init(&map);
-    for (int64_t i = 0; i < held; i++)
-        if (pli_keymap_add(&map, keys[i]) < 0) goto no_memory;
-    for (int64_t i = 0; !table->spec.ruled && i < pending->set.n; i++) {
-        if (pli_keymap_find(&map, pending->set.keys[i]) >= 0) continue;
-        keys[n] = pending->set.keys[i];
-        memset(pli_at(values, n++ * pli_row_bytes(&table->spec)), 0, (size_t)pli_row_bytes(&table->spec));
-    }
-    if (!table->spec.ruled) pli_pending_overlay(pending, n, keys, values);
-    pli_keymap_destroy(&map);
-    *n_out = n;
-    return PLAIT_OK;
-no_memory:
-    pli_keymap_destroy(&map);
-    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
-}
-
 static plait_status gather_all(const plait_table *table, const pli_ticket *ticket, int64_t *n_out, uint64_t **keys_out,
                                void **values_out, plait_error *err) {
     int64_t row_bytes = pli_row_bytes(&table->spec), most = table->served->pending.set.n, n = 0;
@@ -396,7 +349,8 @@ static plait_status gather_all(const plait_table *table, const pli_ticket *ticke
         memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
         n += m;
     }
-    if (status >= 0) status = add_pending_keys(table, n, keys, values, n_out, err);
+    if (status >= 0 && !pli_pending_append(&table->served->pending, n, keys, values, n_out))
+        status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
     if (status < 0) {
         pli_free(keys);
         pli_free(values);
