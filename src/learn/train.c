@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+void pli_job_abandon(plait_job **job); /* table/table.h: frees what this rank has of a job, waiting for nobody */
+
 void plait_train_opts_init(plait_train_opts *opts) {
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto"
@@ -217,9 +219,11 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
         pli_report_init(report_out);
         status = fill_report(run, report_out);
     }
-    if (status < 0) return status; /* a rank that fails leaves by failing: nobody is waited for */
-    status = plait_job_destroy(&run->job);
-    if (status < 0) plait_model_destroy(model_out);
+    if (status == PLAIT_OK) status = plait_job_destroy(&run->job);
+    if (status < 0) {
+        pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
+        plait_model_destroy(model_out);
+    }
     return status;
 }
 
