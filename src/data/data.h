@@ -83,8 +83,8 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
 
 /* --- batches: which rows form a clock ---------------------------------------------------------------- */
 
-/* Of block b with n_b rows and C clocks an epoch, clock k takes rows [floor(k n_b / C), floor((k+1) n_b / C))
- * of the block's permutation, Philox(seed, PERMUTE, block, epoch): independent of workers, ranks, threads. */
+/* Of block b with n_b rows and C clocks an epoch, clock k takes rows [floor((k n_b + f_b) / C), floor(((k+1) n_b + f_b) / C)),
+ * f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block, epoch): independent of workers, ranks, threads. */
 typedef struct pli_part {
     const pli_block *block;
     const uint32_t  *order; /* [rows] row numbers in block; NULL: first .. first + rows - 1 */

@@ -188,11 +188,13 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
             if (!pli_rows_need_values(s->rows)) return no_memory(s);
             values = b->value;
         }
-        backwards |= (uint64_t)(index < next);
-        next = index + 1;
+        /* What fits is its own hash: no collisions among indices below 2^bits, and rows stay in order. */
+        uint64_t key = hash_bits > 0 ? (index ^ pli_hash_u64(index >> hash_bits)) & hash_mask : index - base;
+        uint64_t order = hash_bits > 0 ? key : index;
+        backwards |= (uint64_t)(order < next);
+        next = order + 1;
         max = index > max ? index : max;
         zero |= index == 0;
-        uint64_t key = hash_bits > 0 ? pli_hash_u64(index) & hash_mask : index - base;
         if (wide)
             b->key[n] = key;
         else
@@ -203,7 +205,7 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     s->found->any_index |= n > b->row_start[b->rows];
     s->found->max_index = max;
     s->found->zero_index |= zero;
-    s->unsorted = backwards != 0 || hash_bits > 0;
+    s->unsorted = backwards != 0;
     b->entries = n;
     return p;
 }

@@ -108,7 +108,8 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
         return pli_fail(err, PLAIT_EINVAL, "part %d, thread %d of a stream", part, thread);
     if (clock >= s->clocks) return PLAIT_END;
     pli_cursor *cursor = &stream->cursor[part];
-    int64_t     from = pli_share(cursor->rows, clock, s->clocks), to = pli_share(cursor->rows, clock + 1, s->clocks);
+    int64_t     block = s->dataset->first + part, n = cursor->rows;
+    int64_t     from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
     if (from != cursor->row)
         return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
     PLI_TRY(take_rows(s, part, to, &stream->scratch[thread], err));
@@ -121,7 +122,7 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
 static void take_group(void *user, int64_t i, int32_t thread) {
     pli_batches *s = user;
     pli_stream  *stream = s->stream;
-    int64_t      end = pli_share(stream->cursor[i].rows, stream->first_clock + stream->clocks, s->clocks);
+    int64_t      end = pli_share(s->dataset->first + i, stream->cursor[i].rows, stream->first_clock + stream->clocks, s->clocks);
     (void)thread;
     stream->status[i] = take_rows(s, (int32_t)i, end, &stream->held[i], &stream->error[i]);
 }
@@ -149,8 +150,9 @@ static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, p
     if (clock == next) PLI_TRY(next_group(s, clock, err));
     *batch_out = (pli_batch){ .part = s->part, .parts = s->dataset->own };
     for (int32_t i = 0; i < s->dataset->own; i++) {
-        int64_t n = stream->cursor[i].rows, base = pli_share(n, stream->first_clock, s->clocks);
-        int64_t from = pli_share(n, clock, s->clocks), to = pli_share(n, clock + 1, s->clocks);
+        int64_t n = stream->cursor[i].rows, block = s->dataset->first + i;
+        int64_t base = pli_share(block, n, stream->first_clock, s->clocks);
+        int64_t from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
         s->part[i] = (pli_part){ .block = &stream->held[i].b, .first = from - base, .rows = to - from };
         batch_out->rows += to - from;
     }
