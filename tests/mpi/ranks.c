@@ -200,9 +200,18 @@ int main(int argc, char **argv) {
         if (strcmp(what, "again") == 0 && o.status == PLAIT_OK) o = run("mpi", 0, 1, collect, sent);
         return verdict(o, o.status == PLAIT_OK);
     }
-    if (strcmp(what, "messages") == 0) return verdict(o = run("mpi", 0, 0, messages, NULL), o.status == PLAIT_OK);
-    if (strcmp(what, "servers") == 0) return verdict(o = run("mpi", 2, 2, collect, sent), o.status == PLAIT_OK);
-    if (strcmp(what, "machines") == 0) return verdict(o = run("mpi", 0, 1, machines, NULL), o.status == PLAIT_OK);
+    if (strcmp(what, "messages") == 0) {
+        o = run("mpi", 0, 0, messages, NULL);
+        return verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "servers") == 0) {
+        o = run("mpi", 2, 2, collect, sent);
+        return verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "machines") == 0) {
+        o = run("mpi", 0, 1, machines, NULL);
+        return verdict(o, o.status == PLAIT_OK);
+    }
     if (strcmp(what, "mismatch") == 0) {
         o = run("mpi", 0, 0, mismatch, NULL);
         return verdict(o, (o.status == PLAIT_EMISMATCH || o.status == PLAIT_EPEER) && strstr(o.err.text, "rank 2 called") != NULL);
@@ -211,7 +220,10 @@ int main(int argc, char **argv) {
         o = run("mpi", 0, 0, fail_one, NULL);
         return verdict(o, (o.status == PLAIT_EPEER || o.status == PLAIT_EFORMAT) && strstr(o.err.text, "the dog ate it") != NULL);
     }
-    if (strcmp(what, "leave") == 0) return verdict(o = run("mpi", 0, 0, leave_one, NULL), o.status == PLAIT_OK);
+    if (strcmp(what, "leave") == 0) {
+        o = run("mpi", 0, 0, leave_one, NULL);
+        return verdict(o, o.status == PLAIT_OK);
+    }
     if (strcmp(what, "timeout") == 0) {
         o = run("mpi", 0, 0, wait_in_vain, NULL);
         return verdict(o, o.status == PLAIT_ETIMEOUT || o.status == PLAIT_EPEER);
