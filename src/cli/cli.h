@@ -1,0 +1,68 @@
+/* cli - the program `plait`: commands, options, progress, exit codes. Data goes to stdout, talk to stderr.
+ *
+ * A command is one file that defines one pli_command, listed once in commands.c; its table of options drives its
+ * help, the man page, the completion, PLAIT_* variables and the config file. */
+#ifndef PLI_CLI_H
+#define PLI_CLI_H
+
+#include <plait/model.h>
+
+#include "base/base.h"
+
+enum {
+    PLI_EXIT_DONE = 0,
+    PLI_EXIT_FAILED = 1,
+    PLI_EXIT_USAGE = 2, /* and refused pairs            */
+    PLI_EXIT_PEERS = 3, /* peers lost                   */
+    PLI_EXIT_NO = 4,    /* ran, and the answer is no    */
+    PLI_EXIT_INTERRUPTED = 75,
+    PLI_EXIT_SIGNAL = 128
+};
+
+typedef struct pli_command {
+    const char    *name;
+    const char    *usage;                    /* "train --data D [options]"                            */
+    const char    *summary;                  /* one line, lower case, no full stop                    */
+    const char    *details;                  /* paragraphs for help and man page; NULL: none          */
+    const pli_opt *rows;                     /* its options                                           */
+    int (*run)(int argc, char *const *argv); /* the words after its name; answers the exit code */
+} pli_command;
+
+/* One file each. */
+extern const pli_command pli_command_train, pli_command_predict, pli_command_eval, pli_command_inspect,
+    pli_command_config, pli_command_version, pli_command_help;
+
+/** All commands, NULL-terminated. */
+const pli_command *const *pli_commands(void);
+/** NULL: none of that name. */
+const pli_command *pli_command_find(const char *name);
+/** The program: finds the command and runs it. */
+int pli_cli_main(int argc, char *const *argv);
+
+/** Reads a command's options. false: the command is done, with exit code *code_out (help was asked for, or
+ *  something is wrong and has been said). rest NULL: words that are no options are refused.
+ *  After true the caller frees *opts_out; rest lives as long as that. */
+bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
+                  pli_opts **opts_out, int *code_out);
+
+/** Says "plait: ..." on stderr, one line, and returns PLI_EXIT_USAGE. */
+int pli_cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** Says the error, one line, and returns the exit code that its status stands for. */
+int pli_cli_fail(const plait_error *err);
+int pli_cli_exit_code(plait_status status);
+/** Writes what is still buffered for stdout. Returns code, or PLI_EXIT_FAILED with a line said if that failed; a
+ *  reader who has gone away (head, less) is no error to talk about, and gives 128 + SIGPIPE. */
+int pli_cli_end(int code);
+/** An unknown name: "what 'given': ...; did you mean ...?". known [n]. Returns PLI_EXIT_USAGE. */
+int pli_cli_unknown(const char *what, const char *given, const char *const *known, size_t n);
+
+/** The manual page (roff) and the completion script (bash) of all commands. */
+void pli_cli_manual(pli_text *text);
+void pli_cli_completion(pli_text *text);
+/** Help of one command, wrapped to width. */
+void pli_cli_help(const pli_command *command, int width, pli_text *text);
+
+/** Prints text to stdout and frees it; false: no memory for it (said). */
+bool pli_cli_print(pli_text *text);
+
+#endif

@@ -1,0 +1,170 @@
+/* The table of commands, and what all commands share: reading options, errors, the end of stdout. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const pli_command *const commands[] = {
+    &pli_command_train,  &pli_command_predict, &pli_command_eval, &pli_command_inspect,
+    &pli_command_config, &pli_command_version, &pli_command_help, NULL,
+};
+
+/* Promised by name, not there yet: refused as such, never mistaken for a typo. */
+static const char *const later[] = { "audit", "compare", "export", "doctor", "checkpoint", "plan", "cv", "tune" };
+
+const pli_command *const *pli_commands(void) { return commands; }
+
+const pli_command *pli_command_find(const char *name) {
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    }
+    return NULL;
+}
+
+int pli_cli_usage(const char *fmt, ...) {
+    va_list  args;
+    pli_text text = { 0 };
+    char     line[1024];
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    pli_text_add(&text, "plait: %s\n", line);
+    fputs(text.data != NULL ? text.data : "plait: out of memory\n", stderr);
+    pli_text_free(&text);
+    return PLI_EXIT_USAGE;
+}
+
+int pli_cli_exit_code(plait_status status) {
+    switch (status) {
+    case PLAIT_OK:
+    case PLAIT_PENDING:
+    case PLAIT_END: return PLI_EXIT_DONE;
+    case PLAIT_EINVAL:
+    case PLAIT_ENAME:
+    case PLAIT_EREFUSED:
+    case PLAIT_EMODULE:
+    case PLAIT_EMISMATCH: return PLI_EXIT_USAGE;
+    case PLAIT_EPEER:
+    case PLAIT_ETIMEOUT:
+    case PLAIT_ECOMM: return PLI_EXIT_PEERS;
+    case PLAIT_EINTERRUPTED: return PLI_EXIT_INTERRUPTED;
+    default: return PLI_EXIT_FAILED;
+    }
+}
+
+int pli_cli_fail(const plait_error *err) {
+    const char *text = err->text[0] != '\0' ? err->text : plait_status_text(err->code);
+    pli_cli_usage("%s", text);
+    return pli_cli_exit_code(err->code);
+}
+
+int pli_cli_unknown(const char *what, const char *given, const char *const *known, size_t n) {
+    const char *nearest = pli_nearest(given, known, n);
+    if (nearest != NULL) return pli_cli_usage("unknown %s '%s'; did you mean '%s'?", what, given, nearest);
+    char   list[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n && used + 40 < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.30s", i == 0 ? "" : ", ", known[i]);
+    }
+    return pli_cli_usage("unknown %s '%s'; known are: %s", what, given, list);
+}
+
+bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
+                  pli_opts **opts_out, int *code_out) {
+    plait_error   err = { 0 };
+    pli_text_list words = { 0 };
+    bool          help = false;
+    *opts_out = NULL;
+    plait_status status = pli_opts_read(command->rows, argc, argv, target, &words, &help, opts_out, &err);
+    if (help) {
+        pli_text text = { 0 };
+        pli_cli_help(command, pli_terminal_columns(1), &text);
+        *code_out = pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+    } else if (status < 0) {
+        pli_fail_at(&err, "%s", command->name);
+        *code_out = pli_cli_fail(&err);
+    } else if (rest == NULL && words.n > 0) {
+        *code_out =
+            pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, words.item[0], command->name);
+    } else {
+        if (rest != NULL) *rest = words;
+        return true;
+    }
+    pli_opts_free(opts_out);
+    return false;
+}
+
+bool pli_cli_print(pli_text *text) {
+    bool failed = text->failed;
+    if (failed) {
+        pli_cli_usage("out of memory");
+    } else if (text->length > 0) {
+        fwrite(text->data, 1, text->length, stdout);
+    }
+    pli_text_free(text);
+    return !failed;
+}
+
+int pli_cli_end(int code) {
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    if (failed) fputc('\n', stdout); /* an earlier write failed: ask again, why */
+    if (fflush(stdout) == 0 && !failed) return code;
+    if (errno == EPIPE) return PLI_EXIT_SIGNAL + SIGPIPE;
+    pli_cli_usage("standard output: %s", errno != 0 ? strerror(errno) : "could not be written");
+    return PLI_EXIT_FAILED;
+}
+
+static void short_usage(FILE *file) {
+    fputs("usage: plait COMMAND [options]\n\n", file);
+    for (size_t i = 0; commands[i] != NULL; i++) fprintf(file, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\nA first run:\n"
+          "  plait train --model logistic --data train.svm --test test.svm --out model\n"
+          "  plait predict --model-file model --data test.svm\n\n"
+          "'plait help COMMAND' tells more; so does -h after any command.\n",
+          file);
+}
+
+static int unknown_command(const char *name) {
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (strcmp(later[i], name) == 0) {
+            return pli_cli_usage(
+                "unknown command '%s'; it comes with a later version; 'plait help' lists those of this one", name);
+        }
+    }
+    const char *names[16];
+    size_t      n = 0;
+    while (commands[n] != NULL) {
+        names[n] = commands[n]->name;
+        n++;
+    }
+    return pli_cli_unknown("command", name, names, n);
+}
+
+int pli_cli_main(int argc, char *const *argv) {
+    /* A reader who went away and a file-size limit are told by write(), not by a signal that loses the model. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        short_usage(stderr);
+        return PLI_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0) name = "version";
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
+        if (argc == 2) {
+            short_usage(stdout);
+            return pli_cli_end(PLI_EXIT_DONE);
+        }
+        name = "help";
+    }
+    const pli_command *command = pli_command_find(name);
+    if (command == NULL) {
+        if (name[0] == '-') return pli_cli_usage("'%s' before the command; say 'plait COMMAND %s ...'", name, name);
+        return unknown_command(name);
+    }
+    return command->run(argc - 2, argv + 2);
+}

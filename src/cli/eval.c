@@ -1,0 +1,105 @@
+/* eval - losses and scores of a model on labelled data. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/record.h"
+#include "cli/settings.h"
+#include "cli/talk.h"
+
+typedef struct eval_settings {
+    pli_input   in;
+    const char *model_file;
+    bool        json, quiet;
+} eval_settings;
+
+#define AT(field) offsetof(eval_settings, field)
+
+static const pli_opt rows[] = {
+    { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
+    { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
+      "data" },
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx",
+      "format of the data; auto judges by content", 0, 0, "data" },
+    { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
+      0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
+      0, 0, "data" },
+    { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
+    { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
+    { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object, with the keys of train --json", 0, 0, "run" },
+    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors and the result", 0, 0, "run" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static plait_status measure(const eval_settings *set, const plait_log *log, plait_report *report, plait_error *err) {
+    plait_model    *model = NULL;
+    plait_data     *data = NULL;
+    plait_data_opts opts;
+    PLI_TRY(plait_model_load(set->model_file, &model, err));
+    pli_input_opts(&set->in, log, &opts);
+    uint64_t     begin = pli_now_ns();
+    plait_status status = plait_model_read(model, &opts, &data, err);
+    plait_report found = { 0 };
+    if (status >= 0) {
+        report->load_seconds = (double)(pli_now_ns() - begin) / 1e9;
+        status = plait_model_eval(model, data, &found, err);
+    }
+    if (status >= 0) {
+        report->rows = found.rows;
+        report->test_loss = found.test_loss;
+        report->test_accuracy = found.test_accuracy;
+        report->test_auc = found.test_auc;
+        report->test_rmse = found.test_rmse;
+        report->test_mae = found.test_mae;
+        snprintf(report->model, sizeof report->model, "%s", plait_model_name(model));
+        report->features = plait_model_features(model);
+        report->classes = plait_model_classes(model);
+        report->cpu_seconds = (double)pli_cpu_ns() / 1e9;
+        report->peak_rss_bytes = pli_peak_rss_bytes();
+        plait_model_hash(model, report->model_hash);
+    }
+    plait_data_destroy(&data);
+    plait_model_destroy(&model);
+    return status;
+}
+
+static int show(const eval_settings *set, const plait_report *report) {
+    pli_text text = { 0 };
+    if (set->json) {
+        pli_record_json(report, &text);
+    } else {
+        pli_record_text(report, &text);
+    }
+    return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+}
+
+static int eval(int argc, char *const *argv) {
+    eval_settings set = { 0 };
+    pli_opts     *opts = NULL;
+    plait_error   err = { .rank = -1 };
+    pli_talk      talk;
+    plait_report  report;
+    int           code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(&pli_command_eval, argc, argv, &set, NULL, &opts, &code)) return code;
+    if (set.model_file == NULL) {
+        pli_cli_usage("eval: no model; name it with --model-file FILE");
+    } else if (set.in.data.n == 0) {
+        pli_cli_usage("eval: no data; name a file with --data D");
+    } else if (pli_input_check("eval", &set.in)) {
+        if (set.in.threads == 0) set.in.threads = pli_cores();
+        pli_record_init(&report);
+        pli_talk_open(&talk, set.quiet);
+        code = measure(&set, &talk.log, &report, &err) < 0 ? pli_cli_fail(&err) : show(&set, &report);
+        pli_talk_close(&talk);
+    }
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_eval = {
+    .name = "eval",
+    .usage = "eval --model-file FILE --data D [--json]",
+    .summary = "losses and scores of a model",
+    .rows = rows,
+    .run = eval,
+};

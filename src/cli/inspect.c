@@ -1,0 +1,101 @@
+/* inspect - what a model file holds: description, labels, feature names; or the weights. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct inspect_settings {
+    bool weights;
+} inspect_settings;
+
+static const pli_opt rows[] = {
+    { "weights", PLI_OPT_FLAG, offsetof(inspect_settings, weights), NULL, NULL,
+      "print name and weight of each feature, separated by tabs", 0, 0, "output" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+/* Are the names of the features consecutive numbers, so that two of them tell all? */
+static bool numbered(const plait_model *model) {
+    int64_t first = 0, number = 0, n = plait_model_rows(model);
+    for (int64_t j = 0; j < n; j++) {
+        if (!pli_parse_i64(plait_model_feature(model, j), &number)) return false;
+        if (j == 0) first = number;
+        if (number != first + j) return false;
+    }
+    return n > 1;
+}
+
+static void describe(const plait_model *model) {
+    int64_t n = plait_model_rows(model); /* the features that have weights */
+    char    hash[65];
+    plait_model_hash(model, hash);
+    printf("model\t%s\n", plait_model_name(model));
+    printf("hash\t%s\n", hash);
+    printf("features\t%" PRId64 "\n", plait_model_features(model));
+    printf("description\t%s\n", plait_model_description(model));
+    printf("classes\t%" PRId64 "\n", plait_model_classes(model));
+    for (int64_t k = 0; k < plait_model_classes(model); k++) printf("label\t%s\n", plait_model_label(model, k));
+    if (numbered(model)) {
+        printf("feature\t%s .. ", plait_model_feature(model, 0));
+        printf("%s\n", plait_model_feature(model, n - 1));
+        return;
+    }
+    for (int64_t j = 0; j < n && !ferror(stdout); j++) printf("feature\t%s\n", plait_model_feature(model, j));
+}
+
+static void put_number(double value) {
+    char text[32];
+    pli_format_f64(value, text);
+    printf("\t%s", text);
+}
+
+static void list_weights(const plait_model *model) {
+    int64_t columns = plait_model_columns(model);
+    for (int64_t j = 0; j < plait_model_rows(model) && !ferror(stdout); j++) {
+        printf("%s", plait_model_feature(model, j));
+        for (int64_t k = 0; k < columns; k++) put_number(plait_model_weight(model, j, k));
+        putchar('\n');
+    }
+    printf("(intercept)");
+    for (int64_t k = 0; k < columns; k++) put_number(plait_model_intercept(model, k));
+    putchar('\n');
+}
+
+static int inspect(int argc, char *const *argv) {
+    inspect_settings set = { 0 };
+    pli_opts        *opts = NULL;
+    pli_text_list    files = { 0 };
+    plait_model     *model = NULL;
+    plait_error      err = { .rank = -1 };
+    int              code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(&pli_command_inspect, argc, argv, &set, &files, &opts, &code)) return code;
+    if (files.n != 1) {
+        pli_cli_usage("inspect: %s; say 'plait inspect FILE'", files.n == 0 ? "no model" : "more than one model");
+    } else if (plait_model_load(files.item[0], &model, &err) < 0) {
+        code = pli_cli_fail(&err);
+    } else {
+        if (set.weights) {
+            list_weights(model);
+        } else {
+            describe(model);
+        }
+        code = pli_cli_end(PLI_EXIT_DONE);
+    }
+    plait_model_destroy(&model);
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_inspect = {
+    .name = "inspect",
+    .usage = "inspect FILE [--weights]",
+    .summary = "what a model holds",
+    .details =
+        "Lines of a word, a tab and a value: the model's name and hash, its labels in the order of predict --proba, "
+        "its "
+        "features' names. With --weights a line a feature: its name and its weights (one, or one a class), separated "
+        "by tabs, the intercept last.",
+    .rows = rows,
+    .run = inspect,
+};

@@ -1,0 +1,183 @@
+/* Help, the manual page and the completion script: all written from the tables of commands and options. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* Adds words wrapped to width; blank lines stay. */
+static void wrap(pli_text *text, const char *words, int width) {
+    int column = 0;
+    while (*words != '\0') {
+        if (*words == '\n') {
+            pli_text_add(text, "\n");
+            column = 0;
+            words++;
+            continue;
+        }
+        int length = (int)strcspn(words, " \n");
+        if (column > 0 && column + 1 + length > width) {
+            pli_text_add(text, "\n");
+            column = 0;
+        }
+        pli_text_add(text, "%s%.*s", column > 0 ? " " : "", length, words);
+        column += length + (column > 0);
+        words += length;
+        words += strspn(words, " ");
+    }
+    pli_text_add(text, "\n");
+}
+
+void pli_cli_help(const pli_command *command, int width, pli_text *text) {
+    if (width > 100) width = 100;
+    if (width < 40) width = 40;
+    pli_text usage = { 0 };
+    pli_text_add(&usage, "usage: plait %s", command->usage);
+    wrap(text, usage.data != NULL ? usage.data : "", width);
+    pli_text_free(&usage);
+    pli_text_add(text, "\n");
+    wrap(text, command->summary, width);
+    if (command->details != NULL) {
+        pli_text_add(text, "\n");
+        wrap(text, command->details, width);
+    }
+    if (command->rows[0].name != NULL) {
+        pli_text_add(text, "\n");
+        pli_opts_help(command->rows, width, text);
+    }
+}
+
+/* --- roff ------------------------------------------------------------------------------------------- */
+
+/* Text in which nothing is a request or an escape: \ and - are escaped, a line never begins with . or '. */
+static void roff(pli_text *text, const char *words) {
+    bool begin = true;
+    for (const char *c = words; *c != '\0'; c++) {
+        if (begin && (*c == '.' || *c == '\'')) pli_text_add(text, "\\&");
+        if (*c == '\\') {
+            pli_text_add(text, "\\e");
+        } else if (*c == '-') {
+            pli_text_add(text, "\\-");
+        } else if (*c == '\n' && c[1] == '\n') {
+            pli_text_add(text, "\n.PP\n");
+            c++;
+        } else {
+            pli_text_add_bytes(text, c, 1);
+        }
+        begin = *c == '\n';
+    }
+    pli_text_add(text, "\n");
+}
+
+static void roff_option(pli_text *text, const pli_opt *row) {
+    pli_text_add(text, ".TP\n\\fB");
+    pli_text line = { 0 };
+    pli_text_add(&line, "--%s", row->name);
+    roff(text, line.data != NULL ? line.data : "");
+    pli_text_free(&line);
+    text->length--; /* the newline: the argument follows */
+    pli_text_add(text, "\\fR");
+    if (row->argument != NULL) {
+        pli_text_add(text, " \\fI");
+        roff(text, row->argument);
+        text->length--;
+        pli_text_add(text, "\\fR");
+    }
+    pli_text_add(text, "\n");
+    roff(text, row->help);
+    if (row->preset != NULL && row->kind != PLI_OPT_FLAG) {
+        pli_text_add(text, "(default: ");
+        roff(text, row->preset);
+        text->length--;
+        pli_text_add(text, ")\n");
+    }
+}
+
+void pli_cli_manual(pli_text *text) {
+    const pli_command *const *commands = pli_commands();
+    pli_text_add(text, ".TH PLAIT 1 \"\" \"plait %s\" \"User Commands\"\n", plait_version());
+    pli_text_add(text, ".SH NAME\nplait \\- distributed training of machine\\-learning models\n");
+    pli_text_add(text, ".SH SYNOPSIS\n\\fBplait\\fR \\fICOMMAND\\fR [options]\n");
+    pli_text_add(text, ".SH DESCRIPTION\n");
+    roff(text,
+         "Data goes to standard output, talk to standard error. Options may stand in any order; -h after any command "
+         "tells its options. An option is set by its flag, else by the variable PLAIT_NAME (PLAIT_LEARNING_RATE for "
+         "--learning-rate), else by the file of --config, else it has its default.");
+    pli_text_add(text, ".SH COMMANDS\n");
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        pli_text_add(text, ".SS \"plait ");
+        roff(text, commands[i]->usage);
+        text->length--;
+        pli_text_add(text, "\"\n");
+        roff(text, commands[i]->summary);
+        if (commands[i]->details != NULL) {
+            pli_text_add(text, ".PP\n");
+            roff(text, commands[i]->details);
+        }
+        for (const pli_opt *row = commands[i]->rows; row->name != NULL; row++) {
+            if (row->kind != PLI_OPT_LATER) roff_option(text, row);
+        }
+    }
+    pli_text_add(text, ".SH EXIT STATUS\n");
+    static const char *const codes[][2] = {
+        { "0", "done" },
+        { "1", "failed" },
+        { "2", "wrong usage, or a refused combination" },
+        { "3", "peers were lost" },
+        { "4", "ran, and the answer is no" },
+        { "75", "interrupted by SIGINT or SIGTERM, and can go on" },
+        { "128+n", "ended by signal n" },
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        pli_text_add(text, ".TP\n%s\n%s\n", codes[i][0], codes[i][1]);
+    pli_text_add(text, ".SH EXAMPLES\n.nf\n");
+    roff(text, "plait train --model logistic --data a9a --test a9a.t --out model");
+    roff(text, "plait train --model logistic --data a9a --workers 4 --topology ps --consistency ssp:2");
+    roff(text, "plait predict --model-file model --data a9a.t --proba");
+    pli_text_add(text, ".fi\n");
+}
+
+/* --- bash ------------------------------------------------------------------------------------------- */
+
+/* The values that may follow an option: choices, or files. */
+static void complete_value(pli_text *text, const pli_opt *row) {
+    if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return;
+    pli_text_add(text, "        --%s)", row->name);
+    if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
+        pli_text_add(text, " COMPREPLY=($(compgen -W \"");
+        for (const char *c = row->argument; *c != '\0'; c++) pli_text_add_bytes(text, *c == '|' ? " " : c, 1);
+        pli_text_add(text, "\" -- \"$word\"));");
+    } else if (row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST) {
+        pli_text_add(text, " COMPREPLY=($(compgen -f -- \"$word\"));");
+    }
+    pli_text_add(text, " return ;;\n");
+}
+
+static void complete_command(pli_text *text, const pli_command *command, const pli_opt *rows) {
+    pli_text_add(text, "    %s)\n        case $before in\n", command->name);
+    for (const pli_opt *row = rows; row->name != NULL; row++) complete_value(text, row);
+    pli_text_add(text, "        esac\n        options=\"--help");
+    for (const pli_opt *row = command->rows; row->name != NULL; row++) {
+        if (row->kind != PLI_OPT_LATER) pli_text_add(text, " --%s", row->name);
+    }
+    for (const pli_opt *row = rows; rows != command->rows && row->name != NULL; row++) {
+        if (row->kind != PLI_OPT_LATER) pli_text_add(text, " --%s", row->name);
+    }
+    pli_text_add(text, "\" ;;\n");
+}
+
+void pli_cli_completion(pli_text *text) {
+    const pli_command *const *commands = pli_commands();
+    pli_text_add(text, "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
+                       "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
+                       "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; commands[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", commands[i]->name);
+    pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        bool config = strcmp(commands[i]->name, "config") == 0; /* takes the options of train beside its own */
+        complete_command(text, commands[i], config ? pli_command_find("train")->rows : commands[i]->rows);
+    }
+    pli_text_add(
+        text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+              "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _plait plait\n");
+}

@@ -1,0 +1,151 @@
+#include "cli/record.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/talk.h"
+#include "watch/watch.h"
+
+void pli_record_init(plait_report *r) {
+    *r = (plait_report){
+        .rows = -1, .features = -1, .workers = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1, .peak_rss_bytes = -1
+    };
+    r->objective = r->train_loss = r->progressive_loss = NAN;
+    r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
+    r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = NAN;
+}
+
+static void name(pli_text *text, const char *key, const char *value) {
+    pli_json_text(text, key, value[0] != '\0' ? value : NULL);
+}
+
+static void count(pli_text *text, const char *key, int64_t value) {
+    if (value < 0) {
+        pli_json_null(text, key);
+    } else {
+        pli_json_i64(text, key, value);
+    }
+}
+
+void pli_record_json(const plait_report *r, pli_text *text) {
+    pli_json_begin(text);
+    name(text, "model", r->model);
+    count(text, "rows", r->rows);
+    count(text, "features", r->features);
+    count(text, "classes", r->classes > 0 ? r->classes : -1);
+    count(text, "workers", r->workers);
+    name(text, "transport", r->transport);
+    name(text, "topology", r->topology);
+    name(text, "consistency", r->consistency);
+    name(text, "optimizer", r->optimizer);
+    count(text, "epochs", r->epochs);
+    count(text, "clocks", r->clocks);
+    pli_json_f64(text, "objective", r->objective);
+    pli_json_f64(text, "train_loss", r->train_loss);
+    pli_json_f64(text, "progressive_loss", r->progressive_loss);
+    pli_json_f64(text, "test_loss", r->test_loss);
+    pli_json_f64(text, "test_accuracy", r->test_accuracy);
+    pli_json_f64(text, "test_auc", r->test_auc);
+    pli_json_f64(text, "test_rmse", r->test_rmse);
+    pli_json_f64(text, "test_mae", r->test_mae);
+    pli_json_f64(text, "load_seconds", r->load_seconds);
+    pli_json_f64(text, "train_seconds", r->train_seconds);
+    pli_json_f64(text, "cpu_seconds", r->cpu_seconds);
+    pli_json_f64(text, "clocks_per_second", r->clocks_per_second);
+    count(text, "bytes_sent", r->bytes_sent);
+    count(text, "peak_rss_bytes", r->peak_rss_bytes);
+    name(text, "model_hash", r->model_hash);
+    pli_json_null(text, "idle_share");
+    pli_json_null(text, "virtual_seconds");
+    pli_json_null(text, "trace_hash");
+    pli_json_end(text);
+    pli_text_add(text, "\n");
+}
+
+static void figure(pli_text *text, const char *what, double value) {
+    if (isfinite(value)) pli_text_add(text, "%-18s %.6g\n", what, value);
+}
+
+void pli_record_text(const plait_report *r, pli_text *text) {
+    if (r->model[0] != '\0') pli_text_add(text, "%-18s %s\n", "model", r->model);
+    if (r->rows >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "rows", r->rows);
+    if (r->features >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "features", r->features);
+    if (r->classes > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "classes", r->classes);
+    if (r->topology[0] != '\0') {
+        pli_text_add(text, "%-18s %" PRId64 " on %s, %s, %s, %s\n", "workers", r->workers, r->transport, r->topology,
+                     r->consistency, r->optimizer);
+    }
+    if (r->clocks >= 0) pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epochs\n", "clocks", r->clocks, r->epochs);
+    figure(text, "objective", r->objective);
+    figure(text, "train loss", r->train_loss);
+    figure(text, "progressive loss", r->progressive_loss);
+    figure(text, "test loss", r->test_loss);
+    figure(text, "test accuracy", r->test_accuracy);
+    figure(text, "test AUC", r->test_auc);
+    figure(text, "test RMSE", r->test_rmse);
+    figure(text, "test MAE", r->test_mae);
+    if (isfinite(r->train_seconds))
+        pli_text_add(text, "%-18s %.3g loading, %.3g training\n", "seconds", r->load_seconds, r->train_seconds);
+    if (r->bytes_sent > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "bytes sent", r->bytes_sent);
+    if (r->model_hash[0] != '\0') pli_text_add(text, "%-18s %.16s\n", "model hash", r->model_hash);
+}
+
+/* --- F.done ----------------------------------------------------------------------------------------- */
+
+void pli_done_remove(const char *path) {
+    char *done = pli_format("%s.done", path);
+    if (done != NULL) remove(done); /* it need not be there */
+    pli_free(done);
+}
+
+plait_status pli_done_write(const char *path, const char *run, int64_t clocks, const char *model_hash,
+                            const int32_t *ranks_lost, int32_t n_lost, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    pli_outfile *file = NULL;
+    pli_text     text = { 0 }, lost = { 0 };
+    char        *done = pli_format("%s.done", path);
+    pli_text_add(&lost, "[");
+    for (int32_t i = 0; i < n_lost; i++) pli_text_add(&lost, "%s%" PRId32, i > 0 ? ", " : "", ranks_lost[i]);
+    pli_text_add(&lost, "]");
+    if (lost.failed || done == NULL) goto no_memory;
+    pli_json_begin(&text);
+    pli_json_i64(&text, "version", 1);
+    pli_json_text(&text, "run", run);
+    pli_json_i64(&text, "clocks", clocks);
+    pli_json_text(&text, "model_hash", model_hash);
+    pli_json_raw(&text, "ranks_lost", lost.data);
+    pli_json_end(&text);
+    pli_text_add(&text, "\n");
+    if (text.failed) goto no_memory;
+    status = pli_outfile_open(done, &file, err);
+    if (status < 0) goto end;
+    status = pli_outfile_write(file, text.data, text.length, err);
+    if (status < 0) {
+        pli_outfile_abandon(&file);
+        goto end;
+    }
+    status = pli_outfile_commit(&file, err);
+    goto end;
+no_memory:
+    status = pli_fail(err, PLAIT_ENOMEM, "%s.done: out of memory", path);
+end:
+    pli_text_free(&text);
+    pli_text_free(&lost);
+    pli_free(done);
+    return status;
+}
+
+void pli_run_id(char id[17]) {
+    struct {
+        uint64_t now;
+        int64_t  pid;
+        char     host[256];
+    } key;
+    memset(&key, 0, sizeof key);
+    key.now = pli_now_ns();
+    key.pid = pli_pid();
+    pli_host_name(key.host);
+    snprintf(id, 17, "%016" PRIx64, pli_hash_bytes(&key, sizeof key, 0));
+}

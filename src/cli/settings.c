@@ -1,0 +1,241 @@
+/* The options of train, in one table: from it follow flags, help, man page, completion, PLAIT_* variables, the config
+ * file and the run's record. */
+#include "cli/settings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(field) offsetof(pli_train_settings, field)
+#define MANY      INFINITY
+
+static const char later[] = "comes with a later version";
+
+const pli_opt pli_train_rows[] = {
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber", "what to fit", 0, 0, "model" },
+    { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
+      "model" },
+    { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
+      INFINITY, "model" },
+    { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
+    { "huber-delta", PLI_OPT_F64, AT(huber_delta), NULL, "X", "where the huber loss turns linear", 1e-300, INFINITY,
+      "model" },
+    { "class-weight", PLI_OPT_TEXT, AT(class_weight), NULL, "balanced|K:X,...", "weights of the classes", 0, 0,
+      "model" },
+    { "normalize", PLI_OPT_CHOICE, AT(normalize), "auto", "auto|none",
+      "scale features while fitting; undone in the model", 0, 0, "model" },
+    { "init-model", PLI_OPT_TEXT, AT(init_model), NULL, "FILE", "start from this model", 0, 0, "model" },
+    { "layers", PLI_OPT_LATER, 0, NULL, "N,...", later, 0, 0, "model" },
+
+    { "data", PLI_OPT_LIST, AT(in.data), NULL, "D",
+      "what to learn from: file, directory, quoted pattern, or - for standard input", 0, 0, "data" },
+    { "test", PLI_OPT_TEXT, AT(test), NULL, "D", "measure the model on this when done", 0, 0, "data" },
+    { "validation", PLI_OPT_TEXT, AT(validation), NULL, "X",
+      "a file, or a fraction of the data (0.1), that is held back", 0, 0, "data" },
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx",
+      "format of the data; auto judges by content", 0, 0, "data" },
+    { "index-base", PLI_OPT_CHOICE, AT(in.index_base), "auto", "auto|0|1", "number of the first feature in libsvm data",
+      0, 0, "data" },
+    { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
+      0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label, by name or number from 1", 0, 0,
+      "data" },
+    { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
+    { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features to 2^N", 1, 31, "data" },
+    { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL, "keep a binary cache beside the data", 0, 0, "data" },
+
+    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "sgd|momentum|adagrad|adam|ftrl|lbfgs", "update rule, or lbfgs",
+      0, 0, "optimizer" },
+    { "epochs", PLI_OPT_I64, AT(epochs), NULL, "N", "passes over the data; 1 streams", 1, MANY, "optimizer" },
+    { "batch", PLI_OPT_I64, AT(batch), NULL, "N", "rows of all workers together in one clock", 1, MANY, "optimizer" },
+    { "learning-rate", PLI_OPT_F64, AT(learning_rate), NULL, "X", "step size", 1e-300, INFINITY, "optimizer" },
+    { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X", "of the optimizer momentum", 0, 0.999999999, "optimizer" },
+    { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine", "how the step size falls", 0, 0,
+      "optimizer" },
+    { "patience", PLI_OPT_I64, AT(patience), "0", "N", "stop after N epochs without a better validation loss; 0: never",
+      0, MANY, "optimizer" },
+    { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of all random numbers", 0, INFINITY, "optimizer" },
+
+    { "workers", PLI_OPT_I64, AT(workers), NULL, "N",
+      "workers of the whole job; default 1, under a launcher its processes", 1, 1e6, "distribution" },
+    { "servers", PLI_OPT_I64, AT(servers), "0", "N", "ranks that only hold shards; 0: shards live with the workers", 0,
+      1e6, "distribution" },
+    { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N",
+      "compute threads of one worker; default cores / ranks on the host", 1, 4096, "distribution" },
+    { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|tcp|sim",
+      "what carries the bytes; default mpi under its launcher, else threads", 0, 0, "distribution" },
+    { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps",
+      "how updates travel; default local, or ps where ranks are processes", 0, 0, "distribution" },
+    { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "bsp|ssp:S|async", "what a read may miss", 0, 0,
+      "distribution" },
+    { "table", PLI_OPT_TEXT, AT(table), NULL, "NAME:topology=T,consistency=C",
+      "the same for one table; the weights are table w", 0, 0, "distribution" },
+    { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
+    { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "who computes which block", 0, 0,
+      "distribution" },
+    { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, 1e6,
+      "distribution" },
+    { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
+    { "filter", PLI_OPT_LATER, 0, NULL, "A,B", later, 0, 0, "distribution" },
+    { "cluster", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "distribution" },
+    { "join", PLI_OPT_LATER, 0, NULL, "URL", later, 0, 0, "distribution" },
+
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the model here, then FILE.done", 0, 0, "run" },
+    { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print the run's record as one JSON object", 0, 0, "run" },
+    { "metrics", PLI_OPT_TEXT, AT(metrics), NULL, "FILE", "write what happens, one JSON object a line", 0, 0, "run" },
+    { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
+    { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for a peer", 0, 0, "run" },
+    { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
+      0, "run" },
+    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
+    { "checkpoint", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
+    { "checkpoint-every", PLI_OPT_LATER, 0, NULL, "30s|500", later, 0, 0, "run" },
+    { "resume", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
+    { "events", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "run" },
+    { "trace", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "run" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
+
+/* Values of the contract that a later version brings. */
+static bool check_later(const pli_train_settings *s) {
+    if (is(s->transport, "tcp") || is(s->transport, "sim")) {
+        pli_cli_usage("train: --transport %s comes with a later version; this one has threads and mpi", s->transport);
+    } else if (is(s->reduce, "exact")) {
+        pli_cli_usage("train: --reduce exact comes with a later version; this one has plain");
+    } else if (is(s->balance, "dynamic")) {
+        pli_cli_usage("train: --balance dynamic comes with a later version; this one has static");
+    } else if (s->replicas > 1) {
+        pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
+    } else {
+        return pli_input_check("train", &s->in);
+    }
+    return false;
+}
+
+bool pli_input_check(const char *command, const pli_input *in) {
+    if (!is(in->format, "idx")) return true;
+    pli_cli_usage("%s: --format idx comes with a later version; this one has libsvm, csv and tsv", command);
+    return false;
+}
+
+bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
+                             pli_opts **opts_out, int *code_out) {
+    if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
+    if (check_later(settings)) return true;
+    pli_opts_free(opts_out);
+    *code_out = PLI_EXIT_USAGE;
+    return false;
+}
+
+void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts) {
+    plait_data_opts_init(opts);
+    opts->paths = in->data.item;
+    opts->n_paths = in->data.n;
+    if (in->format != NULL) opts->format = in->format;
+    if (in->index_base != NULL) opts->index_base = in->index_base;
+    if (in->header != NULL) opts->header = in->header;
+    opts->label = in->label;
+    opts->weight_column = in->weight_column;
+    opts->hash_bits = (int32_t)in->hash_bits;
+    opts->cache = in->cache;
+    if (in->threads > 0) opts->threads = (int32_t)in->threads;
+    opts->log = log;
+}
+
+/* --table w:topology=ps,consistency=ssp:2 */
+static bool table_setting(const char *text, pli_train_plan *plan) {
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || colon == text) {
+        pli_cli_usage("train: --table '%s': expected NAME:topology=T,consistency=C", text);
+        return false;
+    }
+    if (colon - text != 1 || text[0] != 'w') {
+        pli_cli_usage("train: --table: no table '%.*s'; the model's weights are table w", (int)(colon - text), text);
+        return false;
+    }
+    for (const char *at = colon + 1; *at != '\0';) {
+        size_t      length = strcspn(at, ",");
+        const char *equals = memchr(at, '=', length);
+        size_t      key = equals != NULL ? (size_t)(equals - at) : length;
+        char       *to = NULL;
+        if (key == 8 && memcmp(at, "topology", key) == 0) to = plan->topology;
+        if (key == 11 && memcmp(at, "consistency", key) == 0) to = plan->consistency;
+        if (equals == NULL || to == NULL || length - key - 1 == 0 || length - key - 1 >= sizeof plan->topology) {
+            pli_cli_usage("train: --table '%s': '%.*s' is neither topology=T nor consistency=C", text, (int)length, at);
+            return false;
+        }
+        memcpy(to, equals + 1, length - key - 1);
+        to[length - key - 1] = '\0';
+        at += length + (at[length] == ',');
+    }
+    return true;
+}
+
+static bool given(const pli_opts *opts, const char *name) {
+    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
+}
+
+bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, const plait_log *log,
+                         pli_train_plan *plan) {
+    *plan = (pli_train_plan){ 0 };
+    if (s->in.data.n == 0) {
+        pli_cli_usage("train: no data; name a file with --data D");
+        return false;
+    }
+    plait_comm_opts_init(&plan->comm);
+    plan->comm.transport = s->transport;
+    plan->comm.workers = (int32_t)s->workers;
+    plan->comm.servers = (int32_t)s->servers;
+    plan->comm.threads = (int32_t)s->in.threads;
+    plan->comm.timeout_ns = s->timeout_ns;
+    plan->comm.log = log;
+
+    pli_input_opts(&s->in, log, &plan->data);
+    plan->data.seed = (uint64_t)s->seed;
+    plan->test = plan->data;
+    plan->test.paths = &s->test;
+    plan->test.n_paths = 1;
+
+    plait_train_opts *t = &plan->train;
+    plait_train_opts_init(t);
+    t->model = s->model;
+    t->data = &plan->data;
+    t->test = s->test != NULL ? &plan->test : NULL;
+    t->validation = s->validation;
+    t->topology = s->topology;
+    t->consistency = s->consistency;
+    if (s->table != NULL) {
+        if (!table_setting(s->table, plan)) return false;
+        if (plan->topology[0] != '\0') t->topology = plan->topology;
+        if (plan->consistency[0] != '\0') t->consistency = plan->consistency;
+    }
+    t->optimizer = s->optimizer;
+    t->epochs = s->epochs;
+    t->batch = s->batch;
+    t->learning_rate = s->learning_rate;
+    if (given(opts, "momentum")) t->momentum = s->momentum;
+    if (s->schedule != NULL) t->schedule = s->schedule;
+    t->l1 = s->l1;
+    t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;
+    t->no_intercept = s->no_intercept;
+    if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;
+    t->class_weight = s->class_weight;
+    t->normalize = s->normalize;
+    t->patience = s->patience;
+    t->seed = (uint64_t)s->seed;
+    t->init_model = s->init_model;
+    t->dry_run = s->dry_run;
+    return true;
+}
+
+void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {
+    if (given(opts, "huber-delta") && !is(s->model, "huber"))
+        pli_text_add(text, "--huber-delta has no effect on --model %s\n", s->model);
+    if (given(opts, "momentum") && !is(s->optimizer, "momentum"))
+        pli_text_add(text, "--momentum has no effect without --optimizer momentum\n");
+    if (s->patience > 0 && s->validation == NULL) pli_text_add(text, "--patience has no effect without --validation\n");
+    if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
+}

@@ -1,0 +1,54 @@
+/* settings.h - what the commands' options are read into, and how that becomes the library's option structs. */
+#ifndef PLI_CLI_SETTINGS_H
+#define PLI_CLI_SETTINGS_H
+
+#include "cli/cli.h"
+
+/* What data to read, and how; shared by train, predict and eval. */
+typedef struct pli_input {
+    pli_text_list data;
+    const char   *format, *index_base, *header, *label, *weight_column;
+    int64_t       hash_bits, threads;
+    bool          cache;
+} pli_input;
+
+typedef struct pli_train_settings {
+    pli_input   in;
+    const char *model, *test, *validation, *transport, *topology, *consistency, *table, *optimizer, *schedule,
+        *class_weight;
+    const char *normalize, *init_model, *out, *metrics, *config, *reduce, *balance;
+    int64_t     workers, servers, epochs, batch, patience, seed, replicas;
+    double      learning_rate, momentum, l1, l2, huber_delta;
+    uint64_t    timeout_ns;
+    bool        no_intercept, json, dry_run, quiet;
+} pli_train_settings;
+
+extern const pli_opt pli_train_rows[];
+
+/** Reads the options of train (the command `name` is asked, for its help) and refuses, by name, values that come with
+ *  later versions. As pli_cli_read. */
+bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
+                             pli_opts **opts_out, int *code_out);
+
+/* The library's structs, borrowing from settings. */
+typedef struct pli_train_plan {
+    plait_comm_opts  comm;
+    plait_data_opts  data, test;
+    plait_train_opts train;
+    char             topology[64], consistency[64]; /* by --table */
+} pli_train_plan;
+
+/** Fills plan. false: something is wrong, and has been said; the exit code is PLI_EXIT_USAGE. */
+bool pli_train_plan_make(const pli_train_settings *settings, const pli_opts *opts, const plait_log *log,
+                         pli_train_plan *plan);
+
+/** Notes, a line each, on options that have no effect beside the others. */
+void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, pli_text *text);
+
+/** One input's options; paths, seed and log are set too. */
+void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts);
+
+/** false: the format given comes later; said. */
+bool pli_input_check(const char *command, const pli_input *in);
+
+#endif

@@ -1,0 +1,128 @@
+#include "cli/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int handled[] = { SIGINT, SIGTERM, SIGUSR1 };
+enum { HANDLED = sizeof handled / sizeof handled[0] };
+
+static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to */
+
+static void handler(int number) {
+    int           kept = errno;
+    unsigned char byte = (unsigned char)number;
+    if (write(signal_fd, &byte, 1) < 0) { /* full: as many are waiting already; nothing to do about it here */
+    }
+    errno = kept;
+}
+
+static sigset_t set_of_handled(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < HANDLED; i++) sigaddset(&set, handled[i]);
+    return set;
+}
+
+/* The process dies of it, so that who waits for us sees a signal. */
+static void end_now(int number) {
+    sigset_t set = set_of_handled();
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+    _exit(PLI_EXIT_SIGNAL + number);
+}
+
+static void tell_waits(pli_signals *s) {
+    char    text[4096] = "";
+    int32_t lines = 0;
+    pthread_mutex_lock(&s->mutex);
+    bool running = s->n > 0;
+    if (running) lines = plait_comm_waits(s->comm[0], text, sizeof text); /* all ranks of the process */
+    pthread_mutex_unlock(&s->mutex);
+    if (!running) {
+        pli_talk_tell(s->talk, "no rank runs here at this moment");
+    } else if (lines <= 0) {
+        pli_talk_tell(s->talk, "no rank of this process waits");
+    }
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        pli_talk_tell(s->talk, "%s", line);
+    }
+}
+
+static void *serve(void *user) {
+    pli_signals *s = user;
+    sigset_t     set = set_of_handled();
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    for (;;) {
+        unsigned char byte = 0;
+        ssize_t       n = read(s->pipe[0], &byte, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0 || byte == 0) return NULL;
+        if (byte == SIGUSR1) {
+            tell_waits(s);
+        } else if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+            end_now(byte);
+        } else {
+            __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+            pli_talk_say(s->talk, "%s: ending after this clock; a second one ends at once",
+                         byte == SIGINT ? "SIGINT" : "SIGTERM");
+        }
+    }
+}
+
+plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, plait_error *err) {
+    *signals = (pli_signals){ .talk = talk };
+    sigset_t set = set_of_handled();
+    if (pipe2(signals->pipe, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "a pipe for signals cannot be opened");
+    fcntl(signals->pipe[1], F_SETFL, O_NONBLOCK);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_mutex_init(&signals->mutex, NULL);
+    int errnum = pthread_create(&signals->thread, NULL, serve, signals);
+    if (errnum != 0) {
+        pthread_mutex_destroy(&signals->mutex);
+        close(signals->pipe[0]);
+        close(signals->pipe[1]);
+        return pli_fail_errno(err, errnum, "the thread that takes signals cannot be started");
+    }
+    signal_fd = signals->pipe[1];
+    /* Also SIGINT that a shell has set to be ignored, as it does for what runs in its background: who sends one by
+     * hand means it. */
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+    action.sa_mask = set;
+    for (int i = 0; i < HANDLED; i++) sigaction(handled[i], &action, NULL);
+    return PLAIT_OK;
+}
+
+void pli_signals_close(pli_signals *s) {
+    unsigned char end = 0;
+    for (int i = 0; i < HANDLED; i++) signal(handled[i], handled[i] == SIGUSR1 ? SIG_IGN : SIG_DFL);
+    while (write(signal_fd, &end, 1) < 0 && errno == EINTR) {}
+    signal_fd = -1;
+    pthread_join(s->thread, NULL);
+    close(s->pipe[0]);
+    close(s->pipe[1]);
+    pthread_mutex_destroy(&s->mutex);
+    pli_free(s->comm);
+}
+
+void pli_signals_enter(pli_signals *s, plait_comm *comm) {
+    pthread_mutex_lock(&s->mutex);
+    void *list = s->comm;
+    if (pli_grow(&list, &s->capacity, s->n + 1, sizeof(plait_comm *))) {
+        s->comm = list;
+        s->comm[s->n++] = comm;
+    }
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void pli_signals_leave(pli_signals *s, plait_comm *comm) {
+    pthread_mutex_lock(&s->mutex);
+    for (int64_t i = 0; i < s->n; i++) {
+        if (s->comm[i] == comm) s->comm[i--] = s->comm[--s->n];
+    }
+    pthread_mutex_unlock(&s->mutex);
+}

@@ -1,0 +1,177 @@
+/* Talk on stderr. Every line leaves in one write, so that lines of several processes do not mix. */
+#include "cli/talk.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REDRAW_NS = 100 * 1000 * 1000 };
+
+static void put(pli_talk *talk, const char *line) {
+    fputs(talk->bar ? "\r\033[K" : "", stderr);
+    talk->bar = false;
+    fputs(line, stderr);
+    fflush(stderr);
+}
+
+static void hear(void *user, plait_log_level level, int32_t rank, const char *room, const char *text) {
+    pli_talk *talk = user;
+    (void)room;
+    char        line[1024], where[32] = "";
+    const char *what = level == PLAIT_LOG_ERROR ? "error: " : level == PLAIT_LOG_WARN ? "warning: " : "";
+    if (rank >= 0) snprintf(where, sizeof where, "rank %" PRId32 ": ", rank);
+    snprintf(line, sizeof line, "plait: %s%s%s\n", where, what, text);
+    pthread_mutex_lock(&talk->mutex);
+    put(talk, line);
+    pthread_mutex_unlock(&talk->mutex);
+}
+
+void pli_talk_open(pli_talk *talk, bool quiet) {
+    const char *term = pli_env("TERM"), *no_color = pli_env("NO_COLOR");
+    *talk = (pli_talk){ .quiet = quiet, .next = 1 };
+    pthread_mutex_init(&talk->mutex, NULL);
+    talk->terminal = pli_is_terminal(2) && term != NULL && strcmp(term, "dumb") != 0;
+    talk->color = talk->terminal && (no_color == NULL || no_color[0] == '\0');
+    talk->log = (plait_log){ .fn = hear, .user = talk, .max_level = quiet ? PLAIT_LOG_ERROR : PLAIT_LOG_INFO };
+}
+
+void pli_talk_close(pli_talk *talk) {
+    if (talk->bar) put(talk, "");
+    pthread_mutex_destroy(&talk->mutex);
+}
+
+static void say(pli_talk *talk, const char *fmt, va_list args) {
+    char text[1024], line[1088];
+    vsnprintf(text, sizeof text, fmt, args);
+    snprintf(line, sizeof line, "plait: %s\n", text);
+    pthread_mutex_lock(&talk->mutex);
+    put(talk, line);
+    pthread_mutex_unlock(&talk->mutex);
+}
+
+void pli_talk_say(pli_talk *talk, const char *fmt, ...) {
+    va_list args;
+    if (talk->quiet) return;
+    va_start(args, fmt);
+    say(talk, fmt, args);
+    va_end(args);
+}
+
+void pli_talk_tell(pli_talk *talk, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    say(talk, fmt, args);
+    va_end(args);
+}
+
+/* --- figures -------------------------------------------------------------------------------------- */
+
+void pli_talk_time(double seconds, char text[32]) {
+    if (!(seconds >= 0) || seconds > 3.6e8) {
+        snprintf(text, 32, "?");
+        return;
+    }
+    int64_t s = (int64_t)seconds;
+    if (s >= 3600) {
+        snprintf(text, 32, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
+    } else {
+        snprintf(text, 32, "%d:%02d", (int)(s / 60), (int)(s % 60));
+    }
+}
+
+void pli_talk_count(double count, char text[32]) {
+    static const char unit[] = " kMGTP";
+    int               u = 0;
+    if (!(count >= 0)) count = 0;
+    while (count >= 999.5 && unit[u + 1] != '\0') {
+        count /= 1000;
+        u++;
+    }
+    snprintf(text, 32, count < 9.95 && u > 0 ? "%.1f" : "%.0f", count);
+    if (u > 0) snprintf(text + strlen(text), 32 - strlen(text), "%c", unit[u]);
+}
+
+static double share_done(const plait_progress *p) {
+    double share = 0;
+    if (p->clocks > 0) {
+        share = (double)p->clock / (double)p->clocks;
+    } else if (p->epochs > 0) {
+        share = (double)p->epoch / (double)p->epochs;
+    }
+    return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+/* --- the bar -------------------------------------------------------------------------------------- */
+
+enum { BAR_MIN = 8, BAR_MAX = 40 };
+
+void pli_talk_bar(const plait_progress *p, int columns, pli_text *text) {
+    char left[32], rate[32], piece[4][64];
+    pli_talk_time(p->seconds_left, left);
+    pli_talk_count(p->rows_per_second, rate);
+    snprintf(piece[0], sizeof piece[0], "epoch %" PRId64 "/%" PRId64, p->epoch, p->epochs);
+    snprintf(piece[1], sizeof piece[1], "  loss %-8.5g", p->loss);
+    snprintf(piece[2], sizeof piece[2], "  %s left", left);
+    snprintf(piece[3], sizeof piece[3], "  %s rows/s", rate);
+    /* Pieces in the order of their worth, as far as they fit; the bar takes what remains. */
+    int room = columns - 1, used = 0, kept = 0;
+    while (kept < 4 && used + (int)strlen(piece[kept]) <= room) used += (int)strlen(piece[kept++]);
+    int bar = room - used - 2 < BAR_MAX ? room - used - 2 : BAR_MAX;
+    if (kept == 0) return;
+    pli_text_add(text, "%s", piece[0]);
+    if (bar >= BAR_MIN) {
+        int full = (int)(share_done(p) * (bar - 2) + 0.5);
+        pli_text_add(text, "  [");
+        for (int i = 0; i < bar - 2; i++) pli_text_add(text, "%c", i < full ? '#' : '.');
+        pli_text_add(text, "]");
+    }
+    if (kept > 3) pli_text_add(text, "%s", piece[3]);
+    for (int i = 1; i < kept && i < 3; i++) pli_text_add(text, "%s", piece[i]);
+}
+
+static void draw(pli_talk *talk, const plait_progress *p) {
+    uint64_t now = pli_now_ns();
+    if (talk->bar && now - talk->drawn_ns < REDRAW_NS) return;
+    pli_text text = { 0 };
+    pli_talk_bar(p, pli_terminal_columns(2), &text);
+    if (text.data != NULL && !text.failed) {
+        char *hash = strchr(text.data, '#'), *dots = strchr(text.data, ']');
+        int   before = hash != NULL ? (int)(hash - text.data) : (int)text.length;
+        int   full = hash != NULL ? (int)strspn(hash, "#") : 0;
+        bool  color = talk->color && hash != NULL && dots != NULL;
+        fprintf(stderr, "\r\033[K%.*s%s%.*s%s%s", before, text.data, color ? "\033[32m" : "", full, text.data + before,
+                color ? "\033[0m" : "", text.data + before + full);
+        fflush(stderr);
+        talk->bar = true;
+        talk->drawn_ns = now;
+    }
+    pli_text_free(&text);
+}
+
+/* Clock 1, 2, 4, 8, ... */
+static void line(pli_talk *talk, const plait_progress *p) {
+    if (p->clock < talk->next) return;
+    while (talk->next <= p->clock) talk->next *= 2;
+    char left[32], rate[32], of[32] = "", text[320], validation[48] = "";
+    pli_talk_time(p->seconds_left, left);
+    pli_talk_count(p->rows_per_second, rate);
+    if (p->clocks > 0) snprintf(of, sizeof of, "/%" PRId64, p->clocks);
+    if (!isnan(p->validation_loss)) snprintf(validation, sizeof validation, "  validation %.5g", p->validation_loss);
+    snprintf(text, sizeof text,
+             "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s  loss %.5g%s  %s rows/s  %s left\n", p->epoch,
+             p->epochs, p->clock, of, p->loss, validation, rate, left);
+    put(talk, text);
+}
+
+void pli_talk_progress(pli_talk *talk, const plait_progress *progress) {
+    if (talk->quiet) return;
+    pthread_mutex_lock(&talk->mutex);
+    if (talk->terminal) {
+        draw(talk, progress);
+    } else {
+        line(talk, progress);
+    }
+    pthread_mutex_unlock(&talk->mutex);
+}

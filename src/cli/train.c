@@ -1,0 +1,253 @@
+/* train - fits a model. Every rank of this process runs work(); the leading one (the lowest living worker) reports,
+ * saves and leaves the record, which this file then prints. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/record.h"
+#include "cli/settings.h"
+#include "cli/signals.h"
+#include "comm/comm.h"
+#include "table/topology/topology.h"
+#include "watch/watch.h"
+
+enum { TAG_START = 0x7001 };
+
+typedef struct run {
+    const pli_train_settings *settings;
+    pli_train_plan            plan;
+    pli_talk                  talk;
+    pli_signals               signals;
+    char                      id[17];
+    /* Written by the leading rank's thread, read when all ranks are done. */
+    bool         led; /* the leading rank lives in this process */
+    pli_metrics *metrics;
+    plait_report report;
+    bool         saved;
+} run;
+
+/* Who reports and saves: the lowest living worker. A run whose rank dies ends (until ranks can be lost), so all live. */
+static bool    leads(const plait_comm *comm) { return plait_comm_rank(comm) == 0; }
+static int32_t leader(const plait_comm *comm) {
+    (void)comm;
+    return 0;
+}
+
+static void on_progress(void *user, const plait_progress *progress) {
+    run *r = user;
+    pli_metrics_progress(r->metrics, progress);
+    pli_talk_progress(&r->talk, progress);
+}
+
+/* --- the metrics' first lines: who takes part ------------------------------------------------------- */
+
+typedef struct member {
+    int32_t rank, pid;
+    char    host[256];
+} member;
+
+static plait_status tell_members(plait_comm *comm, pli_metrics *metrics) {
+    member mine = { .rank = plait_comm_rank(comm), .pid = pli_pid() };
+    snprintf(mine.host, sizeof mine.host, "%s", plait_comm_host(comm));
+    int32_t workers = plait_comm_workers(comm);
+    if (mine.rank >= workers) return plait_comm_send(comm, leader(comm), TAG_START, &mine, sizeof mine);
+    member *all = pli_array((size_t)workers, sizeof *all);
+    if (all == NULL) return PLAIT_ENOMEM;
+    plait_status status = plait_comm_allgather(comm, &mine, sizeof mine, all);
+    for (int32_t i = 0; i < workers && status >= 0; i++)
+        pli_metrics_start(metrics, all[i].rank, all[i].host, all[i].pid, false);
+    for (int32_t i = workers; i < plait_comm_size(comm) && leads(comm) && status >= 0; i++) {
+        size_t bytes = 0;
+        status = plait_comm_recv(comm, i, TAG_START, &mine, sizeof mine, &bytes, NULL);
+        if (status >= 0) pli_metrics_start(metrics, mine.rank, mine.host, mine.pid, true);
+    }
+    pli_free(all);
+    return status;
+}
+
+/* --- one rank --------------------------------------------------------------------------------------- */
+
+/* Fails before the work, not after it, if the model could not be written. */
+static plait_status check_out(const char *path, plait_error *err) {
+    pli_outfile *file = NULL;
+    plait_status status = pli_outfile_open(path, &file, err);
+    if (status >= 0) pli_outfile_abandon(&file);
+    return status;
+}
+
+static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
+    const pli_train_settings *s = r->settings;
+    const plait_train_opts   *t = &r->plan.train;
+    if (t->topology != NULL) {
+        const char *consistency = t->consistency != NULL ? t->consistency : "bsp";
+        PLI_TRY(pli_pair_check(t->topology, consistency, plait_comm_one_process(comm) != 0, err));
+    }
+    if (!leads(comm)) return PLAIT_OK;
+    if (s->out != NULL) {
+        PLI_TRY(check_out(s->out, err));
+        if (!s->dry_run) pli_done_remove(s->out);
+    }
+    if (s->metrics != NULL && !s->dry_run) PLI_TRY(pli_metrics_open(s->metrics, &r->metrics, err));
+    return PLAIT_OK;
+}
+
+static plait_status save(run *r, const plait_model *model, plait_error *err) {
+    const char *out = r->settings->out;
+    if (out == NULL || model == NULL) return PLAIT_OK;
+    PLI_TRY(plait_model_save(model, out, err));
+    r->saved = true;
+    if (r->report.interrupted) return PLAIT_OK; /* not done: it goes on */
+    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, NULL, 0, err);
+}
+
+static plait_status work(plait_comm *comm, void *user) {
+    run         *r = user;
+    plait_error  err = { .rank = plait_comm_rank(comm) };
+    plait_model *model = NULL;
+    plait_report report;
+    pli_record_init(&report);
+    pli_signals_enter(&r->signals, comm);
+    plait_status status = prepare(r, comm, &err);
+    if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
+        status = tell_members(comm, r->metrics);
+        if (status < 0) err = *plait_comm_error(comm);
+    }
+    if (status >= 0) {
+        plait_train_opts opts = r->plan.train;
+        if (leads(comm)) {
+            opts.progress = on_progress;
+            opts.user = r;
+        }
+        status = plait_train(comm, &opts, &report, &model);
+        if (status < 0) err = *plait_comm_error(comm);
+    }
+    if (leads(comm)) {
+        r->led = true;
+        r->report = report;
+        if (status >= 0) status = save(r, model, &err);
+        pli_metrics_end(r->metrics,
+                        report.interrupted ? plait_status_text(PLAIT_EINTERRUPTED) : plait_status_text(status),
+                        status >= 0 ? &report : NULL);
+    }
+    plait_model_destroy(&model);
+    pli_signals_leave(&r->signals, comm);
+    if (status < 0) *pli_comm_error(comm) = err;
+    return status;
+}
+
+/* --- after the run ---------------------------------------------------------------------------------- */
+
+static void quote(pli_text *text, const char *word) {
+    if (word[0] != '\0' &&
+        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == strlen(word)) {
+        pli_text_add(text, " %s", word);
+        return;
+    }
+    pli_text_add(text, " '");
+    for (const char *c = word; *c != '\0'; c++) pli_text_add(text, *c == '\'' ? "'\\''" : "%c", *c);
+    pli_text_add(text, "'");
+}
+
+/* The command as it was given, with --init-model set to what was saved. */
+static void say_how_to_go_on(run *r, int argc, char *const *argv) {
+    if (!r->saved) {
+        pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --out FILE");
+        return;
+    }
+    pli_text text = { 0 };
+    pli_text_add(&text, "plait train");
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--init-model") == 0) {
+            i++;
+        } else if (strncmp(argv[i], "--init-model=", 13) != 0) {
+            quote(&text, argv[i]);
+        }
+    }
+    pli_text_add(&text, " --init-model");
+    quote(&text, r->settings->out);
+    if (!text.failed)
+        pli_talk_tell(&r->talk, "interrupted after clock %" PRId64 "; to go on: %s", r->report.clocks, text.data);
+    pli_text_free(&text);
+}
+
+static int show(run *r) {
+    pli_text text = { 0 };
+    if (r->settings->dry_run) {
+        pli_talk_say(&r->talk, "dry run: options, files and memory are in order");
+        if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
+    }
+    if (r->settings->json) {
+        pli_record_json(&r->report, &text);
+    } else if (!r->settings->quiet) {
+        pli_record_text(&r->report, &text);
+    }
+    return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+}
+
+static int run_all(run *r, int argc, char *const *argv) {
+    plait_error  err = { .rank = -1 };
+    plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
+    plait_error  metrics_err = { 0 };
+    bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
+    bool         several = r->settings->workers + r->settings->servers > 1 || r->settings->workers == 0;
+    pli_signals_close(&r->signals);
+    if (status < 0 && err.rank >= 0 && several) pli_fail_at(&err, "rank %" PRId32, err.rank);
+    int code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
+    if (status < 0 && status != PLAIT_EINTERRUPTED) {
+        pli_talk_tell(&r->talk, "%s", err.text[0] != '\0' ? err.text : plait_status_text(status));
+    } else if (r->led) {
+        bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
+        if (interrupted) say_how_to_go_on(r, argc, argv);
+        code = status < 0 ? code : show(r);
+        if (interrupted) code = PLI_EXIT_INTERRUPTED;
+    }
+    if (metrics_failed) {
+        pli_talk_tell(&r->talk, "%s", metrics_err.text);
+        if (code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
+    }
+    return code;
+}
+
+static int train(int argc, char *const *argv) {
+    pli_train_settings settings = { 0 };
+    pli_opts          *opts = NULL;
+    plait_error        err = { .rank = -1 };
+    int                code = PLI_EXIT_USAGE;
+    if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
+    run r = { .settings = &settings };
+    pli_run_id(r.id);
+    pli_record_init(&r.report);
+    pli_talk_open(&r.talk, settings.quiet);
+    if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
+    if (pli_signals_open(&r.signals, &r.talk, &err) < 0) {
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
+    r.plan.train.stop = &r.signals.stop;
+    pli_text notes = { 0 };
+    pli_train_notes(&settings, opts, &notes);
+    char *rest = NULL;
+    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
+         note = strtok_r(NULL, "\n", &rest)) {
+        pli_talk_say(&r.talk, "note: %s", note);
+    }
+    pli_text_free(&notes);
+    code = run_all(&r, argc, argv);
+close_talk:
+    pli_talk_close(&r.talk);
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_train = {
+    .name = "train",
+    .usage = "train --data D [options]",
+    .summary = "fit a model",
+    .details =
+        "How updates travel (--topology), what a read may miss (--consistency), how many compute (--workers) and what "
+        "carries the bytes (--transport) are independent settings; 'plait help pairs' shows which go together.\n\n"
+        "SIGINT and SIGTERM end the run after its clock, save the model and print the command that goes on (exit "
+        "code 75). SIGUSR1 prints who waits for what.",
+    .rows = pli_train_rows,
+    .run = train,
+};

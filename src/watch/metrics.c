@@ -1,0 +1,111 @@
+/* The metrics file: what a run reports while it goes, one JSON object a line, for plots and supervisors. */
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct pli_metrics {
+    FILE   *file;
+    char   *path;
+    int     errnum; /* of the first write that failed; 0: none */
+    int64_t clock;  /* the last that was written               */
+};
+
+plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err) {
+    pli_metrics *m = pli_calloc(1, sizeof *m);
+    if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+    m->path = pli_strdup(path);
+    if (m->path == NULL) goto free_metrics;
+    m->file = fopen(path, "w");
+    if (m->file == NULL) {
+        plait_status status = pli_fail_errno(err, errno, "%s: cannot be written (--metrics)", path);
+        pli_free(m->path);
+        pli_free(m);
+        return status;
+    }
+    *metrics_out = m;
+    return PLAIT_OK;
+free_metrics:
+    pli_free(m);
+    return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+}
+
+/* Writes one line and frees it. flush: a reader who follows the file shall see it now. */
+static void put(pli_metrics *m, pli_text *line, bool flush) {
+    pli_json_end(line);
+    pli_text_add(line, "\n");
+    if (m->errnum == 0) {
+        if (line->failed) {
+            m->errnum = ENOMEM;
+        } else if (fwrite(line->data, 1, line->length, m->file) != line->length || (flush && fflush(m->file) != 0)) {
+            m->errnum = errno;
+        }
+    }
+    pli_text_free(line);
+}
+
+static void begin(pli_text *line, const char *event) {
+    pli_json_begin(line);
+    pli_json_text(line, "event", event);
+}
+
+void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "start");
+    pli_json_i64(&line, "rank", rank);
+    pli_json_text(&line, "host", host);
+    pli_json_i64(&line, "pid", pid);
+    pli_json_text(&line, "role", server ? "server" : "worker");
+    put(metrics, &line, true);
+}
+
+static void put_progress(pli_metrics *m, const char *event, const plait_progress *p, bool flush) {
+    pli_text line = { 0 };
+    begin(&line, event);
+    pli_json_i64(&line, "epoch", p->epoch);
+    pli_json_i64(&line, "clock", p->clock);
+    pli_json_f64(&line, "loss", p->loss);
+    pli_json_f64(&line, "validation_loss", p->validation_loss);
+    pli_json_f64(&line, "rows_per_second", p->rows_per_second);
+    pli_json_f64(&line, "seconds", p->seconds);
+    put(m, &line, flush);
+}
+
+void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress) {
+    if (metrics == NULL) return;
+    if (progress->clock != metrics->clock) put_progress(metrics, "clock", progress, false);
+    if (progress->epoch_ended) put_progress(metrics, "epoch", progress, true);
+    metrics->clock = progress->clock;
+}
+
+void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "end");
+    pli_json_text(&line, "status", status);
+    if (report != NULL) {
+        pli_json_i64(&line, "epochs", report->epochs);
+        pli_json_i64(&line, "clocks", report->clocks);
+        pli_json_f64(&line, "objective", report->objective);
+        pli_json_f64(&line, "train_loss", report->train_loss);
+        pli_json_f64(&line, "test_loss", report->test_loss);
+        pli_json_f64(&line, "seconds", report->train_seconds);
+        pli_json_i64(&line, "bytes_sent", report->bytes_sent);
+        pli_json_text(&line, "model_hash", report->model_hash);
+    }
+    put(metrics, &line, true);
+}
+
+plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err) {
+    pli_metrics *m = *metrics;
+    if (m == NULL) return PLAIT_OK;
+    *metrics = NULL;
+    if (fclose(m->file) != 0 && m->errnum == 0) m->errnum = errno;
+    plait_status status = PLAIT_OK;
+    if (m->errnum != 0)
+        status = pli_fail_errno(err, m->errnum, "%s: could not be written to its end (--metrics)", m->path);
+    pli_free(m->path);
+    pli_free(m);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* watch - what a run tells about itself: JSON text, and the metrics file. Stands beside cli; may include any
+ * room, and none includes it. (Event log, audit, traces and dashboard come here.) */
+#ifndef PLI_WATCH_H
+#define PLI_WATCH_H
+
+#include <plait/model.h>
+
+#include "base/base.h"
+
+/* --- one JSON object, written key by key onto one line ---------------------------------------------- */
+void pli_json_begin(pli_text *text);
+void pli_json_i64(pli_text *text, const char *key, int64_t value);
+void pli_json_f64(pli_text *text, const char *key, double value);       /* %.17g; null for NaN and infinities */
+void pli_json_text(pli_text *text, const char *key, const char *value); /* escaped; NULL gives null           */
+void pli_json_bool(pli_text *text, const char *key, bool value);
+void pli_json_null(pli_text *text, const char *key);
+void pli_json_raw(pli_text *text, const char *key, const char *json); /* json as it stands                  */
+void pli_json_end(pli_text *text);                                    /* no newline                         */
+
+/* --- the metrics file: one JSON object a line -------------------------------------------------------- */
+
+/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "end" last. Belongs to the leading rank's
+ * thread. Nothing here fails at once: the first failed write is remembered for pli_metrics_close, so that a full
+ * disk does not cost the training. */
+typedef struct pli_metrics pli_metrics;
+plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
+void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server);
+void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
+/** status: "success", or why the run ended; report may be NULL. */
+void         pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report);
+plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err);
+
+#endif
