@@ -15,12 +15,12 @@
 #include "base/base.h"
 
 typedef struct problem {
-    int64_t rows, features, per_row;
+    int64_t  rows, features, per_row;
     uint64_t seed;
-    bool values, vw;
-    float *weight;  /* [features] */
-    int64_t *index; /* [per_row]  */
-    double *value;  /* [per_row]  */
+    bool     values, vw;
+    float   *weight; /* [features] */
+    int64_t *index;  /* [per_row]  */
+    double  *value;  /* [per_row]  */
 } problem;
 
 static int usage(void) {
@@ -36,7 +36,7 @@ static bool read_options(int argc, char **argv, problem *p) {
     int64_t seed = 1;
     for (int i = 1; i < argc; i++) {
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-        bool ok = true;
+        bool        ok = true;
         if (strcmp(argv[i], "--values") == 0) {
             p->values = true;
             continue;
@@ -81,9 +81,9 @@ static bool insert(problem *p, int64_t n, int64_t feature) {
 
 /* Fills index and value; returns the label. */
 static bool draw_row(problem *p, int64_t row) {
-    pli_random r = pli_random_at(p->seed, PLI_RANDOM_DATA, (uint64_t)row, 0);
+    pli_random   r = pli_random_at(p->seed, PLI_RANDOM_DATA, (uint64_t)row, 0);
     const double range = log((double)p->features);
-    double margin = 0.0;
+    double       margin = 0.0;
     for (int64_t n = 0; n < p->per_row;) {
         const int64_t feature = (int64_t)exp(pli_random_f64(&r) * range);
         if (feature >= 1 && feature <= p->features && insert(p, n, feature)) n++;
@@ -97,7 +97,7 @@ static bool draw_row(problem *p, int64_t row) {
 
 static char *put_number(char *at, int64_t number) {
     char digits[24];
-    int n = 0;
+    int  n = 0;
     do {
         digits[n++] = (char)('0' + number % 10);
         number /= 10;
@@ -140,11 +140,11 @@ int main(int argc, char **argv) {
     p.index = pli_array((size_t)p.per_row + 1, sizeof *p.index);
     p.value = pli_array((size_t)p.per_row, sizeof *p.value);
     char *line = pli_array((size_t)p.per_row + 1, 48);
-    int code = 1;
+    int   code = 1;
     if (p.weight == NULL || p.index == NULL || p.value == NULL || line == NULL) goto done;
     hide_weights(&p);
     for (int64_t row = 0; row < p.rows; row++) {
-        const bool positive = draw_row(&p, row);
+        const bool  positive = draw_row(&p, row);
         const char *end = put_row(&p, positive, line);
         if (fwrite(line, 1, (size_t)(end - line), stdout) != (size_t)(end - line)) goto done;
     }

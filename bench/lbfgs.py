@@ -1,0 +1,74 @@
+"""(b) L-BFGS to LIBLINEAR's objective, against `liblinear-train -s 0` (trust region Newton, C = 1, no intercept), both with
+reading the text. The objective of LIBLINEAR's model is computed here from its model file."""
+import math
+import shutil
+import sys
+
+from common import (Run, SCRATCH, Skipped, generated, header, limits, median, need_plait, pairs, row, warm)
+
+
+def liblinear_objective(text, model):
+    """(sum of losses + ||w||^2 / 2) / n, of its model on its data."""
+    with open(model) as lines:
+        labels = None
+        for line in lines:
+            if line.startswith("label"):
+                labels = [int(word) for word in line.split()[1:]]
+            if line.strip() == "w":
+                break
+        weight = [float(line) for line in lines]
+    loss, n = 0.0, 0
+    with open(text) as lines:
+        for line in lines:
+            words = line.split()
+            margin = 0.0
+            for word in words[1:]:
+                index, _, value = word.partition(":")
+                at = int(index) - 1
+                if at < len(weight):
+                    margin += weight[at] * float(value)
+            margin = margin if int(float(words[0])) == labels[0] else -margin
+            loss += max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
+            n += 1
+    return (loss + 0.5 * sum(w * w for w in weight)) / n
+
+
+def main(rows=500000, count=5):
+    plait = need_plait()
+    text = warm(generated("libsvm", rows))
+    machine = limits(text)
+    peer_program = shutil.which("liblinear-train")
+    model = SCRATCH / "liblinear.model"
+    peer = (lambda: Run([peer_program, "-q", "-s", 0, text, model]).check()) if peer_program else None
+    if peer is None:
+        print("peer skipped: liblinear-train is missing (apt-get install liblinear-tools)")
+    header(f"(b) L-BFGS to LIBLINEAR's objective, {rows} rows")
+    command = [plait, "train", "--model", "logistic", "--data", text, "--optimizer", "lbfgs", "--no-intercept", "--threads", 2,
+               "--json", "--quiet"]
+    mine, theirs = pairs(count, lambda: Run(command).check(), peer)
+    result = mine[0].json()
+    seconds, objective = median([run.seconds for run in mine]), result["objective"]
+    entries = 40 * rows
+    csr_bytes = 8 * (rows + 1) + 4 * entries
+    passes = result["clocks"]
+    fastest = text.stat().st_size / 1e9 / machine["file_gb_s"] + passes * 2 * entries / 1e6 / machine["gather_m_s"]
+    good = True
+    if theirs:
+        theirs_seconds, best = median([run.seconds for run in theirs]), liblinear_objective(text, model)
+        good &= row(f"whole process, limit: file and {passes} passes of gathers", seconds, theirs_seconds, fastest, (">=", 2),
+                    theirs_seconds / seconds, "s")
+        good &= row("objective, relative excess", objective, best, None, ("<=", 1e-3), objective / best - 1)
+    else:
+        row("whole process", seconds, None, fastest, None, None, "s")
+        row("objective", objective, None, None, None, None)
+    anonymous = median([run.anonymous_bytes for run in mine])
+    good &= row("peak anonymous memory / CSR (row starts, columns)", anonymous / 1e6,
+                theirs[0].anonymous_bytes / 1e6 if theirs else None, csr_bytes / 1e6, ("<=", 1.5), anonymous / csr_bytes, "MB")
+    return good
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(0 if main() else 1)
+    except Skipped as reason:
+        sys.exit(f"skipped: {reason}")

@@ -1,0 +1,34 @@
+"""(e) Four workers on two cores under ps and bsp, against one worker with two threads: rows a second on a9a."""
+import gzip
+import shutil
+import sys
+
+from common import ROOT, Run, SCRATCH, Skipped, header, median, need_plait, pairs, row
+
+
+def a9a():
+    path = SCRATCH / "data" / "a9a"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(ROOT / "tests" / "data" / "a9a" / "a9a.gz") as packed, open(path, "wb") as out:
+            shutil.copyfileobj(packed, out)
+    return path
+
+
+def main(rows=None, count=5, epochs=20):
+    plait, data = need_plait(), a9a()
+    base = [plait, "train", "--model", "logistic", "--data", data, "--epochs", epochs, "--transport", "threads", "--json", "--quiet"]
+    four = lambda: Run(base + ["--workers", 4, "--topology", "ps", "--consistency", "bsp"]).json()
+    one = lambda: Run(base + ["--workers", 1, "--threads", 2]).json()
+    header(f"(e) a9a, {epochs} epochs: 4 workers, ps and bsp (ours), against 1 worker with 2 threads (peer), on 2 cores")
+    mine, theirs = pairs(count, four, one)
+    rate = lambda result: result["rows"] * result["epochs"] / result["train_seconds"]
+    ours, single = median([rate(result) for result in mine]), median([rate(result) for result in theirs])
+    return row("rows a second, limit: no loss at all", ours, single, single, (">=", 0.5), ours / single, "rows/s")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(0 if main() else 1)
+    except Skipped as reason:
+        sys.exit(f"skipped: {reason}")
