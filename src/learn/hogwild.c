@@ -18,8 +18,9 @@ typedef struct pli_hogwild {
 } pli_hogwild;
 
 typedef struct row_pass {
-    pli_sgd         *sgd;
-    const pli_batch *batch;
+    pli_sgd  *sgd;
+    pli_batch batch; /* of loaded data                                            */
+    int64_t   clock; /* of a stream, whose parts are parsed by the thread at work */
 } row_pass;
 
 static plait_status reserve(pli_hogwild *h, int64_t n, int64_t k) {
@@ -73,7 +74,7 @@ static plait_status one_row(pli_run *run, pli_hogwild *h, const pli_block *block
     PLI_TRY(plait_table_get(run->w, n, h->keys, h->values));
     for (int64_t c = 0; c < k; c++) score[c] = 0;
     if (run->b != NULL) {
-        PLI_TRY(plait_table_get_range(run->b, 0, 1, h->bias));
+        PLI_TRY(plait_table_get(run->b, 1, &(uint64_t){ 0 }, h->bias));
         for (int64_t c = 0; c < k; c++) score[c] = (double)h->bias[c];
     }
     for (int64_t e = 0; e < n; e++)
@@ -86,7 +87,7 @@ static plait_status one_row(pli_run *run, pli_hogwild *h, const pli_block *block
         for (int64_t c = 0; c < k; c++) h->values[e * k + c] = (float)(h->x[e] * slope[c]);
     if (run->b != NULL) {
         for (int64_t c = 0; c < k; c++) h->bias[c] = (float)slope[c];
-        PLI_TRY(plait_table_inc_range(run->b, 0, 1, h->bias, 1));
+        PLI_TRY(plait_table_inc(run->b, 1, &(uint64_t){ 0 }, h->bias, 1));
     }
     return plait_table_inc(run->w, n, h->keys, h->values, 1);
 }
@@ -95,9 +96,14 @@ static void part_rows(void *user, int64_t i, int32_t thread) {
     const row_pass *pass = user;
     pli_run        *run = pass->sgd->run;
     pli_hogwild    *h = &pass->sgd->hogwild[thread];
-    const pli_part *part = &pass->batch->part[i];
-    for (int64_t j = 0; j < part->rows && h->error.code == PLAIT_OK; j++) {
-        plait_status status = one_row(run, h, part->block, part->order != NULL ? (int64_t)part->order[j] : part->first + j);
+    pli_part        part = { 0 };
+    plait_status    status = h->error.code;
+    if (run->stream && status == PLAIT_OK)
+        status = pli_stream_part(pass->sgd->batches, pass->clock, (int32_t)i, thread, &part, &h->error);
+    else if (status == PLAIT_OK)
+        part = pass->batch.part[i];
+    for (int64_t j = 0; j < part.rows && status == PLAIT_OK; j++) {
+        status = one_row(run, h, part.block, part.order != NULL ? (int64_t)part.order[j] : part.first + j);
         if (status < 0 && h->error.code == PLAIT_OK) h->error = *plait_comm_error(run->comm);
     }
 }
@@ -114,14 +120,16 @@ plait_status pli_hogwild_begin(pli_sgd *sgd) {
     return ok ? PLAIT_OK : pli_fail(sgd->run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)threads);
 }
 
-plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
-    row_pass pass = { sgd, batch };
-    int32_t  threads = pli_pool_threads(sgd->run->pool);
-    pli_pool_for(sgd->run->pool, batch->parts, part_rows, &pass);
+plait_status pli_hogwild_step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out) {
+    pli_run *run = sgd->run;
+    row_pass pass = { .sgd = sgd, .clock = clock };
+    int32_t  threads = pli_pool_threads(run->pool);
+    if (!run->stream) PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &pass.batch, run->err));
+    pli_pool_for(run->pool, pli_dataset_own_blocks(run->data), part_rows, &pass);
     for (int32_t t = 0; t < threads; t++) {
         pli_hogwild *h = &sgd->hogwild[t];
         if (h->error.code < 0) {
-            *sgd->run->err = h->error;
+            *run->err = h->error;
             return h->error.code;
         }
         pli_sums_add(sums_out, &h->sums);

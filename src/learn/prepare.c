@@ -60,16 +60,31 @@ static void tell_notes(pli_run *run, const pli_dataset *data) {
     }
 }
 
-/* One data set of the run, opened, loaded, agreed upon. fixed: the schema it must follow, or NULL. */
+enum { SMALL_BYTES = 16 << 20 };
+
+/* A single pass streams what is not small. Small plain files are as well read at once. */
+static bool should_stream(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    int64_t                 bytes = 0;
+    if (o->epochs != 1 || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
+    for (int64_t i = 0; i < o->data->n_paths && bytes >= 0; i++) {
+        int64_t size = pli_is_directory(o->data->paths[i]) ? -1 : pli_file_bytes(o->data->paths[i]);
+        bytes = size < 0 ? -1 : bytes + size;
+    }
+    return bytes < 0 || bytes > SMALL_BYTES;
+}
+
+/* One data set of the run, opened, loaded (or scanned, for a stream), agreed upon. fixed: the schema it must follow. */
 static plait_status open_data(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
-                              pli_dataset **data_out) {
+                              bool stream, pli_dataset **data_out) {
     int32_t worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
     if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
     PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
     char print[64];
     snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
     PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
-    PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
+    if (stream) PLI_TRY(pli_dataset_scan(*data_out, false, run->pool, run->err));
+    else PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
     tell_notes(run, *data_out);
     return PLAIT_OK;
 }
@@ -157,6 +172,13 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
 static plait_status settle_labels(pli_run *run) {
     PLI_TRY(find_classes(run));
     int64_t n = run->linear.classes;
+    if (run->stream) {
+        if (run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
+            return pli_fail(run->err, PLAIT_EREFUSED, "class-weight balanced in a single streamed pass is refused: it needs the "
+                                                      "rows of each class beforehand; give label:weight,... or --epochs 2");
+        run->rows = run->train_rows = pli_schema_rows(run->schema);
+        return weigh_classes(run, NULL);
+    }
     double *counts = pli_calloc((size_t)n + 3, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
     plait_status status = count_rows(run, counts);
@@ -195,7 +217,7 @@ static void settle_defaults(pli_run *run) {
     double values = (double)run->linear.features * (double)run->linear.columns;
     double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
     if (run->lbfgs) run->form = PLI_DENSE;
-    else if (values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
+    else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
     else run->form = values <= 4096 || values <= 2 * touched ? PLI_DENSE : PLI_KEYED;
 }
 
@@ -245,7 +267,8 @@ plait_status pli_prepare(pli_run *run) {
     const plait_train_opts *o = run->opts;
     uint64_t                begun_ns = pli_now_ns();
     PLI_TRY(load_start(run));
-    PLI_TRY(open_data(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, &run->data));
+    run->stream = should_stream(run);
+    PLI_TRY(open_data(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     settle_defaults(run);
@@ -255,9 +278,9 @@ plait_status pli_prepare(pli_run *run) {
         plait_data_opts file = *o->data;
         file.paths = &o->validation;
         file.n_paths = 1;
-        PLI_TRY(open_data(run, &file, NULL, run->schema, &run->validation));
+        PLI_TRY(open_data(run, &file, NULL, run->schema, false, &run->validation));
     }
-    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(open_data(run, o->test, o->test_memory, run->schema, &run->test));
+    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(open_data(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
     run->load_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
     return PLAIT_OK;

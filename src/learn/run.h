@@ -31,7 +31,7 @@ typedef struct pli_run {
     /* what was decided; 0 in opts is resolved here */
     const char *optimizer, *schedule; /* schedule NULL: constant */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
-    int64_t     epochs, batch, clocks; /* clocks: an epoch's; 0: not known (stream)  */
+    int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;
 
     /* data */

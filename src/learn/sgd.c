@@ -209,11 +209,14 @@ static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
 
 /* --- the loop -------------------------------------------------------------------------------------------- */
 
-static plait_status step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
+static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out) {
+    pli_run  *run = sgd->run;
+    pli_batch batch;
     *sums_out = (pli_sums){ 0 };
-    if (batch->rows == 0) return PLAIT_OK;
-    if (sgd->run->rowwise) return pli_hogwild_step(sgd, batch, sums_out);
-    PLI_TRY(sgd->run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));
+    if (run->rowwise) return pli_hogwild_step(sgd, epoch, clock, sums_out);
+    PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
+    if (batch.rows == 0) return PLAIT_OK;
+    PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
     *sums_out = sgd->gradient.sums[0];
     return PLAIT_OK;
 }
@@ -221,13 +224,9 @@ static plait_status step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_ou
 /* One epoch; PLAIT_END: the caller has asked to stop. */
 static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
-    for (int64_t clock = 0; run->clocks == 0 || clock < run->clocks; clock++) {
-        pli_batch    batch;
-        pli_sums     sums;
-        plait_status status = pli_batches_get(sgd->batches, epoch, clock, &batch, run->err);
-        if (status == PLAIT_END) break;
-        if (status < 0) return status;
-        PLI_TRY(step(sgd, &batch, &sums));
+    for (int64_t clock = 0; clock < run->clocks; clock++) {
+        pli_sums sums;
+        PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (epoch == 0) pli_sums_add(&run->progressive, &sums);
         PLI_TRY(plait_job_clock(run->job));
@@ -273,6 +272,11 @@ static plait_status begin(pli_sgd *sgd) {
     }
     if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
     if (run->rowwise) PLI_TRY(pli_hogwild_begin(sgd));
+    if (run->stream) {
+        PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &sgd->batches, run->err));
+        run->clocks = pli_batches_clocks(sgd->batches);
+        return PLAIT_OK;
+    }
     return pli_batches_create(run->data, run->opts->seed, run->clocks, run->epochs > 1,
                               run->fraction > 0 ? pli_run_holds_back : NULL, run, &sgd->batches, run->err);
 }

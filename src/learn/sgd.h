@@ -32,7 +32,7 @@ typedef struct pli_sgd {
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS
  *  2011). Only under async over local. */
 plait_status pli_hogwild_begin(pli_sgd *sgd);
-plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out);
+plait_status pli_hogwild_step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out);
 void         pli_hogwild_end(pli_sgd *sgd);
 
 #endif
