@@ -221,6 +221,22 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     return PLAIT_OK;
 }
 
+enum { STOP_EVERY = 16 };
+
+/* Has anybody been asked to stop? A worker may leave by itself, the others notice when it does not come any more;
+ * but sums need all workers, who ask each other now and then. */
+static plait_status should_stop(pli_sgd *sgd, int64_t clock, bool *stop_out) {
+    pli_run *run = sgd->run;
+    *stop_out = pli_run_stopped(run);
+    if (run->opts->stop == NULL || !sgd->sums_need_all) return PLAIT_OK;
+    double stopped = *stop_out;
+    *stop_out = false;
+    if ((clock + 1) % STOP_EVERY != 0 && clock + 1 < run->clocks) return PLAIT_OK;
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    *stop_out = stopped > 0;
+    return PLAIT_OK;
+}
+
 /* One epoch; PLAIT_END: the caller has asked to stop. */
 static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
@@ -232,7 +248,9 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         PLI_TRY(plait_job_clock(run->job));
         run->clocks_done++;
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
-        if (pli_run_stopped(run)) {
+        bool stop;
+        PLI_TRY(should_stop(sgd, clock, &stop));
+        if (stop) {
             run->interrupted = true;
             return PLAIT_END;
         }
@@ -248,7 +266,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (status < 0) return status;
         end = status == PLAIT_END;
         run->epochs_done += !end;
-        if (end || epoch + 1 == run->epochs) PLI_TRY(plait_job_leave(run->job));
+        if (end && !sgd->sums_need_all) PLI_TRY(plait_job_leave(run->job));
         if (validated) PLI_TRY(validate(sgd, epoch, &end));
         pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
@@ -299,6 +317,7 @@ static void end(pli_sgd *sgd) {
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
+    if (status == PLAIT_OK) sgd.sums_need_all = strcmp(plait_table_topology(run->w), "allreduce") == 0;
     if (status == PLAIT_OK) status = begin(&sgd);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);

@@ -11,6 +11,7 @@ typedef struct pli_sgd {
     pli_batches *batches;
     pli_gradient gradient;
     pli_meter    meter;
+    bool         sums_need_all; /* no worker may stop by itself */
     /* dense: weights in the data's units [features, K], if scaled */
     double *raw;
     double *bias;   /* [K] in the data's units          */
