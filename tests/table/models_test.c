@@ -229,7 +229,7 @@ static void each_setting(const char *topology, const char *consistency, int stal
                 if (!stale && far > (s.type == PLAIT_F32 ? 1e-5 : 1e-10))
                     fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: %g away", topology, consistency, s.rule.name, r % 2,
                              (int)t, s.workers, s.servers, far);
-                double best = loss_of(p, expected), most = s.rule.name[0] == 'a' ? 1.0 : 0.3; /* with steps for single rows they are slow */
+                double best = loss_of(p, expected), most = s.rule.name[0] == 'a' ? 1.0 : 0.6; /* with steps for single rows they are slow */
                 if (stale && !(loss < best + most * (start - best)))
                     fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: loss %g from %g, serial %g", topology, consistency,
                              s.rule.name, r % 2, (int)t, s.workers, s.servers, loss, start, best);
