@@ -1,0 +1,23 @@
+#!/bin/sh
+# a9a under one topology and each consistency, 4 workers: every pair that the contract lists comes within 1 % of
+# LIBLINEAR's objective (0.32337958, -s 0 -e 1e-6, no intercept); every other is refused by name.
+# usage: pairs.sh TOPOLOGY
+. "$(dirname "$0")/common.sh"
+topology=$1
+
+for consistency in bsp ssp:0 ssp:2 async; do
+    name=$topology-$consistency
+    if [ "$topology" = allreduce ] && [ "$consistency" != bsp ]; then
+        exits 2 "allreduce.*${consistency%%:*}|${consistency%%:*}.*allreduce" "$name" train --model logistic \
+            --data "$data/a9a/a9a.gz" --workers 4 --topology "$topology" --consistency "$consistency"
+        grep -q bsp "$name.err" || fail "$name: the refusal does not name the nearest pair"
+        continue
+    fi
+    works "$name" train --model logistic --data "$data/a9a/a9a.gz" --workers 4 --no-intercept \
+        --topology "$topology" --consistency "$consistency" --json
+    holds "$name" objective "<= 0.32337958 * 1.01"
+    [ "$(field "$name" topology)" = "$topology" ] || fail "$name: topology is $(field "$name" topology)"
+    [ "$(field "$name" consistency)" = "$consistency" ] || fail "$name: consistency is $(field "$name" consistency)"
+    echo "$name: objective $(field "$name" objective), $(field "$name" train_seconds) s"
+done
+finish
