@@ -93,7 +93,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
         pli_msg_free(&msg);
         return;
     }
-    if (dst != comm->rank)
+    if (dst != comm->rank && !(msg->head.flags & PLI_MSG_UNCOUNTED))
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst)) {
         world->ops->send(world->transport, msg);

@@ -1,0 +1,461 @@
+/* The public calls: server functions by every topology, misuse by name, departures, deaths, what a failed allocation
+ * leaves behind, bytes sent. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+static plait_status run_on(int32_t workers, int32_t servers, const char *topology, const char *consistency,
+                           const plait_function *functions, int32_t n, plait_work_fn *work, void *user, plait_error *err) {
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.transport = "threads";
+    comm_opts.workers = workers;
+    comm_opts.servers = servers;
+    comm_opts.timeout_ns = UINT64_C(30) * 1000000000;
+    job_opts.topology = topology;
+    job_opts.consistency = consistency;
+    job_opts.functions = functions;
+    job_opts.n_functions = n;
+    memset(err, 0, sizeof *err);
+    return plait_run(&comm_opts, &job_opts, work, user, err);
+}
+
+static void run_ok(int32_t workers, int32_t servers, const char *topology, const char *consistency,
+                   const plait_function *functions, int32_t n, plait_work_fn *work, void *user) {
+    plait_error err;
+    int64_t     live = pli_alloc_live();
+    if (run_on(workers, servers, topology, consistency, functions, n, work, user, &err) < 0)
+        fail_msg("%s x %s, %d+%d ranks: rank %d: %s", topology, consistency, workers, servers, err.rank, err.text);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
+static plait_status make_table(plait_job *job, const char *name, int64_t rows, int64_t cols, plait_table **table_out) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = name;
+    opts.rows = rows;
+    opts.cols = cols;
+    opts.type = PLAIT_F64;
+    return plait_table_create(job, &opts, table_out);
+}
+
+/* --- server functions ----------------------------------------------------------------------------------------------- */
+
+/* answer[0] = sum x y, answer[1] = rows */
+static plait_status dot(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
+                        size_t answer_bytes) {
+    (void)user; (void)args; (void)args_bytes;
+    const double *x = s[0].values, *y = s[n - 1].values;
+    double       *sum = answer;
+    if (answer_bytes != 16) return PLAIT_ESHAPE;
+    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) sum[0] += x[i] * y[i];
+    sum[1] += (double)s[0].rows;
+    return PLAIT_OK;
+}
+
+/* y += a x */
+static plait_status axpy(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
+                         size_t answer_bytes) {
+    (void)user; (void)answer; (void)answer_bytes;
+    const double *x = s[0].values, *a = args;
+    double       *y = s[1].values;
+    if (n != 2 || args_bytes != sizeof *a) return PLAIT_EINVAL;
+    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) y[i] += *a * x[i];
+    return PLAIT_OK;
+}
+
+static plait_status scale(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
+                          size_t answer_bytes) {
+    (void)user; (void)n; (void)args_bytes; (void)answer; (void)answer_bytes;
+    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) ((double *)s[0].values)[i] *= *(const double *)args;
+    return PLAIT_OK;
+}
+
+static plait_status largest(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
+                            size_t answer_bytes) {
+    (void)user; (void)n; (void)args; (void)args_bytes; (void)answer_bytes;
+    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) *(double *)answer = fmax(*(double *)answer, ((double *)s[0].values)[i]);
+    return PLAIT_OK;
+}
+
+static void merge_largest(void *user, void *answer, const void *other, size_t bytes) {
+    (void)user; (void)bytes;
+    *(double *)answer = fmax(*(double *)answer, *(const double *)other);
+}
+
+static const plait_function functions[] = {
+    { .name = "dot", .run = dot },
+    { .name = "axpy", .run = axpy, .updates = 1 },
+    { .name = "scale", .run = scale, .updates = 1 },
+    { .name = "largest", .run = largest, .merge = merge_largest },
+};
+enum { FUNCTIONS = 4 };
+
+static plait_status call_functions(plait_job *job, void *user) {
+    const int64_t rows = *(const int64_t *)user;
+    plait_comm   *comm = plait_job_comm(job);
+    plait_table  *x, *y, *sparse, *both[2];
+    double        answer[2], a = 0.5, top = 0, workers = plait_comm_workers(comm);
+    const double *read;
+    double       *ones = malloc((size_t)rows * 2 * sizeof *ones);
+    for (int64_t i = 0; i < rows * 2; i++) ones[i] = 1;
+    CHECK(make_table(job, "x", rows, 2, &x) == PLAIT_OK && make_table(job, "y", rows, 2, &y) == PLAIT_OK);
+    CHECK(make_table(job, "s", 0, 1, &sparse) == PLAIT_OK);
+    both[0] = x;
+    both[1] = y;
+    uint64_t me = (uint64_t)plait_comm_rank(comm) * 1000;
+    CHECK(plait_table_inc_range(x, 0, rows, ones, 0) == PLAIT_OK);
+    CHECK(plait_table_inc(sparse, 1, &me, ones, 0) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    CHECK(plait_table_call(both, 2, "axpy", &a, sizeof a, NULL, 0) == PLAIT_OK); /* y = workers / 2 */
+    CHECK(plait_table_call(both, 2, "dot", NULL, 0, answer, 16) == PLAIT_OK);
+    CHECK(answer[0] == (double)rows * 2 * workers * workers / 2 && answer[1] == (double)rows);
+    CHECK(plait_table_read(y, 0, rows, (const void **)&read) == PLAIT_OK && read[2 * rows - 1] == workers / 2);
+    CHECK(plait_job_barrier(job) == PLAIT_OK); /* nobody reads y any more */
+    CHECK(plait_table_call(both, 2, "axpy", &a, sizeof a, NULL, 0) == PLAIT_OK);
+    CHECK(plait_table_read(y, 0, rows, (const void **)&read) == PLAIT_OK && read[0] == workers);
+    CHECK(plait_table_call(&y, 1, "largest", NULL, 0, &top, sizeof top) == PLAIT_OK && top == workers);
+    CHECK(plait_table_call(&sparse, 1, "dot", NULL, 0, answer, 16) == PLAIT_OK);
+    CHECK(answer[0] == workers && answer[1] == workers);
+    a = 3;
+    CHECK(plait_table_call(&sparse, 1, "scale", &a, sizeof a, NULL, 0) == PLAIT_OK);
+    CHECK(plait_table_get(sparse, 1, &me, answer) == PLAIT_OK && answer[0] == 3);
+    CHECK(plait_table_call(&x, 1, "dott", NULL, 0, answer, 16) == PLAIT_ENAME);
+    CHECK(strstr(plait_comm_error(comm)->text, "dot") != NULL);
+    CHECK(plait_table_call((plait_table *[]){ x, sparse }, 2, "dot", NULL, 0, answer, 16) == PLAIT_ESHAPE);
+    CHECK(plait_table_call(&x, 1, "dot", NULL, 0, answer, 8) == PLAIT_ESHAPE); /* what the function returned */
+    free(ones);
+    return PLAIT_OK;
+}
+
+static void test_functions(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "local", "allreduce", "ps" };
+    static const int64_t     sizes[] = { 7, 3000 };
+    for (int t = 0; t < 3; t++)
+        for (int s = 0; s < 2; s++)
+            for (int32_t workers = 1; workers <= 4; workers += workers)
+                run_ok(workers, 0, topologies[t], "bsp", functions, FUNCTIONS, call_functions, (void *)&sizes[s]);
+    run_ok(3, 2, "ps", "bsp", functions, FUNCTIONS, call_functions, (void *)&sizes[1]);
+}
+
+static plait_status refuse_update(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       a = 1, answer[2];
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    CHECK(plait_table_call(&x, 1, "scale", &a, sizeof a, NULL, 0) == PLAIT_EREFUSED);
+    CHECK(plait_table_call(&x, 1, "dot", NULL, 0, answer, 16) == PLAIT_OK);
+    return PLAIT_OK;
+}
+
+static plait_status differ(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       a = plait_comm_rank(comm);
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    CHECK(plait_table_call(&x, 1, "scale", &a, sizeof a, NULL, 0) == PLAIT_EMISMATCH);
+    return PLAIT_OK;
+}
+
+static void test_functions_refused(void **state) {
+    (void)state;
+    run_ok(2, 0, "ps", "ssp:1", functions, FUNCTIONS, refuse_update, NULL);
+    run_ok(2, 0, "local", "async", functions, FUNCTIONS, refuse_update, NULL);
+    run_ok(2, 0, "ps", "bsp", functions, FUNCTIONS, differ, NULL);
+}
+
+/* --- misuse --------------------------------------------------------------------------------------------------------------- */
+
+static plait_status misuse(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *x, *s, *again = NULL;
+    plait_table_opts opts;
+    double           value[4] = { 0 };
+    const void      *read;
+    uint64_t         far = 10, keys[2] = { 3, 9 };
+    (void)user;
+    plait_table_opts_init(&opts);
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL && again == NULL);
+    CHECK(make_table(job, "x", 10, 2, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
+    CHECK(make_table(job, "x", 10, 2, &again) == PLAIT_EINVAL && make_table(job, "z", -1, 2, &again) == PLAIT_EINVAL);
+    CHECK(make_table(job, "z", INT64_MAX / 8, INT64_MAX / 8, &again) == PLAIT_EINVAL);
+    opts.name = "z";
+    opts.rows = 4;
+    opts.rule.name = "adem";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_ENAME);
+    CHECK(strstr(plait_comm_error(comm)->text, "adam") != NULL);
+    opts.rule.name = "adam";
+    opts.consistency = "spp:2";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_ENAME && strstr(plait_comm_error(comm)->text, "ssp") != NULL);
+    opts.consistency = "ssp:x";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL);
+    opts.consistency = "vap:1";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EREFUSED);
+    opts.consistency = "ssp:1";
+    opts.topology = "allreduce";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EREFUSED);
+    opts.topology = "gossip:ring";
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EREFUSED);
+    opts.topology = NULL;
+    opts.size = 3;
+    CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL);
+    CHECK(plait_table_get(x, 1, &far, value) == PLAIT_EINVAL && strstr(plait_comm_error(comm)->text, "key 10") != NULL);
+    CHECK(plait_table_get(x, -1, keys, value) == PLAIT_EINVAL && plait_table_get(x, 1, NULL, value) == PLAIT_EINVAL);
+    CHECK(plait_table_get_range(x, 9, 2, value) == PLAIT_EINVAL && plait_table_get_range(x, -1, 1, value) == PLAIT_EINVAL);
+    CHECK(plait_table_get_range(s, 0, 1, value) == PLAIT_EINVAL && plait_table_read(s, 0, 1, &read) == PLAIT_EINVAL);
+    CHECK(plait_table_inc(x, 1, &far, value, 0) == PLAIT_EINVAL && plait_table_inc(x, 1, keys, value, -1) == PLAIT_EINVAL);
+    CHECK(plait_table_get(s, 2, keys, value) == PLAIT_OK && value[0] == 0 && value[1] == 0);
+    CHECK(plait_table_get(x, 0, NULL, NULL) == PLAIT_OK && plait_table_inc(x, 0, NULL, NULL, 0) == PLAIT_OK);
+    CHECK(plait_table_read(x, 3, 0, &read) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    CHECK(make_table(job, "late", 10, 2, &again) == PLAIT_EINVAL);
+    return PLAIT_OK;
+}
+
+static plait_status other_options(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    (void)user;
+    CHECK(make_table(job, "x", 10 + plait_comm_rank(comm), 1, &x) == PLAIT_EMISMATCH);
+    return PLAIT_OK;
+}
+
+static void test_misuse(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "local", "allreduce", "ps" };
+    for (int t = 0; t < 3; t++)
+        for (int32_t workers = 1; workers <= 3; workers += 2) {
+            run_ok(workers, 0, topologies[t], "bsp", NULL, 0, misuse, NULL);
+            if (workers > 1) run_ok(workers, 0, topologies[t], "bsp", NULL, 0, other_options, NULL);
+        }
+    run_ok(2, 0, "local", "async", NULL, 0, misuse, NULL);
+}
+
+static void test_refused_pairs(void **state) {
+    (void)state;
+    plait_error err;
+    assert_int_equal(pli_pair_check("local", "bsp", true, &err), PLAIT_OK);
+    assert_int_equal(pli_pair_check("local", "bsp", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("allreduce", "ssp:2", true, &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "bounded-delay:2"));
+    assert_int_equal(pli_pair_check("allreduce", "async", true, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("ps", "bounded-delay:3", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("ps", "ssp", false, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_pair_check("ps", "bsp:1", false, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_pair_check("hybrid", "bsp", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("pss", "bsp", false, &err), PLAIT_ENAME);
+}
+
+/* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */
+
+static plait_status own_updates(plait_job *job, void *user) {
+    plait_comm     *comm = plait_job_comm(job);
+    plait_table    *x, *s;
+    plait_request  *got = NULL, *pushed = NULL, *ticked = NULL;
+    int64_t         n;
+    uint64_t       *all, keys[3] = { 900, 2, 900 };
+    double          one[3] = { 1, 2, 4 }, value[3], *values;
+    const double   *read, *again;
+    (void)user;
+    CHECK(make_table(job, "x", 1000, 1, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
+    CHECK(plait_table_inc(x, 3, keys, one, 0) == PLAIT_OK && plait_table_inc(s, 3, keys, one, 0) == PLAIT_OK);
+    CHECK(plait_table_get(x, 3, keys, value) == PLAIT_OK && value[0] >= 5 && value[1] >= 2 && value[2] == value[0]);
+    CHECK(plait_table_get(s, 3, keys, value) == PLAIT_OK && value[0] >= 5 && value[1] >= 2 && value[2] == value[0]);
+    CHECK(plait_table_read(x, 0, 1000, (const void **)&read) == PLAIT_OK && read[900] >= 5 && read[2] >= 2);
+    CHECK(plait_table_read(x, 900, 1, (const void **)&again) == PLAIT_OK && again[0] >= 5 && read[2] >= 2);
+    CHECK(plait_table_get_begin(x, 3, keys, value, &got) == PLAIT_OK);
+    CHECK(plait_table_inc_begin(s, 1, keys, one, 0, &pushed) == PLAIT_OK);
+    CHECK(plait_request_wait(&pushed) == PLAIT_OK && pushed == NULL);
+    CHECK(plait_job_clock_begin(job, &ticked) == PLAIT_OK && plait_request_wait(&ticked) == PLAIT_OK);
+    CHECK(plait_request_wait(&got) == PLAIT_OK && value[0] >= 5);
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    double workers = plait_comm_workers(comm);
+    CHECK(plait_table_get(s, 3, keys, value) == PLAIT_OK && value[0] == 6 * workers && value[1] == 2 * workers);
+    CHECK(plait_table_dump(s, &n, &all, (void **)&values) == PLAIT_OK);
+    CHECK(n == 2 && all[0] == 2 && all[1] == 900 && values[0] == 2 * workers && values[1] == 6 * workers);
+    plait_comm_free(all);
+    plait_comm_free(values);
+    return PLAIT_OK;
+}
+
+static const char *const pairs[][2] = { { "local", "bsp" }, { "local", "ssp:1" }, { "local", "async" }, { "allreduce", "bsp" },
+                                        { "ps", "bsp" },    { "ps", "ssp:1" },    { "ps", "async" } };
+enum { PAIRS = 7 };
+
+static void test_own_updates(void **state) {
+    (void)state;
+    for (int p = 0; p < PAIRS; p++)
+        for (int32_t workers = 1; workers <= 4; workers += workers)
+            run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates, NULL);
+    run_ok(2, 3, "ps", "ssp:1", NULL, 0, own_updates, NULL);
+}
+
+/* --- leaving, dying, bytes -------------------------------------------------------------------------------------------------------- */
+
+static plait_status leave_early(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       one = 1, value;
+    uint64_t     key = 4;
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    for (int clock = 0; clock < 5; clock++) {
+        CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK);
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK);
+        if (clock == 2 && plait_comm_rank(comm) == 1) {
+            CHECK(plait_job_leave(job) == PLAIT_OK);
+            CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_EINVAL && plait_job_clock(job) == PLAIT_EINVAL);
+            break;
+        }
+        CHECK(plait_job_clock(job) == PLAIT_OK);
+    }
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK);
+    CHECK(value == 5 * plait_comm_workers(comm) - 3); /* of the leaver's five, two ended a clock */
+    return PLAIT_OK;
+}
+
+static plait_status die_early(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       value;
+    uint64_t     key = 4;
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    for (int clock = 0; clock < 5; clock++) {
+        if (clock == 2 && plait_comm_rank(comm) == 1) return pli_fail(pli_comm_error(comm), PLAIT_EIO, "it died");
+        plait_status status = plait_table_get(x, 1, &key, &value);
+        if (status == PLAIT_EPEER || status == PLAIT_ECOMM) return status;
+        CHECK(status == PLAIT_OK && plait_job_clock(job) >= PLAIT_OK);
+    }
+    return PLAIT_OK;
+}
+
+static void test_departures(void **state) {
+    (void)state;
+    plait_error err;
+    for (int p = 0; p < PAIRS; p++) {
+        if (strcmp(pairs[p][0], "allreduce") == 0) continue;
+        if (strcmp(pairs[p][1], "async") == 0 && strcmp(pairs[p][0], "local") == 0) continue; /* incs are at once */
+        run_ok(3, 0, pairs[p][0], pairs[p][1], NULL, 0, leave_early, NULL);
+    }
+    run_ok(3, 2, "ps", "bsp", NULL, 0, leave_early, NULL);
+    int64_t live = pli_alloc_live();
+    for (int p = 0; p < PAIRS; p++) {
+        assert_true(run_on(3, 0, pairs[p][0], pairs[p][1], NULL, 0, die_early, NULL, &err) < 0);
+        assert_int_equal(err.rank, 1);
+        assert_non_null(strstr(err.text, "it died"));
+        assert_int_equal(pli_alloc_live(), live);
+    }
+}
+
+static plait_status one_round(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    const void  *read;
+    double      *ones = calloc(2000, sizeof *ones);
+    CHECK(make_table(job, "x", 2000, 1, &x) == PLAIT_OK);
+    uint64_t before = plait_comm_bytes_sent(comm);
+    CHECK(plait_table_read(x, 0, 2000, &read) == PLAIT_OK);
+    CHECK(plait_table_inc_range(x, 0, 2000, ones, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    *(uint64_t *)user = plait_comm_bytes_sent(comm) - before;
+    free(ones);
+    return PLAIT_OK;
+}
+
+static void test_bytes(void **state) {
+    (void)state;
+    uint64_t bytes = 0;
+    run_ok(1, 0, "local", "bsp", NULL, 0, one_round, &bytes);
+    assert_int_equal(bytes, 0);
+    run_ok(1, 1, "local", "bsp", NULL, 0, one_round, &bytes);
+    assert_int_equal(bytes, 0);
+    run_ok(1, 1, "ps", "bsp", NULL, 0, one_round, &bytes);
+    assert_true(bytes >= 16000 && bytes < 16000 + 1000);
+}
+
+/* --- the n-th allocation fails ------------------------------------------------------------------------------------------------------- */
+
+static plait_status small_job(plait_job *job, void *user) {
+    const char  *rule = user;
+    plait_table *x, *s;
+    const void  *read;
+    double       value[300] = { 0 };
+    uint64_t     keys[3] = { 1, 7, 200 };
+    int64_t      n;
+    uint64_t    *all;
+    void        *values;
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = "x";
+    opts.rows = 300;
+    opts.type = PLAIT_F64;
+    opts.rule.name = rule;
+    opts.initial = value;
+    PLI_TRY(plait_table_create(job, &opts, &x));
+    opts.name = "s";
+    opts.rows = 0;
+    opts.initial = NULL;
+    PLI_TRY(plait_table_create(job, &opts, &s));
+    for (int clock = 0; clock < 2; clock++) {
+        PLI_TRY(plait_table_read(x, 0, 300, &read));
+        PLI_TRY(plait_table_get(s, 3, keys, value));
+        PLI_TRY(plait_table_inc_range(x, 0, 300, value, 1));
+        PLI_TRY(plait_table_inc(s, 3, keys, value, 1));
+        PLI_TRY(plait_job_clock(job));
+    }
+    PLI_TRY(plait_table_dump(s, &n, &all, &values));
+    plait_comm_free(all);
+    plait_comm_free(values);
+    return plait_job_barrier(job);
+}
+
+static void test_failed_allocations(void **state) {
+    (void)state;
+    static const char *const rules[] = { NULL, "adam" };
+    plait_error err;
+    int64_t     live = pli_alloc_live(), points = 0;
+    for (int p = 0; p < PAIRS; p++)
+        for (int r = 0; r < 2; r++)
+            for (int64_t k = 0;; k++, points++) {
+                pli_alloc_fail_after(k);
+                plait_status status = run_on(1, 0, pairs[p][0], pairs[p][1], NULL, 0, small_job, (void *)rules[r], &err);
+                pli_alloc_fail_after(-1);
+                if (pli_alloc_live() != live)
+                    fail_msg("%s x %s, allocation %d: %d blocks left (%s)", pairs[p][0], pairs[p][1], (int)k,
+                             (int)(pli_alloc_live() - live), err.text);
+                if (status == PLAIT_OK && k > 400) break; /* some are caches that may do without */
+                if (status != PLAIT_OK && status != PLAIT_ENOMEM)
+                    fail_msg("%s x %s, allocation %d: %s", pairs[p][0], pairs[p][1], (int)k, err.text);
+            }
+    assert_true(points > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),   cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
