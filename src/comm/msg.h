@@ -21,7 +21,7 @@
 
 #define PLI_WIRE_VERSION 1u
 
-enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags: memory handed over within the process (local tables), no byte sent */
+enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags at the ports of tables: memory handed over within the process (local tables), no byte sent */
 
 typedef struct pli_slab {
     _Atomic int32_t refs;

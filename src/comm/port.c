@@ -81,6 +81,11 @@ static void fail_rank(plait_comm *comm, const plait_error *why) {
     pli_log(comm->world->log, PLAIT_LOG_DEBUG, comm->rank, "comm", "%s", why->text);
 }
 
+/* Collectives use all flags for themselves. */
+static bool is_counted(const pli_msg *msg) {
+    return msg->head.port < PLI_PORT_SERVER || !(msg->head.flags & PLI_MSG_UNCOUNTED);
+}
+
 static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     pli_world *world = comm->world;
     int32_t    dst = msg->head.dst;
@@ -93,7 +98,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
         pli_msg_free(&msg);
         return;
     }
-    if (dst != comm->rank && !(msg->head.flags & PLI_MSG_UNCOUNTED))
+    if (dst != comm->rank && is_counted(msg))
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst)) {
         world->ops->send(world->transport, msg);
