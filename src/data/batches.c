@@ -21,8 +21,8 @@ static plait_status get_loaded(pli_batches *s, int64_t epoch, int64_t clock, pli
     s->epoch = epoch;
     *batch_out = (pli_batch){ .part = s->part, .parts = s->dataset->own };
     for (int32_t i = 0; i < s->dataset->own; i++) {
-        int64_t block = s->dataset->rows[i].b.number, n = s->n_kept[i];
-        int64_t from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
+        int64_t         block = s->dataset->rows[i].b.number, n = s->n_kept[i];
+        int64_t         from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
         const uint32_t *order = s->shuffle ? s->order[i] : s->kept[i];
         s->part[i] = (pli_part){ .block = &s->dataset->rows[i].b, .rows = to - from };
         if (order != NULL)

@@ -4,18 +4,18 @@
 #include "data/dataset.h"
 
 /* Of a text of all rows, where source i begins. */
-static size_t total_bytes(const pli_sources *sources, size_t *start) {
+static size_t total_bytes(const pli_sources *sources, const size_t *begin, size_t *start) {
     size_t total = 0;
     for (int64_t i = 0; i < sources->n; i++) {
         start[i] = total;
-        total += sources->source[i].bytes - sources->source[i].begin;
+        total += sources->source[i].bytes - begin[i];
     }
     start[sources->n] = total;
     return total;
 }
 
 /* The first place at or behind `at` of the whole text that begins a line. */
-static size_t next_line(const pli_sources *sources, const size_t *start, size_t at) {
+static size_t next_line(const pli_sources *sources, const size_t *begin, const size_t *start, size_t at) {
     int64_t low = 0, high = sources->n; /* the source that holds it: start[low] <= at < start[high] */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
@@ -26,9 +26,9 @@ static size_t next_line(const pli_sources *sources, const size_t *start, size_t 
     }
     const pli_source *source = &sources->source[low];
     if (at == start[low] || at >= start[sources->n]) return at;
-    const unsigned char *from = source->data + source->begin + (at - start[low]), *end = source->data + source->bytes;
+    const unsigned char *from = source->data + begin[low] + (at - start[low]), *end = source->data + source->bytes;
     const unsigned char *newline = memchr(from - 1, '\n', (size_t)(end - from) + 1);
-    return newline != NULL ? start[low] + (size_t)(newline + 1 - source->data - source->begin) : start[low + 1];
+    return newline != NULL ? start[low] + (size_t)(newline + 1 - source->data - begin[low]) : start[low + 1];
 }
 
 /* at/P of the total, without overflow. */
@@ -39,7 +39,7 @@ static size_t share(size_t total, int32_t at, int32_t parts) {
 static void add_segments(pli_dataset *d, const size_t *start, int32_t block, size_t from, size_t to) {
     for (int32_t i = 0; i < d->sources->n; i++) {
         size_t low = from > start[i] ? from : start[i], high = to < start[i + 1] ? to : start[i + 1];
-        size_t begin = d->sources->source[i].begin;
+        size_t begin = d->begin[i];
         if (low < high)
             d->segment[d->segments++] = (pli_segment){ block, i, low - start[i] + begin, high - start[i] + begin };
     }
@@ -56,9 +56,9 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
         pli_free(start);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
     }
-    size_t total = total_bytes(d->sources, start), from = 0;
+    size_t total = total_bytes(d->sources, d->begin, start), from = 0;
     for (int32_t b = 0; b < d->blocks; b++) {
-        size_t to = b + 1 < d->blocks ? next_line(d->sources, start, share(total, b + 1, d->blocks)) : total;
+        size_t to = b + 1 < d->blocks ? next_line(d->sources, d->begin, start, share(total, b + 1, d->blocks)) : total;
         if (to < from) to = from;
         d->block_segment[b] = d->segments;
         add_segments(d, start, b, from, to);

@@ -122,7 +122,11 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(choose_format(opts, d->sources, fixed, &format, err));
-    if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_begin(d, opts, err)); /* finds headers, which are no rows */
+    d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
+    if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
+    for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
+    if (format == PLI_FORMAT_TABLE)
+        PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
     d->schema->format = format;
@@ -170,6 +174,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_schema_destroy(&d->schema);
     pli_text_free(&d->notes);
     pli_free(d->segment);
+    pli_free(d->begin);
     pli_free(d->block_segment);
     pli_sources_release(&d->sources);
     pli_free(d);
@@ -359,8 +364,13 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     else if (d->loaded)
         rebase(d, copy->index_base);
     d->libsvm.base = copy->index_base;
+    if (status < 0) {
+        pli_schema_destroy(&copy);
+        return status;
+    }
     pli_schema_destroy(&d->schema);
     d->schema = copy;
+    for (int32_t i = 0; d->table != NULL && d->loaded && i < d->own; i++) pli_table_fill(d, &d->rows[i]);
     if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && d->workers > 1 && !d->agreed, err);
     d->agreed = true;
     return status;

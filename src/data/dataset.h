@@ -34,6 +34,7 @@ struct pli_dataset {
     const void             *rules; /* one of the two below */
     pli_libsvm_rules        libsvm;
     struct pli_table_rules *table;
+    size_t                 *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment            *segment; /* [segments] in order */
     int64_t                 segments;
     int64_t                *block_segment; /* [blocks + 1]: first segment of each block */

@@ -9,12 +9,13 @@
 enum { CHUNK = 1 << 20 };
 
 typedef struct scan_job {
-    pli_dataset  *dataset;
-    bool          features;
-    pli_rows     *scratch; /* [threads] */
-    pli_found    *found;   /* [own] */
-    plait_error  *error;   /* [own] */
-    plait_status *status;  /* [own] */
+    pli_dataset    *dataset;
+    bool            features;
+    pli_rows       *scratch; /* [threads] */
+    pli_table_sums *sums;    /* [threads] */
+    pli_found      *found;   /* [own] */
+    plait_error    *error;   /* [own] */
+    plait_status   *status;  /* [own] */
 } scan_job;
 
 /* The label and the first index of the row at p. What is malformed is for the parser to refuse. */
@@ -62,7 +63,7 @@ static size_t chunk_end(const pli_source *source, size_t from, size_t to) {
 
 /* Parses and forgets, a chunk at a time. */
 static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *segment, pli_rows *scratch,
-                                    pli_found *found, int64_t *rows_out, plait_error *err) {
+                                    pli_table_sums *sums, pli_found *found, int64_t *rows_out, plait_error *err) {
     const pli_source *source = &d->sources->source[segment->source];
     int64_t           rows = 0;
     for (size_t from = segment->from; from < segment->to;) {
@@ -70,6 +71,8 @@ static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *seg
         pli_rows_clear(scratch);
         PLI_TRY(pli_parse_bytes(d, segment, from, to, scratch, found, err));
         rows += scratch->b.rows;
+        if (d->table != NULL && !pli_table_add_sums(d, sums, scratch))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for means");
         pli_source_drop(source, from, to);
         from = to;
     }
@@ -85,7 +88,8 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
         if (job->features || d->table != NULL)
-            job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->found[i], rows, &job->error[i]);
+            job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
+                                             rows, &job->error[i]);
         else
             job->status[i] =
                 scan_lines(&d->sources->source[segment->source], segment, &job->found[i], rows, &job->error[i]);
@@ -102,8 +106,8 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
         return job->status[i];
     }
     PLI_TRY(pli_dataset_join_found(d, job->found, d->own, err));
+    if (d->table != NULL) PLI_TRY(pli_table_take_sums(d, job->sums, pli_pool_threads(pool), err));
     pli_schema_number(d->schema);
-    if (d->table != NULL) PLI_TRY(pli_table_settle(d, err));
     d->libsvm.base = d->schema->index_base;
     d->scanned = true;
     return PLAIT_OK;
@@ -111,18 +115,21 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
 
 plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {
     if (d->loaded || d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, once");
-    size_t       own = (size_t)d->own, threads = (size_t)pli_pool_threads(pool);
-    scan_job     job = { .dataset = d,
-                         .features = features,
-                         .scratch = pli_calloc(threads, sizeof *job.scratch),
-                         .found = pli_calloc(own, sizeof *job.found),
-                         .error = pli_calloc(own, sizeof *job.error),
-                         .status = pli_calloc(own, sizeof *job.status) };
-    bool         good = job.scratch != NULL && job.found != NULL && job.error != NULL && job.status != NULL;
+    size_t   own = (size_t)d->own, threads = (size_t)pli_pool_threads(pool);
+    scan_job job = { .dataset = d,
+                     .features = features,
+                     .scratch = pli_calloc(threads, sizeof *job.scratch),
+                     .sums = pli_calloc(threads, sizeof *job.sums),
+                     .found = pli_calloc(own, sizeof *job.found),
+                     .error = pli_calloc(own, sizeof *job.error),
+                     .status = pli_calloc(own, sizeof *job.status) };
+    bool good = job.scratch != NULL && job.sums != NULL && job.found != NULL && job.error != NULL && job.status != NULL;
     plait_status status =
         good ? scan_blocks(&job, pool, err) : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
     for (size_t i = 0; job.found != NULL && i < own; i++) pli_found_free(&job.found[i]);
     for (size_t i = 0; job.scratch != NULL && i < threads; i++) pli_rows_free(&job.scratch[i]);
+    for (size_t i = 0; job.sums != NULL && i < threads; i++) pli_table_free_sums(&job.sums[i]);
+    pli_free(job.sums);
     pli_free(job.scratch);
     pli_free(job.found);
     pli_free(job.error);

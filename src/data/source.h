@@ -12,7 +12,7 @@ typedef struct pli_source {
     char                *path;
     const unsigned char *data;
     size_t               bytes; /* unpacked */
-    size_t               begin; /* of the rows: behind a byte-order mark, and behind a header (set by the reader) */
+    size_t               begin; /* behind a byte-order mark */
     pli_mapped           mapped;
     pli_spool           *spool;
     bool                 droppable; /* pages of a file: they can be had again */

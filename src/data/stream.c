@@ -96,7 +96,8 @@ static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows
         cursor->row += took;
         if (cursor->row < end) enter_segment(d, cursor, cursor->segment + 1);
     }
-    return d->table != NULL ? pli_table_fill(d, rows, err) : PLAIT_OK;
+    if (d->table != NULL) pli_table_fill(d, rows);
+    return PLAIT_OK;
 }
 
 /* --- a clock's part in the calling thread --------------------------------------------------------------------- */
@@ -122,7 +123,8 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
 static void take_group(void *user, int64_t i, int32_t thread) {
     pli_batches *s = user;
     pli_stream  *stream = s->stream;
-    int64_t      end = pli_share(s->dataset->first + i, stream->cursor[i].rows, stream->first_clock + stream->clocks, s->clocks);
+    int64_t      end =
+        pli_share(s->dataset->first + i, stream->cursor[i].rows, stream->first_clock + stream->clocks, s->clocks);
     (void)thread;
     stream->status[i] = take_rows(s, (int32_t)i, end, &stream->held[i], &stream->error[i]);
 }

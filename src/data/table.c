@@ -1,36 +1,399 @@
-/* csv, tsv. */
+/* Opening csv and tsv: delimiter, header, and what each column is. */
 #include "data/table.h"
 
-plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
-    (void)opts;
-    return pli_fail(err, PLAIT_EFORMAT, "%s: expected libsvm lines (label index:value ...)",
-                    d->sources->source[0].path);
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_ROWS = 200, SAMPLE_BYTES = 64 << 10 };
+
+static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for the columns"); }
+
+/* --- lines ---------------------------------------------------------------------------------------------------- */
+
+/* The first rows of a source, blank lines left out. */
+typedef struct lines {
+    const unsigned char *begin[SAMPLE_ROWS], *end[SAMPLE_ROWS], *behind_first;
+    int64_t              n;
+} lines;
+
+static void first_lines(const pli_source *source, lines *out) {
+    const unsigned char *p = source->data + source->begin, *to = source->data + source->bytes, *next;
+    out->n = 0;
+    out->behind_first = to;
+    for (p = pli_table_reader.row(p, to); p < to && out->n < SAMPLE_ROWS; p = pli_table_reader.row(next, to)) {
+        out->begin[out->n] = p;
+        out->end[out->n] = pli_line_end(p, to, &next);
+        if (out->n++ == 0) out->behind_first = next;
+    }
 }
+
+/* 0: a quote goes wrong. */
+static int64_t count_cells(const lines *l, int64_t line, char delimiter) {
+    pli_cells cells = pli_cells_of(l->begin[line], l->end[line], delimiter);
+    pli_cell  cell;
+    bool      bad = false;
+    int64_t   n = 0;
+    while (pli_cells_next(&cells, &cell, &bad)) n++;
+    return bad ? 0 : n;
+}
+
+/* Cell `at` of a line; false: there is none. */
+static bool get_cell(const lines *l, int64_t line, char delimiter, int64_t at, pli_cell *cell) {
+    pli_cells cells = pli_cells_of(l->begin[line], l->end[line], delimiter);
+    bool      bad = false;
+    for (int64_t i = 0; i <= at; i++)
+        if (!pli_cells_next(&cells, cell, &bad)) return false;
+    return true;
+}
+
+/* The delimiter that cuts the first lines into the same number of cells, more than one; else a comma. */
+static char find_delimiter(const lines *l, const char *format) {
+    static const char candidates[] = ",\t; ";
+    if (strcmp(format, "tsv") == 0) return '\t';
+    if (l->n == 0) return ',';
+    for (const char *c = candidates; *c != '\0'; c++) {
+        int64_t last = l->n < 20 ? l->n - 1 : 19, cells = count_cells(l, last, *c), same = 0;
+        for (int64_t i = 0; i <= last; i++) same += count_cells(l, i, *c) == cells;
+        if (cells > 1 && same >= last) return *c; /* the first line may be a title */
+    }
+    return ',';
+}
+
+/* --- header ---------------------------------------------------------------------------------------------------- */
+
+/* scikit-learn's data files begin with "rows,features,class,class,...": no names. */
+static bool is_title(const lines *l, char delimiter) {
+    pli_cell cell;
+    int64_t  cells = l->n > 1 ? count_cells(l, 1, delimiter) : 0, first = count_cells(l, 0, delimiter);
+    char     features[16];
+    if (l->n < 2 || first < 3 || !get_cell(l, 0, delimiter, 0, &cell) || !pli_cell_is_number(&cell)) return false;
+    int n = snprintf(features, sizeof features, "%lld", (long long)cells - 1);
+    if (!get_cell(l, 0, delimiter, 1, &cell) || cell.length != (size_t)n || memcmp(cell.text, features, (size_t)n) != 0)
+        return false;
+    for (int64_t i = 2; i < first; i++)
+        if (get_cell(l, 0, delimiter, i, &cell) && pli_cell_is_number(&cell)) return false;
+    return true;
+}
+
+static bool same_text(const pli_cell *a, const pli_cell *b) {
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
+
+/* Of a column whose first cell is a text: are all others numbers (1), is the text among them (-1), or neither (0)? */
+static int judge_column(const lines *l, char delimiter, int64_t column, const pli_cell *first) {
+    bool numbers = true;
+    for (int64_t i = 1; i < l->n; i++) {
+        pli_cell cell;
+        if (!get_cell(l, i, delimiter, column, &cell)) continue;
+        if (same_text(first, &cell)) return -1;
+        numbers &= pli_cell_is_missing(&cell) || pli_cell_is_number(&cell);
+    }
+    return numbers ? 1 : 0;
+}
+
+static bool looks_like_header(const lines *l, char delimiter, const pli_schema *fixed) {
+    int64_t cells = count_cells(l, 0, delimiter), over_numbers = 0, seen_again = 0;
+    if (l->n < 2 && fixed == NULL) return false;
+    for (int64_t i = 0; i < cells; i++) {
+        pli_cell first;
+        if (!get_cell(l, 0, delimiter, i, &first)) continue;
+        for (int64_t k = 0; fixed != NULL && fixed->has_names && k < fixed->columns; k++)
+            if (strlen(fixed->column[k].name) == first.length &&
+                memcmp(fixed->column[k].name, first.text, first.length) == 0)
+                return true;
+        if (pli_cell_is_number(&first)) return false;
+        if (pli_cell_is_missing(&first)) continue;
+        int verdict = judge_column(l, delimiter, i, &first);
+        over_numbers += verdict > 0;
+        seen_again += verdict < 0;
+    }
+    return over_numbers > 0 || (seen_again == 0 && l->n >= 5);
+}
+
+static plait_status choose_header(pli_dataset *d, const char *wish, const lines *l, const pli_schema *fixed,
+                                  plait_error *err) {
+    pli_table_rules  *t = d->table;
+    const pli_source *source = &d->sources->source[0];
+    if (strcmp(wish, "auto") != 0 && strcmp(wish, "yes") != 0 && strcmp(wish, "no") != 0)
+        return pli_fail(err, PLAIT_EINVAL, "header \"%s\": expected auto, yes or no", wish);
+    if (l->n == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: no rows", source->path);
+    t->title = strcmp(wish, "auto") == 0 && is_title(l, t->delimiter);
+    t->header = !t->title &&
+                (strcmp(wish, "yes") == 0 || (strcmp(wish, "auto") == 0 && looks_like_header(l, t->delimiter, fixed)));
+    if (!t->header && !t->title) return PLAIT_OK;
+    pli_text_add_bytes(&t->header_line, l->begin[0], (size_t)(l->end[0] - l->begin[0]));
+    if (t->title)
+        pli_dataset_note(d,
+                         "%s: the first line gives sizes and class names and is left out; the label is the last column",
+                         source->path);
+    return t->header_line.failed ? no_memory(err) : PLAIT_OK;
+}
+
+/* The rows of each source begin behind its header, which must be the first one's. */
+static plait_status skip_headers(pli_dataset *d, plait_error *err) {
+    pli_table_rules *t = d->table;
+    lines           *l = pli_malloc(sizeof *l);
+    plait_status     status = l != NULL ? PLAIT_OK : no_memory(err);
+    for (int64_t i = 0; status == PLAIT_OK && i < d->sources->n; i++) {
+        const pli_source *source = &d->sources->source[i];
+        first_lines(source, l);
+        size_t n = l->n > 0 ? (size_t)(l->end[0] - l->begin[0]) : 0;
+        if (n == t->header_line.length && n > 0 && memcmp(l->begin[0], t->header_line.data, n) == 0)
+            d->begin[i] = (size_t)(l->behind_first - source->data);
+        else if (t->header)
+            status = pli_fail(err, PLAIT_EFORMAT, "%s:1: expected the header of %s", source->path,
+                              d->sources->source[0].path);
+    }
+    pli_free(l);
+    return status;
+}
+
+plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
+    pli_table_rules *t = d->table = pli_calloc(1, sizeof *t);
+    lines           *l = pli_malloc(sizeof *l);
+    plait_status     status = t != NULL && l != NULL ? PLAIT_OK : no_memory(err);
+    if (status == PLAIT_OK) {
+        first_lines(&d->sources->source[0], l);
+        t->delimiter = find_delimiter(l, opts->format != NULL ? opts->format : "auto");
+        status = choose_header(d, opts->header != NULL ? opts->header : "auto", l, fixed, err);
+        if (status == PLAIT_OK) t->cells = count_cells(l, t->title && l->n > 1 ? 1 : 0, t->delimiter);
+    }
+    pli_free(l);
+    if (status == PLAIT_OK && t->cells == 0)
+        status =
+            pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter behind them",
+                     d->sources->source[0].path);
+    return status == PLAIT_OK && t->header_line.length > 0 ? skip_headers(d, err) : status;
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------ */
+
+static plait_status name_columns(pli_dataset *d, plait_error *err) {
+    pli_table_rules *t = d->table;
+    pli_text         buffer = { 0 };
+    const char      *line = t->header_line.data != NULL ? t->header_line.data : "";
+    pli_cells        cells =
+        pli_cells_of((const unsigned char *)line, (const unsigned char *)line + t->header_line.length, t->delimiter);
+    bool         bad = false;
+    plait_status status = PLAIT_OK;
+    t->cell = pli_calloc((size_t)t->cells, sizeof *t->cell);
+    t->name = pli_calloc((size_t)t->cells, sizeof *t->name);
+    if (t->cell == NULL || t->name == NULL) return no_memory(err);
+    for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
+        pli_cell    cell = { 0 };
+        size_t      length = 0;
+        const char *text = NULL;
+        if (t->header && pli_cells_next(&cells, &cell, &bad)) text = pli_cell_text(&cell, &buffer, &length);
+        t->name[i] =
+            length > 0 && text != NULL ? pli_format("%.*s", (int)length, text) : pli_format("c%lld", (long long)i + 1);
+        if (t->name[i] == NULL) status = no_memory(err);
+    }
+    pli_text_free(&buffer);
+    if (status == PLAIT_OK && bad)
+        status =
+            pli_fail(err, PLAIT_EFORMAT, "%s:1: expected a quote that ends on its line", d->sources->source[0].path);
+    return status;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static plait_status check_names(const pli_dataset *d, plait_error *err) {
+    const pli_table_rules *t = d->table;
+    char                 **sorted = pli_array((size_t)t->cells, sizeof *sorted);
+    plait_status           status = PLAIT_OK;
+    if (sorted == NULL) return no_memory(err);
+    memcpy(sorted, t->name, (size_t)t->cells * sizeof *sorted);
+    qsort(sorted, (size_t)t->cells, sizeof *sorted, by_name);
+    for (int64_t i = 1; i < t->cells && status == PLAIT_OK; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            status = pli_fail(err, PLAIT_EFORMAT,
+                              "%s:1: two columns are named \"%.60s\" (--header no takes the line as data)",
+                              d->sources->source[0].path, sorted[i]);
+    pli_free(sorted);
+    return status;
+}
+
+static int64_t find_name(const pli_table_rules *t, const char *name) {
+    for (int64_t i = 0; i < t->cells; i++)
+        if (strcmp(t->name[i], name) == 0) return i;
+    return -1;
+}
+
+static plait_status no_such_column(const pli_dataset *d, const char *what, const char *name, plait_error *err) {
+    const pli_table_rules *t = d->table;
+    const char            *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
+    return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s%s%.60s%s", d->sources->source[0].path, name, what,
+                    near != NULL ? "; did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "");
+}
+
+/* A column by name, or by number: from 1, or negative from the end. */
+static plait_status find_column(const pli_dataset *d, const char *what, const char *name, int64_t *out,
+                                plait_error *err) {
+    const pli_table_rules *t = d->table;
+    int64_t                number;
+    *out = find_name(t, name);
+    if (*out >= 0 && t->header) return PLAIT_OK;
+    if (!pli_parse_i64(name, &number)) return *out >= 0 ? PLAIT_OK : no_such_column(d, what, name, err);
+    *out = number > 0 ? number - 1 : t->cells + number;
+    if (number != 0 && *out >= 0 && *out < t->cells) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENAME, "%s: no column %lld for %s: expected 1 to %lld, or -1 for the last",
+                    d->sources->source[0].path, (long long)number, what, (long long)t->cells);
+}
+
+/* --- kinds ------------------------------------------------------------------------------------------------------ */
+
+static void sample_line(pli_table_rules *t, const unsigned char *line, const unsigned char *end) {
+    pli_cells cells = pli_cells_of(line, end, t->delimiter);
+    pli_cell  cell;
+    bool      bad = false;
+    for (int64_t i = 0; i < t->cells && pli_cells_next(&cells, &cell, &bad); i++)
+        if (t->cell[i].role != PLI_ROLE_TEXT && !pli_cell_is_missing(&cell) && !pli_cell_is_number(&cell))
+            t->cell[i].role = PLI_ROLE_TEXT;
+}
+
+/* Marks columns that hold texts, from the first rows of each segment of the data set. */
+static void sample_kinds(pli_dataset *d) {
+    for (int64_t i = 0; i < d->segments; i++) {
+        const pli_source    *source = &d->sources->source[d->segment[i].source];
+        const unsigned char *p = source->data + d->segment[i].from, *to = source->data + d->segment[i].to, *next;
+        const unsigned char *stop = to - p > SAMPLE_BYTES ? p + SAMPLE_BYTES : to;
+        for (p = pli_table_reader.row(p, to); p < stop; p = pli_table_reader.row(next, to)) {
+            const unsigned char *end = pli_line_end(p, to, &next);
+            sample_line(d->table, p, end);
+        }
+    }
+}
+
+/* --- roles, found ------------------------------------------------------------------------------------------------- */
+
+static int64_t default_label(const pli_table_rules *t) {
+    static const char *const names[] = { "label", "target", "class", "y", "Label", "Target", "Class", "Y" };
+    for (size_t i = 0; t->header && i < sizeof names / sizeof names[0]; i++) {
+        int64_t at = find_name(t, names[i]);
+        if (at >= 0) return at;
+    }
+    return t->title ? t->cells - 1 : 0;
+}
+
+static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
+    pli_table_rules *t = d->table;
+    pli_schema      *schema = d->schema;
+    int64_t          label = default_label(t), weight = -1;
+    if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
+    if (opts->weight_column != NULL) PLI_TRY(find_column(d, "the weights", opts->weight_column, &weight, err));
+    if (label == weight) return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
+    sample_kinds(d);
+    schema->has_names = t->header;
+    schema->delimiter = t->delimiter;
+    for (int64_t i = 0; i < t->cells; i++) {
+        pli_table_cell *cell = &t->cell[i];
+        bool            text = cell->role == PLI_ROLE_TEXT;
+        if (i == weight && text)
+            return pli_fail(err, PLAIT_EFORMAT, "%s: the weights in column \"%.60s\" are not numbers",
+                            d->sources->source[0].path, t->name[i]);
+        cell->role = i == label    ? PLI_ROLE_LABEL
+                     : i == weight ? PLI_ROLE_WEIGHT
+                     : text        ? PLI_ROLE_TEXT
+                                   : PLI_ROLE_NUMBER;
+        cell->label_is_text = i == label && text;
+        cell->column = (int32_t)schema->columns;
+        if (cell->label_is_text) schema->label_kind = PLI_LABEL_TEXT;
+        if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL) return no_memory(err);
+    }
+    return PLAIT_OK;
+}
+
+/* --- roles, by the model's schema ----------------------------------------------------------------------------------- */
+
+static void take_role(pli_dataset *d, int64_t at, int64_t column) {
+    pli_table_cell *cell = &d->table->cell[at];
+    cell->column = (int32_t)column;
+    cell->role = d->schema->column[column].role;
+    cell->label_is_text = cell->role == PLI_ROLE_LABEL && d->schema->label_kind == PLI_LABEL_TEXT;
+}
+
+/* Rows without names: the model's columns in their order, with or without the label. */
+static plait_status match_by_place(pli_dataset *d, plait_error *err) {
+    const pli_schema *schema = d->schema;
+    pli_table_rules  *t = d->table;
+    bool              without_label = t->cells == schema->columns - 1 && pli_schema_label_column(schema) != NULL;
+    if (t->cells != schema->columns && !without_label)
+        return pli_fail(
+            err, PLAIT_ESHAPE,
+            "%s: expected %lld columns as the model was trained on (or one less, without the label), found %lld",
+            d->sources->source[0].path, (long long)schema->columns, (long long)t->cells);
+    for (int64_t column = 0, at = 0; column < schema->columns; column++) {
+        if (without_label && schema->column[column].role == PLI_ROLE_LABEL) continue;
+        take_role(d, at++, column);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
+    const pli_schema *schema = d->schema;
+    pli_table_rules  *t = d->table;
+    int64_t           ignored = 0, label = -1;
+    if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
+    for (int64_t column = 0; column < schema->columns; column++) {
+        bool    is_label = schema->column[column].role == PLI_ROLE_LABEL;
+        int64_t at = is_label && label >= 0 ? label : find_name(t, schema->column[column].name);
+        if (at >= 0)
+            take_role(d, at, column);
+        else if (!is_label && schema->column[column].role != PLI_ROLE_WEIGHT)
+            return no_such_column(d, "a feature of the model", schema->column[column].name, err);
+    }
+    for (int64_t i = 0; i < t->cells; i++) ignored += t->cell[i].column < 0;
+    if (ignored > 0) pli_dataset_note(d, "%lld columns that the model does not know are ignored", (long long)ignored);
+    return PLAIT_OK;
+}
+
+/* --- together --------------------------------------------------------------------------------------------------------- */
+
+static void finish_rules(pli_dataset *d) {
+    pli_table_rules *t = d->table;
+    uint64_t         mask = (UINT64_C(1) << d->schema->hash_bits) - 1;
+    int32_t          last = -1;
+    t->schema = d->schema;
+    t->in_order = d->schema->hash_bits == 0;
+    for (int64_t i = 0; i < t->cells; i++) {
+        pli_table_cell *cell = &t->cell[i];
+        t->has_weights |= cell->role == PLI_ROLE_WEIGHT && cell->column >= 0;
+        t->has_text |=
+            cell->column >= 0 && ((cell->role == PLI_ROLE_TEXT && d->schema->hash_bits == 0) || cell->label_is_text);
+        if (cell->column < 0) continue;
+        t->in_order &= cell->column > last;
+        last = cell->column;
+        const char *name = d->schema->column[cell->column].name;
+        cell->seed = pli_hash_bytes(name, strlen(name), 0);
+        cell->hashed = (uint32_t)(cell->seed & mask);
+    }
+}
+
 plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
-    (void)fixed;
-    return pli_table_begin(d, opts, err);
-}
-plait_status pli_table_learn(pli_dataset *d, pli_pool *pool, plait_error *err) {
-    (void)d;
-    (void)pool;
-    (void)err;
+    pli_table_rules *t = d->table;
+    PLI_TRY(name_columns(d, err));
+    PLI_TRY(check_names(d, err));
+    for (int64_t i = 0; i < t->cells; i++) t->cell[i].column = -1;
+    t->fixed = t->labels_optional = fixed != NULL;
+    if (fixed == NULL)
+        PLI_TRY(find_roles(d, opts, err));
+    else
+        PLI_TRY(fixed->has_names && t->header ? match_by_name(d, opts, err) : match_by_place(d, err));
+    finish_rules(d);
+    pli_schema_number(d->schema);
+    d->reader = &pli_table_reader;
+    d->rules = t;
     return PLAIT_OK;
 }
-plait_status pli_table_settle(pli_dataset *d, plait_error *err) {
-    (void)d;
-    (void)err;
-    return PLAIT_OK;
-}
-plait_status pli_table_renumber(pli_dataset *d, const pli_schema *agreed, plait_error *err) {
-    (void)d;
-    (void)agreed;
-    (void)err;
-    return PLAIT_OK;
-}
-void         pli_table_close(pli_table_rules **table) { *table = NULL; }
-plait_status pli_table_fill(const pli_dataset *d, pli_rows *rows, plait_error *err) {
-    (void)d;
-    (void)rows;
-    (void)err;
-    return PLAIT_OK;
+
+void pli_table_close(pli_table_rules **table) {
+    pli_table_rules *t = *table;
+    if (t == NULL) return;
+    for (int64_t i = 0; t->name != NULL && i < t->cells; i++) pli_free(t->name[i]);
+    pli_free(t->name);
+    pli_free(t->cell);
+    pli_text_free(&t->header_line);
+    pli_free(t);
+    *table = NULL;
 }

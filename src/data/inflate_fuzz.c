@@ -1,0 +1,15 @@
+/* Any bytes as a gzip or zstd stream; what a short input can unpack to is bounded. */
+#include "data/source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    pli_spool           *spool = NULL;
+    plait_error          err;
+    const unsigned char *bytes;
+    size_t               n;
+    if (size > 4096 || !pli_is_packed(data, size) || pli_spool_create(64 << 20, &spool, &err) != PLAIT_OK) return 0;
+    if (pli_inflate("fuzz", data, size, spool, &err) == PLAIT_OK) (void)pli_spool_end(spool, &bytes, &n, &err);
+    pli_spool_destroy(&spool);
+    return 0;
+}
