@@ -77,7 +77,7 @@ const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the
 void    pli_dataset_destroy(pli_dataset **dataset);
 /** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: found). */
 plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out, plait_error *err);
-/** A plait_data in memory as a dataset of worker w of W (borrows it). */
+/** A plait_data in memory as a dataset of worker w of W (borrows it; its schema is the whole's, there is nothing to join). */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err);
 

@@ -348,10 +348,7 @@ plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) 
 }
 
 plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_error *err) {
-    if (d->of_memory) {
-        d->schema->rows = schema->rows;
-        return PLAIT_OK;
-    }
+    if (d->of_memory) return PLAIT_OK; /* it is whole and agreed */
     if (schema->segments != d->segments)
         return pli_fail(err, PLAIT_EMISMATCH,
                         "the agreed description of the data is of other files (%lld pieces, here %lld)",

@@ -201,12 +201,7 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
         pli_dataset_destroy(&d);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     }
-    d->schema->rows = d->schema->segments =
-        0; /* a part, as one that was read: the workers' parts add up to the whole */
-    for (int32_t i = 0; i < d->own; i++) {
-        d->rows[i].b = all->rows[d->first + i].b;
-        d->schema->rows += d->rows[i].b.rows;
-    }
+    for (int32_t i = 0; i < d->own; i++) d->rows[i].b = all->rows[d->first + i].b;
     *dataset_out = d;
     return PLAIT_OK;
 }
