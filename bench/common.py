@@ -113,9 +113,9 @@ def header(title):
     print(f"{'':<52}" + "".join(f"{word:>12}" for word in ("ours", "peer", "figure", "limit", "wanted")))
 
 
-def limits(file=None):
-    """The machine's limits, measured now."""
-    command = [BUILD / "bench" / "limits"] + (["--file", file] if file else [])
+def limits(file=None, table=256):
+    """The machine's limits, measured now; random gathers from a table of so many MiB."""
+    command = [BUILD / "bench" / "limits", "--table", table] + (["--file", file] if file else [])
     return Run(command).json()
 
 

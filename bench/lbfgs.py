@@ -36,7 +36,7 @@ def liblinear_objective(text, model):
 def main(rows=500000, count=5):
     plait = need_plait()
     text = warm(generated("libsvm", rows))
-    machine = limits(text)
+    machine = limits(text, 8)
     peer_program = shutil.which("liblinear-train")
     model = SCRATCH / "liblinear.model"
     peer = (lambda: Run([peer_program, "-q", "-s", 0, text, model]).check()) if peer_program else None

@@ -1,10 +1,10 @@
 /* bench/limits.c - what this machine can do at best, as one JSON object; a benchmark prints its result beside it.
  *
- *   limits [--threads N] [--file FILE]
+ *   limits [--threads N] [--file FILE] [--table MIB]
  *
  *   read_gb_s       summing memory far larger than the caches
  *   copy_gb_s       memcpy, bytes copied (each is read and written)
- *   gather_m_s      million random 64-byte lines of 256 MiB fetched a second, addresses known in advance
+ *   gather_m_s      million random 64-byte lines of the table (256 MiB) fetched a second, addresses known in advance
  *   pipe_gb_s       bytes from one process to another through a local socket, 1 MiB at a time
  *   file_gb_s       FILE read from the page cache (mapped, every byte touched)
  *
@@ -50,10 +50,16 @@ static void copy_piece(void *user, int64_t i, int32_t thread) {
     memcpy(w->to + piece_start(w, i), w->from + piece_start(w, i), piece_start(w, i + 1) - piece_start(w, i));
 }
 
+/* As many as lines of 32 MiB at least, so that a small table is timed too. */
+static double gathers(const work *w) {
+    const double lines = (double)(w->bytes / LINE), least = (double)(1 << 19);
+    return (lines > least ? lines : least);
+}
+
 /* Addresses come from a counter, so that fetches overlap as in a gather through an index. */
 static void gather_piece(void *user, int64_t i, int32_t thread) {
     work          *w = user;
-    const uint64_t lines = w->bytes / LINE, n = lines / (uint64_t)w->pieces;
+    const uint64_t lines = w->bytes / LINE, n = (uint64_t)gathers(w) / (uint64_t)w->pieces;
     uint64_t       sum = 0, at = (uint64_t)i * n;
     (void)thread;
     for (uint64_t k = 0; k < n; k++) sum += w->from[(pli_hash_u64(at + k) % lines) * LINE];
@@ -98,7 +104,7 @@ static double pipe_seconds(unsigned char *buffer) {
     return (double)(pli_now_ns() - start) * 1e-9;
 }
 
-static int measure(int64_t threads, const char *file) {
+static int measure(int64_t threads, const char *file, int64_t table_mib) {
     plait_error    err;
     pli_pool      *pool = NULL;
     pli_mapped     mapped = { NULL, 0 };
@@ -115,7 +121,8 @@ static int measure(int64_t threads, const char *file) {
     const double gb = (double)memory_bytes * 1e-9;
     printf("{\"threads\":%lld,\"read_gb_s\":%.3f", (long long)threads, gb / best_seconds(pool, &w, sum_piece));
     printf(",\"copy_gb_s\":%.3f", gb / best_seconds(pool, &w, copy_piece));
-    printf(",\"gather_m_s\":%.3f", (double)memory_bytes / LINE * 1e-6 / best_seconds(pool, &w, gather_piece));
+    w.bytes = (size_t)table_mib << 20;
+    printf(",\"gather_m_s\":%.3f", gathers(&w) * 1e-6 / best_seconds(pool, &w, gather_piece));
     fflush(stdout); /* before the fork, or the child would print it again */
     const double pipe = pipe_seconds(from);
     printf(",\"pipe_gb_s\":%.3f", pipe > 0.0 ? (double)pipe_bytes * 1e-9 / pipe : 0.0);
@@ -135,13 +142,15 @@ done:
 }
 
 int main(int argc, char **argv) {
-    int64_t     threads = 2;
+    int64_t     threads = 2, table = 256;
     const char *file = NULL;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--threads") == 0 && pli_parse_i64(argv[i + 1], &threads) && threads >= 1 && threads <= 8)
             continue;
+        if (strcmp(argv[i], "--table") == 0 && pli_parse_i64(argv[i + 1], &table) && table >= 1 && table <= 256)
+            continue;
         if (strcmp(argv[i], "--file") != 0) return 2;
         file = argv[i + 1];
     }
-    return measure(threads, file);
+    return measure(threads, file, table);
 }
