@@ -51,6 +51,7 @@ plait_status pli_model_make(const char *name, double parameter, bool intercept, 
     model->solution = *solution;
     *solution = (pli_solution){ 0 };
     model->schema = schema;
+    model->linear.classes = classes;
     snprintf(model->name, sizeof model->name, "%s", name);
     model->description = pli_strdup(description);
     plait_status status = PLAIT_OK;
@@ -63,7 +64,6 @@ plait_status pli_model_make(const char *name, double parameter, bool intercept, 
     }
     model->linear.parameter = parameter;
     model->linear.features = features;
-    model->linear.classes = classes;
     model->linear.columns = classes > 2 ? classes : 1;
     model->linear.label = model->label;
     model->linear.intercept = intercept;

@@ -52,10 +52,10 @@ plait_status plait_model_save(const plait_model *model, const char *path, plait_
     pli_text     schema = { 0 };
     char         classes[24], features[24], parameter[32];
     plait_status status = pli_schema_write_model(model->schema, &schema, error_out);
-    if (status < 0) return status;
-    if (schema.failed) {
+    if (status == PLAIT_OK && schema.failed) status = pli_fail(error_out, PLAIT_ENOMEM, "no memory to write a model");
+    if (status < 0) {
         pli_text_free(&schema);
-        return pli_fail(error_out, PLAIT_ENOMEM, "no memory to write a model");
+        return status;
     }
     snprintf(classes, sizeof classes, "%lld", (long long)model->linear.classes);
     snprintf(features, sizeof features, "%lld", (long long)model->linear.features);
