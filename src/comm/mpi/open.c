@@ -10,13 +10,23 @@
 
 /* An MPI can be started once in a process, so it outlives the run that started it and ends with the process. After a
  * failure it does not end at all: MPI_Finalize would wait for peers that will not come, and the launcher, who sees a
- * process end without it, ends the others. */
-static _Atomic bool broken;
+ * process end without it, ends the others. Whether that is so is noted in the MPI itself, as the name of MPI_COMM_SELF,
+ * since it is the MPI's state, not ours. */
+#define BROKEN_NAME "plait: not to be finalized"
+
+static void set_broken(void) { MPI_Comm_set_name(MPI_COMM_SELF, BROKEN_NAME); }
+
+static bool is_broken(void) {
+    char name[MPI_MAX_OBJECT_NAME + 1] = "";
+    int  length = 0;
+    MPI_Comm_get_name(MPI_COMM_SELF, name, &length);
+    return strcmp(name, BROKEN_NAME) == 0;
+}
 
 static void finalize(void) {
     int over = 0;
     MPI_Finalized(&over);
-    if (!over && !atomic_load(&broken)) MPI_Finalize();
+    if (!over && !is_broken()) MPI_Finalize();
 }
 
 static plait_status start_mpi(plait_error *err) {
@@ -182,8 +192,8 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pli_futex_wake(&t->stop, 1);
         pthread_join(t->service, NULL);
     }
-    if (!all_ended || t->failed) atomic_store(&broken, true);
-    if (!atomic_load(&broken)) {
+    if (!all_ended || t->failed) set_broken();
+    if (!is_broken()) {
         pli_mpi_end_receiving(t);
         if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_free(&t->workers_comm);
         MPI_Comm_free(&t->comm);

@@ -1,0 +1,211 @@
+/* What a run on one machine or a small cluster needs is told to mpirun by its environment, where variables that another
+ * MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle. mpirun gets a process group of its own, so that a Ctrl-C reaches it once, through us: twice means "at once". */
+#include "comm/launch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+extern char **environ;
+
+static const char *const settings[] = {
+    "OMPI_ALLOW_RUN_AS_ROOT=1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    "PRTE_ALLOW_RUN_AS_ROOT=1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", /* Open MPI 5 */
+    "OMPI_MCA_rmaps_base_oversubscribe=1",                  /* Open MPI 4 */
+    "PRTE_MCA_hwloc_default_binding_policy=none",
+    "OMPI_MCA_hwloc_base_binding_policy=none",
+    "OMPI_MCA_mpi_yield_when_idle=1",
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+/* --- finding it ---------------------------------------------------------------------------------------- */
+
+static bool is_program(const char *path) { return access(path, X_OK) == 0 && !pli_is_directory(path); }
+
+/* directory/below if that is a program, else NULL; *memory tells a lack of it. */
+static char *look(const char *directory, size_t length, const char *below, bool *memory) {
+    char *path = pli_format("%.*s/%s", (int)length, directory, below);
+    if (path == NULL) *memory = false;
+    if (path == NULL || is_program(path)) return path;
+    pli_free(path);
+    return NULL;
+}
+
+static char *look_above(const char *directory, bool *memory) {
+    for (size_t length = strlen(directory);; length--) {
+        while (length > 0 && directory[length] != '/' && directory[length] != '\0') length--;
+        char *path = look(directory, length, ".venv/bin/mpirun", memory);
+        if (path != NULL || length == 0 || !*memory) return path;
+    }
+}
+
+static char *look_in_path(bool *memory) {
+    const char *at = pli_env("PATH");
+    while (at != NULL && *at != '\0' && *memory) {
+        size_t length = strcspn(at, ":");
+        char  *path = length > 0 ? look(at, length, "mpirun", memory) : NULL;
+        if (path == NULL && length > 0 && *memory) path = look(at, length, "mpiexec", memory);
+        if (path != NULL) return path;
+        at += length + (at[length] == ':');
+    }
+    return NULL;
+}
+
+plait_status pli_launch_find(char **path_out, plait_error *err) {
+    char        own[4096];
+    bool        memory = true;
+    const char *given = pli_env("PLAIT_MPIRUN");
+    char       *path = NULL;
+    pli_own_directory(own);
+    if (given != NULL && given[0] != '\0') {
+        if (!is_program(given)) return pli_fail(err, PLAIT_EMODULE, "PLAIT_MPIRUN is %s, which is no program", given);
+        path = pli_strdup(given);
+        memory = path != NULL;
+    } else {
+        path = look_above(own, &memory);
+        if (path == NULL && memory) path = look_in_path(&memory);
+    }
+    if (path == NULL && memory)
+        return pli_fail(err, PLAIT_EMODULE, "there is no mpirun in .venv/bin above %.200s or on the path: "
+                        "script/bootstrap --all installs one", own);
+    if (path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look for mpirun");
+    *path_out = path;
+    return PLAIT_OK;
+}
+
+/* --- running it ------------------------------------------------------------------------------------------ */
+
+/* Does a setting of ours name the variable of this entry? What the caller has set wins. */
+static bool is_set(const char *setting) {
+    size_t length = strcspn(setting, "=") + 1;
+    for (char **e = environ; *e != NULL; e++)
+        if (strncmp(*e, setting, length) == 0) return true;
+    return false;
+}
+
+static const char **environment(void) {
+    size_t n = 0;
+    while (environ[n] != NULL) n++;
+    const char **env = pli_array(n + SETTINGS + 1, sizeof *env);
+    if (env == NULL) return NULL;
+    memcpy(env, environ, n * sizeof *env);
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (!is_set(settings[i])) env[n++] = settings[i];
+    env[n] = NULL;
+    return env;
+}
+
+static const char **command(const char *mpirun, const char *number, char *const *argv) {
+    size_t n = 0;
+    while (argv[n] != NULL) n++;
+    const char **all = pli_array(n + 4, sizeof *all);
+    if (all == NULL) return NULL;
+    all[0] = mpirun;
+    all[1] = "-n";
+    all[2] = number;
+    memcpy(all + 3, argv, (n + 1) * sizeof *all);
+    return all;
+}
+
+/* --- signals: handled rather than blocked and waited for, since a library's thread may receive them ------------------ */
+
+static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
+
+static _Atomic int child;   /* mpirun while it runs; else 0 */
+static _Atomic int stop_as; /* what a request to stop is handed on as: 0 as it is, else SIGUSR2 */
+static _Atomic int early;   /* a signal that came before there was a child */
+
+/* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits. So
+ * the first request to stop goes as SIGUSR2, which gives ranks the time to save; the second goes as it is. */
+static void hand_on(int sig) {
+    int kept = errno, pid = atomic_load(&child);
+    int as = pid > 0 && (sig == SIGINT || sig == SIGTERM) ? atomic_exchange(&stop_as, 0) : 0;
+    if (pid > 0) {
+        kill(pid, as != 0 ? as : sig);
+    } else {
+        atomic_store(&early, sig);
+    }
+    errno = kept;
+}
+
+static void take_signals(struct sigaction before[HANDED_ON]) {
+    struct sigaction action = { .sa_handler = hand_on, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < HANDED_ON; i++) sigaction(handed_on[i], &action, &before[i]);
+}
+
+static void give_signals_back(const struct sigaction before[HANDED_ON]) {
+    for (int i = 0; i < HANDED_ON; i++) sigaction(handed_on[i], &before[i], NULL);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static int spawn(pid_t *pid, const char **argv, const char **env) {
+    posix_spawnattr_t attr;
+    sigset_t          defaults;
+    int               bad = posix_spawnattr_init(&attr);
+    if (bad != 0) return bad;
+    sigemptyset(&defaults);
+    for (int i = 0; i < HANDED_ON; i++) sigaddset(&defaults, handed_on[i]);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
+    posix_spawnattr_setpgroup(&attr, 0);
+    bad = posix_spawn(pid, argv[0], NULL, &attr, (char *const *)argv, (char *const *)env);
+    posix_spawnattr_destroy(&attr);
+    return bad;
+}
+
+/* Until the process has ended. It is reaped only when no handler can take its number for a living one's any more. */
+static int32_t attend(pid_t pid) {
+    siginfo_t info;
+    int       status = 0;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+    atomic_store(&child, 0);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return 1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static plait_status run(const char **argv, const char **env, int32_t *exit_out, plait_error *err) {
+    pid_t            pid = 0;
+    struct sigaction before[HANDED_ON];
+    atomic_store(&stop_as, SIGUSR2);
+    atomic_store(&early, 0);
+    take_signals(before);
+    int bad = spawn(&pid, argv, env);
+    if (bad == 0) {
+        atomic_store(&child, (int)pid);
+        int sig = atomic_exchange(&early, 0);
+        if (sig != 0) hand_on(sig);
+        *exit_out = attend(pid);
+    }
+    give_signals_back(before);
+    return bad == 0 ? PLAIT_OK : pli_fail_errno(err, bad, "cannot start %s", argv[0]);
+}
+
+plait_status pli_launch(int32_t processes, char *const *argv, int32_t *exit_out, plait_error *err) {
+    if (processes < 1 || argv == NULL || argv[0] == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", processes,
+                        argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
+    char *mpirun = NULL, number[16];
+    PLI_TRY(pli_launch_find(&mpirun, err));
+    snprintf(number, sizeof number, "%d", processes);
+    const char **all = command(mpirun, number, argv), **env = environment();
+    plait_status status = all != NULL && env != NULL ? run(all, env, exit_out, err)
+                                                     : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
+    pli_free(all);
+    pli_free(env);
+    pli_free(mpirun);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* Launching with a stand-in for mpirun: a script that starts its processes itself. The real one is met in tests/mpi. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "comm/launch.h"
+#include "comm/launcher.h"
+
+static char script[64];
+
+static int make_script(void **state) {
+    (void)state;
+    snprintf(script, sizeof script, "/tmp/plait-mpirun-%d", (int)getpid());
+    FILE *file = fopen(script, "w");
+    if (file == NULL) return -1;
+    fputs("#!/bin/sh\n[ \"$1\" = -n ] || exit 90\nexport COUNT=$2\nshift 2\nexec \"$@\"\n", file);
+    fclose(file);
+    setenv("PLAIT_MPIRUN", script, 1);
+    return chmod(script, 0700);
+}
+
+static int remove_script(void **state) {
+    (void)state;
+    return unlink(script);
+}
+
+static int32_t launch(int32_t n, const char *command) {
+    char       *argv[] = { "sh", "-c", (char *)command, NULL };
+    int32_t     code = -1;
+    plait_error err;
+    if (pli_launch(n, argv, &code, &err) < 0) fail_msg("%s", err.text);
+    return code;
+}
+
+static void test_command_and_environment(void **state) {
+    (void)state;
+    assert_int_equal(launch(3, "test $COUNT = 3 && test $OMPI_MCA_mpi_yield_when_idle = 1"), 0);
+    assert_int_equal(launch(1, "exit 7"), 7);
+    assert_int_equal(launch(1, "kill -9 $$"), 128 + 9);
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1); /* what the caller has set wins */
+    assert_int_equal(launch(1, "test $OMPI_MCA_mpi_yield_when_idle = 0"), 0);
+    unsetenv("OMPI_MCA_mpi_yield_when_idle");
+}
+
+static void test_signals_are_handed_on(void **state) {
+    (void)state;
+    assert_int_equal(launch(1, "trap 'exit 75' USR2; kill -TERM $PPID; while :; do sleep 0.01; done"), 75);
+    assert_int_equal(launch(1, "trap 'exit 3' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"), 3);
+    assert_int_equal(launch(1, "trap 'kill -INT $PPID' USR2; trap 'exit 4' INT; kill -INT $PPID; while :; do sleep 0.01; done"), 4);
+    struct sigaction now;
+    sigaction(SIGTERM, NULL, &now);
+    assert_true(now.sa_handler == SIG_DFL);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    char       *argv[] = { "true", NULL }, *none[] = { NULL }, *path = NULL;
+    int32_t     code;
+    plait_error err;
+    assert_int_equal(pli_launch(0, argv, &code, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_launch(1, none, &code, &err), PLAIT_EINVAL);
+    setenv("PLAIT_MPIRUN", "/nowhere/mpirun", 1);
+    assert_int_equal(pli_launch(1, argv, &code, &err), PLAIT_EMODULE);
+    unsetenv("PLAIT_MPIRUN");
+    plait_status status = pli_launch_find(&path, &err); /* wherever this machine has it, or not */
+    assert_true(status == PLAIT_OK ? access(path, X_OK) == 0 : strstr(err.text, "script/bootstrap --all") != NULL);
+    pli_free(path);
+    setenv("PLAIT_MPIRUN", script, 1);
+}
+
+static void test_every_failed_allocation(void **state) {
+    (void)state;
+    char        *argv[] = { "true", NULL };
+    plait_status status = PLAIT_ENOMEM;
+    int32_t      code;
+    for (int64_t k = 0; status != PLAIT_OK; k++) {
+        int64_t live = pli_alloc_live();
+        pli_alloc_fail_after(k);
+        status = pli_launch(1, argv, &code, NULL);
+        pli_alloc_fail_after(-1);
+        assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM);
+        assert_int_equal(pli_alloc_live(), live);
+    }
+}
+
+static void test_a_launcher_is_seen_by_its_variables(void **state) {
+    (void)state;
+    static const struct { const char *size, *n, *rank, *me; int32_t sees, is; } rows[] = {
+        { "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_RANK", "2", 4, 2 },
+        { "PMI_SIZE", "2", "PMI_RANK", "0", 2, 0 },
+        { "SLURM_NTASKS", "3", "SLURM_PROCID", "1", 3, 1 },
+        { "SLURM_NTASKS", "1", "SLURM_PROCID", "0", 0, -1 }, /* a job of one task */
+        { "SLURM_NTASKS", "4", "SLURM_NODEID", "0", 0, -1 },
+        { "OMPI_COMM_WORLD_SIZE", "four", "OMPI_COMM_WORLD_RANK", "2", 0, -1 },
+        { "PLAIT_NOTHING", "", "PMIX_RANK", "3", 0, 3 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv(rows[i].size, rows[i].n, 1);
+        setenv(rows[i].rank, rows[i].me, 1);
+        pli_launcher launcher = pli_launcher_find();
+        unsetenv(rows[i].size);
+        unsetenv(rows[i].rank);
+        assert_int_equal(launcher.size, rows[i].sees);
+        assert_int_equal(launcher.rank, rows[i].is);
+        assert_true((launcher.name != NULL) == (rows[i].is >= 0));
+    }
+    assert_null(pli_launcher_find().name);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_command_and_environment),    cmocka_unit_test(test_signals_are_handed_on),
+        cmocka_unit_test(test_errors),                     cmocka_unit_test(test_every_failed_allocation),
+        cmocka_unit_test(test_a_launcher_is_seen_by_its_variables),
+    };
+    return cmocka_run_group_tests(tests, make_script, remove_script);
+}
