@@ -22,7 +22,7 @@ def vw_form(source, short):
 def ours(path, extra=()):
     plait = need_plait()
     return Run([plait, "train", "--model", "logistic", "--data", path, "--epochs", 1, "--threads", 2, "--topology", "local",
-                "--consistency", "async", "--optimizer", "adagrad", "--batch", 1, "--l2", 0, "--json", "--quiet", *extra])
+                "--consistency", "async", "--optimizer", "adagrad", "--l2", 0, "--json", "--quiet", *extra])
 
 
 def main(rows=500000, count=5, short=False, values=False, extra=()):
