@@ -3,7 +3,8 @@
  *   plait launch -n 2 -- keys [--keys N] [--rounds N] [--universe N]
  *
  * Each round draws fresh distinct keys (so no list can be remembered), pushes 1 to each and pulls them; a pull that
- * misses a push fails. Drawing is not timed. One JSON object: median keys a second each way. */
+ * misses a push fails. A push is timed until one of its keys has been read back, so that the server has applied it and not
+ * only taken it. Drawing is not timed. One JSON object: median keys a second each way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static plait_status one_round(plait_table *table, run *r, int64_t round) {
     const uint64_t start = pli_now_ns();
     PLI_TRY(plait_table_inc_begin(table, n, r->key, r->value, 0, &request));
     PLI_TRY(plait_request_wait(&request));
+    PLI_TRY(plait_table_get(table, 1, r->key + n - 1, r->value));
     const uint64_t pushed = pli_now_ns();
     PLI_TRY(plait_table_get(table, n, r->key, r->value));
     const uint64_t pulled = pli_now_ns();
