@@ -174,6 +174,10 @@ set(PLAIT_TEST_ENV
     "PLAIT_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "PLAIT_BUILD_DIR=${PROJECT_BINARY_DIR}")
 
+# Leaks inside of an MPI are suppressed by the libraries on their stack, which the fast unwinder does not see.
+set(PLAIT_MPI_SANITIZER_ENV
+    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1:fast_unwind_on_malloc=0")
+
 function(plait_test_properties name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -233,7 +237,8 @@ function(plait_mpi_test name)
   endif()
   add_test(NAME ${name} COMMAND ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
+                        ENV ${PLAIT_MPI_SANITIZER_ENV})
   set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 endfunction()
 
