@@ -45,6 +45,11 @@ static void add_segments(pli_dataset *d, const size_t *start, int32_t block, siz
     }
 }
 
+void pli_dataset_own(pli_dataset *d) {
+    d->first = (int32_t)share((size_t)d->blocks, d->worker, d->workers);
+    d->own = (int32_t)share((size_t)d->blocks, d->worker + 1, d->workers) - d->first;
+}
+
 plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     int64_t n = d->sources->n;
     if (n > INT32_MAX) return pli_fail(err, PLAIT_EINVAL, "more than 2^31 files");
@@ -65,8 +70,7 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
         from = to;
     }
     d->block_segment[d->blocks] = d->segments;
-    d->first = (int32_t)share((size_t)d->blocks, d->worker, d->workers);
-    d->own = (int32_t)share((size_t)d->blocks, d->worker + 1, d->workers) - d->first;
+    pli_dataset_own(d);
     pli_free(start);
     return PLAIT_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/cache.h"
 #include "data/table.h"
 
 const pli_reader pli_libsvm_reader = {
@@ -109,6 +110,7 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
     d->schema = fixed != NULL ? pli_schema_copy(fixed) : pli_schema_create();
     if (d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     d->schema->rows = 0;
+    d->schema->whole = false;
     if (fixed == NULL || fixed->format == PLI_FORMAT_NONE) d->schema->hash_bits = opts->hash_bits;
     pli_free(d->schema->segment_rows);
     d->schema->segments = d->segments;
@@ -119,6 +121,8 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     if (d->workers < 1 || d->worker < 0 || d->worker >= d->workers)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
+    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
+    if (d->wish != NULL && pli_datacache_attach(d, d->wish)) return PLAIT_OK;
     if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(choose_format(opts, d->sources, fixed, &format, err));
@@ -168,6 +172,8 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_dataset *d = dataset != NULL ? *dataset : NULL;
     if (d == NULL) return;
     *dataset = NULL;
+    if (d->cached != NULL) pli_datacache_detach(d);
+    pli_datacache_forget(&d->wish);
     for (int32_t i = 0; d->rows != NULL && !d->of_memory && i < d->own; i++) pli_rows_free(&d->rows[i]);
     pli_free(d->rows);
     pli_table_close(&d->table);
@@ -329,9 +335,36 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
     return d->workers == 1 ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
 
+/* Builds the cache and lives on it. false: it cannot be; the ordinary way then, which also tells what is malformed. */
+static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
+    plait_error  err = { .code = PLAIT_OK };
+    plait_status status = pli_datacache_build(d, d->wish, pool, &err);
+    if (status < 0) {
+        if (status == PLAIT_EIO || status == PLAIT_ENOSPACE) pli_dataset_note(d, "no cache: %s", err.text);
+        return false;
+    }
+    pli_dataset fresh = { .worker = d->worker, .workers = d->workers, .log = d->log };
+    if (!pli_datacache_attach(&fresh, d->wish)) {
+        pli_text_free(&fresh.notes);
+        return false;
+    }
+    pli_free(d->rows);
+    pli_free(d->segment);
+    pli_free(d->block_segment);
+    pli_schema_destroy(&d->schema);
+    d->rows = fresh.rows;
+    d->segment = fresh.segment;
+    d->block_segment = fresh.block_segment;
+    d->schema = fresh.schema;
+    d->cached = fresh.cached;
+    d->loaded = true;
+    return true;
+}
+
 plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) {
     if (d->loaded) return PLAIT_OK;
     if (d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, not both");
+    if (d->wish != NULL && d->worker == 0 && d->blocks == PLI_MIN_BLOCKS && load_by_cache(d, pool)) return PLAIT_OK;
     size_t       own = (size_t)d->own;
     load_job     job = { .dataset = d,
                          .found = pli_calloc(own, sizeof *job.found),
@@ -347,8 +380,22 @@ plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) 
     return status;
 }
 
+/* A cache holds the keys of the whole data set, so the workers must have agreed on just these. */
+static plait_status agree_cached(pli_dataset *d, const pli_schema *schema, plait_error *err) {
+    if (schema->features != d->schema->features || schema->index_base != d->schema->index_base ||
+        schema->segments != d->segments || pli_schema_labels(schema) != pli_schema_labels(d->schema))
+        return pli_fail(err, PLAIT_EMISMATCH, "%s: of other data than the other workers', remove it", d->wish->path);
+    pli_schema *copy = pli_schema_copy(schema);
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    pli_schema_destroy(&d->schema);
+    d->schema = copy;
+    d->agreed = true;
+    return PLAIT_OK;
+}
+
 plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_error *err) {
     if (d->of_memory) return PLAIT_OK; /* it is whole and agreed */
+    if (d->cached != NULL) return agree_cached(d, schema, err);
     if (schema->segments != d->segments)
         return pli_fail(err, PLAIT_EMISMATCH,
                         "the agreed description of the data is of other files (%lld pieces, here %lld)",
@@ -403,6 +450,7 @@ static uint64_t source_print(const pli_source *source, uint64_t seed) {
 }
 
 uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
+    if (d->cached != NULL) return pli_datacache_fingerprint(d);
     uint64_t print = pli_hash_u64((uint64_t)d->blocks);
     for (int64_t i = 0; d->sources != NULL && i < d->sources->n; i++)
         print = source_print(&d->sources->source[i], print);

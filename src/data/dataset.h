@@ -29,23 +29,24 @@ typedef struct pli_reader {
 extern const pli_reader pli_libsvm_reader, pli_table_reader;
 
 struct pli_dataset {
-    pli_sources            *sources; /* NULL: of memory */
-    const pli_reader       *reader;
-    const void             *rules; /* one of the two below */
-    pli_libsvm_rules        libsvm;
-    struct pli_table_rules *table;
-    size_t                 *begin;   /* [sources] where the rows begin: behind a header */
-    pli_segment            *segment; /* [segments] in order */
-    int64_t                 segments;
-    int64_t                *block_segment; /* [blocks + 1]: first segment of each block */
-    int32_t                 blocks, first, own, worker, workers;
-    pli_rows               *rows; /* [own], borrowed arrays where of_memory */
-    bool                    loaded, scanned, agreed, of_memory, is_fixed, has_weights;
-    pli_schema             *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
-    uint64_t                options_hash;
-    pli_text                notes;
-    const plait_log        *log;
-    struct pli_cached      *cached; /* NULL: rows are in memory of their own */
+    pli_sources               *sources; /* NULL: of memory */
+    const pli_reader          *reader;
+    const void                *rules; /* one of the two below */
+    pli_libsvm_rules           libsvm;
+    struct pli_table_rules    *table;
+    size_t                    *begin;   /* [sources] where the rows begin: behind a header */
+    pli_segment               *segment; /* [segments] in order */
+    int64_t                    segments;
+    int64_t                   *block_segment; /* [blocks + 1]: first segment of each block */
+    int32_t                    blocks, first, own, worker, workers;
+    pli_rows                  *rows; /* [own], borrowed arrays where of_memory */
+    bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
+    pli_schema                *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
+    uint64_t                   options_hash;
+    pli_text                   notes;
+    const plait_log           *log;
+    struct pli_datacache_wish *wish;   /* NULL: no cache */
+    struct pli_datacache      *cached; /* NULL: rows are in memory of their own */
 };
 
 /** Parses a segment's bytes [from, to) (whole rows of it) onto rows. Errors: "file:line: ...". Any thread. */
@@ -63,6 +64,8 @@ plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* cut.c */
+/** Which blocks are this worker's. */
+void         pli_dataset_own(pli_dataset *d);
 plait_status pli_dataset_cut(pli_dataset *dataset, plait_error *err);
 
 #endif

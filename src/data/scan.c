@@ -114,6 +114,7 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
 }
 
 plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {
+    if (d->cached != NULL) return PLAIT_OK; /* all is known */
     if (d->loaded || d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, once");
     size_t   own = (size_t)d->own, threads = (size_t)pli_pool_threads(pool);
     scan_job job = { .dataset = d,

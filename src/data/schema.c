@@ -151,8 +151,9 @@ static void number_columns(pli_schema *schema) {
         column->first_key = key;
         if (column->role == PLI_ROLE_NUMBER) key++;
         if (column->role == PLI_ROLE_TEXT) key += (uint64_t)column->dict.n;
+        /* as a float: the last bits of a double could tell how often parts were counted */
         if (column->sum != NULL)
-            column->mean = column->count > 0 ? pli_exact_value(column->sum) / (double)column->count : 0;
+            column->mean = column->count > 0 ? (float)(pli_exact_value(column->sum) / (double)column->count) : 0;
     }
     schema->features = (int64_t)key;
 }
@@ -201,14 +202,27 @@ bool pli_schema_merge_labels(pli_schema *into, const pli_schema *from) {
     return true;
 }
 
-static bool merge_column(pli_column *into, const pli_column *from) {
+static void drop_sum(pli_column *column) {
+    pli_free(column->sum);
+    column->sum = NULL;
+}
+
+/* Sums add up, unless one of the two knows the mean of the whole data set. */
+static bool merge_column(pli_column *into, bool into_is_whole, const pli_column *from, bool from_is_whole) {
+    if (into_is_whole || from_is_whole) {
+        if (!into_is_whole) {
+            into->mean = from->mean;
+            into->count = from->count;
+        }
+        drop_sum(into);
+        return pli_dict_merge(&into->dict, &from->dict);
+    }
     if (into->sum != NULL && from->sum != NULL) {
         pli_exact_merge(into->sum, from->sum);
     } else { /* already joined ones: by weight */
         double count = (double)(into->count + from->count);
         if (count > 0) into->mean = (into->mean * (double)into->count + from->mean * (double)from->count) / count;
-        pli_free(into->sum);
-        into->sum = NULL;
+        drop_sum(into);
     }
     into->count += from->count;
     return pli_dict_merge(&into->dict, &from->dict);
@@ -234,7 +248,9 @@ static plait_status merge_two(pli_schema *into, const pli_schema *from, int64_t 
     if (from->max_index > into->max_index) into->max_index = from->max_index;
     for (int64_t i = 0; i < into->segments; i++) into->segment_rows[i] += from->segment_rows[i];
     bool good = pli_schema_merge_labels(into, from);
-    for (int64_t i = 0; good && i < into->columns; i++) good = merge_column(&into->column[i], &from->column[i]);
+    for (int64_t i = 0; good && i < into->columns; i++)
+        good = merge_column(&into->column[i], into->whole, &from->column[i], from->whole);
+    into->whole |= from->whole;
     return good ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the names and labels of the data");
 }
 
@@ -250,10 +266,8 @@ plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_sch
         }
     }
     pli_schema_number(schema);
-    for (int64_t i = 0; i < schema->columns; i++) {
-        pli_free(schema->column[i].sum);
-        schema->column[i].sum = NULL;
-    }
+    for (int64_t i = 0; i < schema->columns; i++) drop_sum(&schema->column[i]);
+    schema->whole = true;
     *schema_out = schema;
     return PLAIT_OK;
 }

@@ -41,6 +41,7 @@ struct pli_schema {
     pli_label_kind  label_kind;
     double         *label; /* [labels] increasing: integers */
     int64_t         labels;
+    bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */
     char            delimiter;
     pli_column     *column; /* table: all columns but ignored ones, in the file's order */

@@ -69,6 +69,7 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_object_set_new(object, "has_names", json_boolean(schema->has_names));
         if (schema->delimiter != '\0') json_object_set_new(object, "delimiter", json_string(delimiter));
     }
+    if (!for_model) json_object_set_new(object, "whole", json_boolean(schema->whole));
     if (!for_model && schema->segments > 0) {
         json_t *segments = json_array();
         for (int64_t i = 0; i < schema->segments; i++)
@@ -214,6 +215,7 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))
         return false;
+    schema->whole = json_object_get(object, "whole") == NULL || json_is_true(json_object_get(object, "whole"));
     schema->format = (pli_data_format)format;
     schema->hash_bits = (int32_t)bits;
     schema->features = features;

@@ -132,50 +132,68 @@ static plait_status add_source(pli_sources *all, const char *path, plait_error *
 /* Files beside the data that are no data. */
 static bool is_companion(const char *name) { return ends_with(name, ".weight") || ends_with(name, ".plait-cache"); }
 
-/* Each line of `names` as a file of `directory` (NULL: a path by itself). */
-static plait_status add_lines(pli_sources *all, const char *directory, pli_text *names, plait_error *err) {
-    plait_status status = PLAIT_OK;
-    for (char *name = names->data; status == PLAIT_OK && name != NULL && *name != '\0';) {
+/* Each line of `names` as a file of `directory` (NULL: a path by itself) on the list. */
+static plait_status list_lines(pli_text *list, const char *directory, pli_text *names, plait_error *err) {
+    for (char *name = names->data; name != NULL && *name != '\0';) {
         char *end = strchr(name, '\n'), *next = end != NULL ? end + 1 : name + strlen(name);
         if (end != NULL) *end = '\0';
         char *path = directory != NULL ? pli_format("%s/%s", directory, name) : pli_strdup(name);
-        if (path == NULL)
-            status = no_memory(err);
-        else if (!is_companion(path) && !pli_is_directory(path) && pli_file_bytes(path) != 0)
-            status = add_source(all, path, err);
+        if (path == NULL) return no_memory(err);
+        if (!is_companion(path) && !pli_is_directory(path) && pli_file_bytes(path) != 0)
+            pli_text_add(list, "%s\n", path);
         pli_free(path);
         name = next;
     }
-    return status;
+    return PLAIT_OK;
 }
 
-static plait_status add_path(pli_sources *all, const char *path, plait_error *err) {
+static plait_status list_path(pli_text *list, const char *path, plait_error *err) {
     bool         directory = pli_is_directory(path);
     bool         pattern = !directory && strpbrk(path, "*?[") != NULL && !pli_file_exists(path);
     pli_text     names = { 0 };
-    int64_t      before = all->n;
+    size_t       before = list->length;
     plait_status status;
-    if (!directory && !pattern) return add_source(all, path, err);
+    if (!directory && !pattern) {
+        pli_text_add(list, "%s\n", path);
+        return PLAIT_OK;
+    }
     status = directory ? pli_list_directory(path, &names, err) : pli_glob(path, &names, err);
-    if (status == PLAIT_OK) status = add_lines(all, directory ? path : NULL, &names, err);
-    if (status == PLAIT_OK && all->n == before)
+    if (status == PLAIT_OK) status = list_lines(list, directory ? path : NULL, &names, err);
+    if (status == PLAIT_OK && list->length == before && !list->failed)
         status =
             pli_fail(err, PLAIT_EIO, directory ? "%s: no data files in this directory" : "%s: no file matches", path);
     pli_text_free(&names);
     return status;
 }
 
-plait_status pli_sources_open(const char *const *paths, int64_t n, pli_sources **sources_out, plait_error *err) {
+plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *list, plait_error *err) {
     if (n < 1)
         return pli_fail(err, PLAIT_EINVAL,
                         "no data given: expected files, a directory, a pattern, or - for the standard input");
+    for (int64_t i = 0; i < n; i++) PLI_TRY(list_path(list, paths[i], err));
+    return list->failed ? no_memory(err) : PLAIT_OK;
+}
+
+static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
+    for (char *path = list; path != NULL && *path != '\0';) {
+        char *end = strchr(path, '\n');
+        *end = '\0';
+        PLI_TRY(add_source(all, path, err));
+        path = end + 1;
+    }
+    if (all->is_stdin && all->n > 1)
+        return pli_fail(err, PLAIT_EINVAL, "the standard input (-) cannot be joined with files");
+    return PLAIT_OK;
+}
+
+plait_status pli_sources_open(const char *const *paths, int64_t n, pli_sources **sources_out, plait_error *err) {
+    pli_text     list = { 0 };
     pli_sources *all = pli_calloc(1, sizeof *all);
     if (all == NULL) return no_memory(err);
     all->users = 1;
-    plait_status status = PLAIT_OK;
-    for (int64_t i = 0; status == PLAIT_OK && i < n; i++) status = add_path(all, paths[i], err);
-    if (status == PLAIT_OK && all->is_stdin && all->n > 1)
-        status = pli_fail(err, PLAIT_EINVAL, "the standard input (-) cannot be joined with files");
+    plait_status status = pli_sources_list(paths, n, &list, err);
+    if (status == PLAIT_OK) status = open_list(all, list.data, err);
+    pli_text_free(&list);
     if (status < 0)
         pli_sources_release(&all);
     else

@@ -29,6 +29,8 @@ typedef struct pli_sources {
     _Atomic int32_t users;
 } pli_sources;
 
+/** The files that the paths stand for, a line each; "-" stands for itself. */
+plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *list, plait_error *err);
 /** Opens all of them, in the order given; those of a directory or pattern in order of name. Errors: EIO no such file,
  *  nothing matches; EFORMAT empty, a bad gzip or zstd stream. */
 plait_status pli_sources_open(const char *const *paths, int64_t n, pli_sources **sources_out, plait_error *err);

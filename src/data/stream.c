@@ -102,10 +102,23 @@ static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows
 
 /* --- a clock's part in the calling thread --------------------------------------------------------------------- */
 
+/* The same of blocks that are there already (a cache). */
+static plait_status loaded_part(pli_batches *s, int64_t clock, int32_t part, pli_part *part_out, plait_error *err) {
+    if (s->shuffle || part < 0 || part >= s->dataset->own)
+        return pli_fail(err, PLAIT_EINVAL, "part %d of a stream", part);
+    if (clock >= s->clocks) return PLAIT_END;
+    const pli_block *block = &s->dataset->rows[part].b;
+    int64_t          from = pli_share(block->number, block->rows, clock, s->clocks),
+            to = pli_share(block->number, block->rows, clock + 1, s->clocks);
+    *part_out = (pli_part){ .block = block, .first = from, .rows = to - from };
+    return PLAIT_OK;
+}
+
 plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err) {
     pli_stream *stream = s->stream;
-    if (stream == NULL || part < 0 || part >= s->dataset->own || thread < 0 || thread >= stream->threads)
+    if (stream == NULL) return loaded_part(s, clock, part, part_out, err);
+    if (part < 0 || part >= s->dataset->own || thread < 0 || thread >= stream->threads)
         return pli_fail(err, PLAIT_EINVAL, "part %d, thread %d of a stream", part, thread);
     if (clock >= s->clocks) return PLAIT_END;
     pli_cursor *cursor = &stream->cursor[part];
@@ -224,6 +237,8 @@ static void place_cursors(pli_batches *s) {
 plait_status pli_batches_stream(pli_dataset *d, int64_t b, pli_pool *pool, pli_batches **batches_out,
                                 plait_error *err) {
     if (b < 1) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows: expected at least 1", (long long)b);
+    if (d->loaded && d->agreed)
+        return pli_batches_create(d, 0, (d->schema->rows + b - 1) / b, false, NULL, NULL, batches_out, err);
     if (!d->scanned || !d->agreed)
         return pli_fail(err, PLAIT_EINVAL, "a stream needs a data set that was scanned and agreed on");
     pli_batches *s = pli_calloc(1, sizeof *s);

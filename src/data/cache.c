@@ -1,0 +1,410 @@
+/* Writing and mapping FILE.plait-cache; its layout is in cache.h. */
+#include "data/cache.h"
+
+#include <string.h>
+
+#include "data/batches.h"
+
+enum { CACHE_VERSION = 1, ALIGN = 64, ARRAYS = 6 };
+
+static const char magic[8] = { 'P', 'L', 'A', 'I', 'T', 'B', 'L', 'K' };
+
+typedef struct trailer {
+    char     magic[8];
+    uint64_t version, stamp, fingerprint, index_at, index_bytes, index_hash, n_blocks;
+} trailer;
+
+/* Heads the index; the schema's text, segments, their rows and the blocks follow, each at a multiple of 8. */
+typedef struct index_head {
+    uint64_t schema_bytes, segments, blocks;
+} index_head;
+
+typedef struct block_record {
+    int64_t  number, first_row, rows, entries;
+    uint64_t at[ARRAYS]; /* row_start, col, key, value, label, weight; 0: none */
+    uint64_t hash;
+} block_record;
+
+struct pli_datacache {
+    pli_mapped mapped;
+    uint64_t   fingerprint;
+};
+
+_Static_assert(sizeof(trailer) == 64, "the trailer is 64 bytes");
+
+/* --- planning --------------------------------------------------------------------------------------------------- */
+
+static uint64_t add_to_stamp(uint64_t stamp, const char *text) {
+    return text != NULL ? pli_hash_bytes(text, strlen(text), stamp) : pli_hash_u64(stamp + 1);
+}
+
+static uint64_t add_file(uint64_t stamp, const char *path) {
+    const char *slash = strrchr(path, '/');
+    int64_t     facts[2] = { pli_file_bytes(path), pli_file_mtime_ns(path) };
+    return pli_hash_bytes(facts, sizeof facts, add_to_stamp(stamp, slash != NULL ? slash + 1 : path));
+}
+
+/* Of all that the blocks depend on. */
+static plait_status make_stamp(pli_datacache_wish *wish, char *files, int32_t workers, plait_error *err) {
+    const plait_data_opts *o = &wish->opts;
+    const char            *texts[] = { o->format, o->index_base, o->header, o->label, o->weight_column };
+    int64_t  numbers[] = { CACHE_VERSION, o->hash_bits, workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS };
+    uint64_t stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
+    pli_text json = { 0 };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) stamp = add_to_stamp(stamp, texts[i]);
+    for (char *at = files; *at != '\0';) {
+        char *end = strchr(at, '\n');
+        *end = '\0';
+        char *weights = pli_format("%s.weight", at);
+        if (weights == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the name of a cache");
+        if (wish->path == NULL) wish->path = pli_format("%s.plait-cache", at);
+        stamp = add_file(add_file(stamp, at), weights);
+        pli_free(weights);
+        at = end + 1;
+    }
+    if (wish->path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the name of a cache");
+    if (wish->fixed != NULL) PLI_TRY(pli_schema_write_model(wish->fixed, &json, err));
+    if (wish->fixed != NULL) stamp = pli_hash_bytes(json.data, json.length, stamp);
+    pli_text_free(&json);
+    wish->stamp = stamp;
+    return PLAIT_OK;
+}
+
+static bool own_text(const char **text) {
+    if (*text == NULL) return true;
+    *text = pli_strdup(*text);
+    return *text != NULL;
+}
+
+/* The wish with texts of its own. */
+static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_schema *fixed) {
+    pli_datacache_wish *wish = pli_calloc(1, sizeof *wish);
+    if (wish == NULL) return NULL;
+    wish->opts.size = opts->size;
+    wish->opts.hash_bits = opts->hash_bits;
+    const char **to[] = { &wish->opts.format, &wish->opts.index_base, &wish->opts.header, &wish->opts.label,
+                          &wish->opts.weight_column };
+    const char  *from[] = { opts->format, opts->index_base, opts->header, opts->label, opts->weight_column };
+    bool         good = true;
+    for (size_t i = 0; good && i < sizeof to / sizeof to[0]; i++) {
+        *to[i] = from[i];
+        good = own_text(to[i]);
+    }
+    if (good && fixed != NULL) good = (wish->fixed = pli_schema_copy(fixed)) != NULL;
+    if (!good) pli_datacache_forget(&wish);
+    return wish;
+}
+
+plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, int32_t workers,
+                                pli_datacache_wish **wish_out, plait_error *err) {
+    pli_text     files = { 0 };
+    plait_status status = PLAIT_OK;
+    *wish_out = NULL;
+    if (!opts->cache) return PLAIT_OK;
+    status = pli_sources_list(opts->paths, opts->n_paths, &files, err);
+    if (status == PLAIT_OK && files.data != NULL && strcmp(files.data, "-\n") != 0) {
+        pli_datacache_wish *wish = copy_wish(opts, fixed);
+        status = wish != NULL ? make_stamp(wish, files.data, workers, err)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+        if (status < 0) pli_datacache_forget(&wish);
+        *wish_out = wish;
+    }
+    pli_text_free(&files);
+    return status;
+}
+
+void pli_datacache_forget(pli_datacache_wish **wish) {
+    pli_datacache_wish *w = wish != NULL ? *wish : NULL;
+    if (w == NULL) return;
+    const char *texts[] = { w->opts.format, w->opts.index_base, w->opts.header, w->opts.label, w->opts.weight_column };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) pli_free((void *)(uintptr_t)texts[i]);
+    pli_schema_destroy(&w->fixed);
+    pli_free(w->path);
+    pli_free(w);
+    *wish = NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+typedef struct view {
+    const unsigned char *bytes;
+    size_t               n;
+} view;
+
+static plait_status damaged(plait_error *err, const char *what) { return pli_fail(err, PLAIT_EFORMAT, "%s", what); }
+
+/* count items of a size at a place of the file; NULL: not inside, or askew. */
+static const void *piece(const view *v, uint64_t at, uint64_t count, size_t bytes) {
+    uint64_t length;
+    if (at == 0 || at % 8 != 0 || at > v->n || __builtin_mul_overflow(count, bytes, &length) || length > v->n - at)
+        return NULL;
+    return v->bytes + at;
+}
+
+static const struct field {
+    size_t bytes, more, by_row; /* of an item; items beyond the count; counted by row, not by entry */
+} fields[ARRAYS] = { { 8, 1, 1 }, { 4, 0, 0 }, { 8, 0, 0 }, { 4, 0, 0 }, { 8, 0, 1 }, { 4, 0, 1 } };
+
+static uint64_t count_of(const block_record *r, int k) {
+    return (uint64_t)(fields[k].by_row ? r->rows : r->entries) + fields[k].more;
+}
+
+/* The arrays are consistent: rows follow one another, keys are features. */
+static bool is_sound(const pli_block *b, int64_t features) {
+    uint64_t top = 0;
+    if (b->row_start[0] != 0 || b->row_start[b->rows] != b->entries) return false;
+    for (int64_t i = 0; i < b->rows; i++)
+        if (b->row_start[i + 1] < b->row_start[i]) return false;
+    for (int64_t i = 0; i < b->entries; i++) {
+        uint64_t key = pli_block_key(b, i);
+        top = key > top ? key : top;
+    }
+    return b->entries == 0 || top < (uint64_t)features;
+}
+
+static plait_status take_block(const view *v, const block_record *r, bool hashes, int64_t features, pli_rows *rows,
+                               plait_error *err) {
+    const void *array[ARRAYS] = { NULL };
+    uint64_t    hash = 0;
+    if (r->rows < 0 || r->entries < 0 || r->rows == INT64_MAX) return damaged(err, "a block has impossible sizes");
+    for (int k = 0; k < ARRAYS; k++) {
+        array[k] = r->at[k] != 0 ? piece(v, r->at[k], count_of(r, k), fields[k].bytes) : NULL;
+        if (r->at[k] != 0 && array[k] == NULL) return damaged(err, "a block leaves the file");
+        if (array[k] != NULL && hashes) hash = pli_hash_bytes(array[k], count_of(r, k) * fields[k].bytes, hash);
+    }
+    if (hashes && hash != r->hash) return damaged(err, "the checksum of a block does not fit");
+    if (array[0] == NULL || array[4] == NULL || (array[1] == NULL) == (array[2] == NULL))
+        return damaged(err, "a block lacks an array");
+    rows->b = (pli_block){ .number = r->number,
+                           .first_row = r->first_row,
+                           .rows = r->rows,
+                           .entries = r->entries,
+                           .row_start = (int64_t *)(uintptr_t)array[0],
+                           .col = (uint32_t *)(uintptr_t)array[1],
+                           .key = (uint64_t *)(uintptr_t)array[2],
+                           .value = (float *)(uintptr_t)array[3],
+                           .label = (double *)(uintptr_t)array[4],
+                           .weight = (float *)(uintptr_t)array[5] };
+    return is_sound(&rows->b, features) ? PLAIT_OK : damaged(err, "a block is not consistent");
+}
+
+/* The schema as a part: rows of the own blocks only, so that the workers' parts add up. */
+static plait_status take_schema(pli_dataset *d, const view *v, uint64_t at, uint64_t bytes, plait_error *err) {
+    const char *text = piece(v, at, bytes, 1);
+    if (text == NULL) return damaged(err, "the schema leaves the file");
+    PLI_TRY(pli_schema_read(text, (size_t)bytes, &d->schema, err));
+    if (d->schema->segments != d->segments) return damaged(err, "the schema does not fit the blocks");
+    d->schema->rows = 0;
+    for (int64_t i = 0; i < d->segments; i++) {
+        bool own = d->segment[i].block >= d->first && d->segment[i].block < d->first + d->own;
+        if (!own) d->schema->segment_rows[i] = 0;
+        d->schema->rows += d->schema->segment_rows[i];
+    }
+    return PLAIT_OK;
+}
+
+static plait_status take_segments(pli_dataset *d, const pli_segment *segment, plait_error *err) {
+    d->segment = pli_array((size_t)d->segments, sizeof *d->segment);
+    d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);
+    if (d->segment == NULL || d->block_segment == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+    if (d->segments > 0) memcpy(d->segment, segment, (size_t)d->segments * sizeof *segment);
+    int64_t at = 0;
+    for (int32_t b = 0; b <= d->blocks; b++) {
+        while (at < d->segments && d->segment[at].block < b) at++;
+        d->block_segment[b] = at;
+    }
+    return at <= d->segments && (d->segments == 0 || d->segment[d->segments - 1].block < d->blocks)
+               ? PLAIT_OK
+               : damaged(err, "segments are out of order");
+}
+
+plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
+                                 plait_error *err) {
+    view    v = { bytes, n };
+    trailer t;
+    if (n < 128 || n % 8 != 0 || memcmp(bytes, magic, sizeof magic) != 0) return damaged(err, "it is no cache");
+    memcpy(&t, bytes + n - sizeof t, sizeof t);
+    if (memcmp(t.magic, magic, sizeof magic) != 0) return damaged(err, "it is cut short");
+    if (t.version != CACHE_VERSION) return damaged(err, "it has another version");
+    if (t.stamp != stamp) return PLAIT_END; /* stale */
+    const unsigned char *index = piece(&v, t.index_at, t.index_bytes, 1);
+    index_head           head;
+    if (index == NULL || t.index_bytes < sizeof head || t.index_bytes % 8 != 0)
+        return damaged(err, "its index leaves the file");
+    if (hashes && pli_hash_bytes(index, t.index_bytes, 0) != t.index_hash)
+        return damaged(err, "the checksum of its index does not fit");
+    memcpy(&head, index, sizeof head);
+    uint64_t schema_at = t.index_at + sizeof head, room = t.index_bytes;
+    if (head.schema_bytes > room || head.segments > room || head.blocks > room || head.blocks != t.n_blocks ||
+        head.blocks < 1 || head.blocks > INT32_MAX)
+        return damaged(err, "its index has impossible sizes");
+    uint64_t            segments_at = schema_at + (head.schema_bytes + 7) / 8 * 8;
+    uint64_t            blocks_at = segments_at + head.segments * sizeof(pli_segment);
+    const pli_segment  *segment = piece(&v, segments_at, head.segments, sizeof *segment);
+    const block_record *record = piece(&v, blocks_at, head.blocks, sizeof *record);
+    if (segment == NULL || record == NULL) return damaged(err, "its index is cut short");
+    d->blocks = (int32_t)head.blocks;
+    d->segments = (int64_t)head.segments;
+    pli_dataset_own(d);
+    PLI_TRY(take_segments(d, segment, err));
+    PLI_TRY(take_schema(d, &v, schema_at, head.schema_bytes, err));
+    d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
+    d->cached = pli_calloc(1, sizeof *d->cached);
+    if (d->rows == NULL || d->cached == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+    d->cached->fingerprint = t.fingerprint;
+    for (int32_t i = 0; i < d->own; i++)
+        PLI_TRY(take_block(&v, &record[d->first + i], hashes, d->schema->features, &d->rows[i], err));
+    d->loaded = true;
+    return PLAIT_OK;
+}
+
+bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
+    pli_mapped  mapped;
+    plait_error err = { .code = PLAIT_OK };
+    if (!pli_file_exists(wish->path) || pli_map_file(wish->path, &mapped, &err) != PLAIT_OK) return false;
+    plait_status status = pli_datacache_parse(d, mapped.data, mapped.bytes, wish->stamp, true, &err);
+    if (status == PLAIT_OK) {
+        d->cached->mapped = mapped;
+        return true;
+    }
+    pli_unmap_file(&mapped);
+    pli_datacache_detach(d);
+    if (status == PLAIT_END)
+        pli_dataset_note(d, "%s: of other data or options, written anew", wish->path);
+    else
+        pli_dataset_note(d, "%s: damaged (%s), written anew", wish->path, err.text);
+    return false;
+}
+
+/* Back to a dataset that nothing was opened for. */
+void pli_datacache_detach(pli_dataset *d) {
+    if (d->cached != NULL && d->cached->mapped.data != NULL) pli_unmap_file(&d->cached->mapped);
+    pli_free(d->cached);
+    pli_free(d->rows);
+    pli_free(d->segment);
+    pli_free(d->block_segment);
+    pli_schema_destroy(&d->schema);
+    d->cached = NULL;
+    d->rows = NULL;
+    d->segment = NULL;
+    d->block_segment = NULL;
+    d->segments = 0;
+    d->loaded = false;
+}
+
+uint64_t pli_datacache_fingerprint(const pli_dataset *d) { return d->cached->fingerprint; }
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+typedef struct writer {
+    pli_outfile  *file;
+    uint64_t      at;
+    block_record *record; /* [blocks] */
+} writer;
+
+static plait_status put(writer *w, const void *data, size_t bytes, plait_error *err) {
+    w->at += bytes;
+    return bytes > 0 ? pli_outfile_write(w->file, data, bytes, err) : PLAIT_OK;
+}
+
+static plait_status pad(writer *w, size_t to, plait_error *err) {
+    static const char zeros[ALIGN];
+    return put(w, zeros, (to - w->at % to) % to, err);
+}
+
+static plait_status put_block(writer *w, const pli_block *b, block_record *r, plait_error *err) {
+    const void *array[ARRAYS] = { b->row_start, b->col, b->key, b->value, b->label, b->weight };
+    *r = (block_record){ .number = b->number, .first_row = b->first_row, .rows = b->rows, .entries = b->entries };
+    for (int k = 0; k < ARRAYS; k++) {
+        if (array[k] == NULL) continue;
+        size_t bytes = (size_t)count_of(r, k) * fields[k].bytes;
+        PLI_TRY(pad(w, ALIGN, err));
+        r->at[k] = w->at;
+        r->hash = pli_hash_bytes(array[k], bytes, r->hash);
+        PLI_TRY(put(w, array[k], bytes, err));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status put_index(writer *w, const pli_dataset *d, const pli_datacache_wish *wish, plait_error *err) {
+    pli_text   index = { 0 }, schema = { 0 };
+    trailer    t = { .version = CACHE_VERSION,
+                     .stamp = wish->stamp,
+                     .fingerprint = pli_dataset_fingerprint(d),
+                     .n_blocks = (uint64_t)d->blocks };
+    index_head head = { .segments = (uint64_t)d->segments, .blocks = (uint64_t)d->blocks };
+    memcpy(t.magic, magic, sizeof magic);
+    plait_status status = pli_schema_write(d->schema, &schema, err);
+    if (status == PLAIT_OK) {
+        head.schema_bytes = schema.length;
+        pli_text_add_bytes(&index, &head, sizeof head);
+        pli_text_add_bytes(&index, schema.data, schema.length);
+        pli_text_add_bytes(&index, "\0\0\0\0\0\0\0", (8 - schema.length % 8) % 8);
+        pli_text_add_bytes(&index, d->segment, (size_t)d->segments * sizeof *d->segment);
+        pli_text_add_bytes(&index, w->record, (size_t)d->blocks * sizeof *w->record);
+        if (index.failed) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+    }
+    if (status == PLAIT_OK) status = pad(w, ALIGN, err);
+    t.index_at = w->at;
+    t.index_bytes = index.length;
+    if (status == PLAIT_OK) t.index_hash = pli_hash_bytes(index.data, index.length, 0);
+    if (status == PLAIT_OK) status = put(w, index.data, index.length, err);
+    if (status == PLAIT_OK) status = put(w, &t, sizeof t, err);
+    pli_text_free(&index);
+    pli_text_free(&schema);
+    return status;
+}
+
+/* All of the data set, scanned and agreed with itself. */
+static plait_status open_whole(const pli_dataset *beside, const pli_datacache_wish *wish, pli_pool *pool,
+                               pli_dataset **out, plait_error *err) {
+    pli_schema *joined = NULL;
+    PLI_TRY(pli_dataset_open_beside(beside, &wish->opts, wish->fixed, 0, 1, out, err));
+    PLI_TRY(pli_dataset_scan(*out, true, pool, err));
+    const pli_schema *part = pli_dataset_schema(*out);
+    PLI_TRY(pli_schema_merge(&part, 1, &joined, err));
+    plait_status status = pli_dataset_agree(*out, joined, err);
+    pli_schema_destroy(&joined);
+    return status;
+}
+
+/* The blocks, each parsed as a stream of one clock and written. Parsing one block while another is written would hide
+ * little: the disk is slower. */
+static plait_status put_blocks(writer *w, pli_dataset *all, const pli_datacache_wish *wish, pli_pool *pool,
+                               plait_error *err) {
+    pli_batches *stream = NULL;
+    plait_status status = pli_batches_stream(all, all->schema->rows, pool, &stream, err);
+    for (int32_t b = 0; status == PLAIT_OK && b < all->blocks; b++) {
+        pli_part part;
+        status = pli_stream_part(stream, 0, b, 0, &part, err);
+        if (status == PLAIT_OK) status = put_block(w, part.block, &w->record[b], err);
+    }
+    if (status == PLAIT_OK) status = put_index(w, all, wish, err);
+    pli_batches_destroy(&stream);
+    return status;
+}
+
+static plait_status write_cache(pli_dataset *all, const pli_datacache_wish *wish, pli_pool *pool, plait_error *err) {
+    writer w = { .record = pli_calloc((size_t)all->blocks, sizeof *w.record) };
+    if (w.record == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+    plait_status status = pli_outfile_open(wish->path, &w.file, err);
+    if (status == PLAIT_OK) {
+        status = put(&w, magic, sizeof magic, err);
+        if (status == PLAIT_OK) status = put_blocks(&w, all, wish, pool, err);
+        if (status == PLAIT_OK)
+            status = pli_outfile_commit(&w.file, err);
+        else
+            pli_outfile_abandon(&w.file);
+    }
+    pli_free(w.record);
+    return status;
+}
+
+plait_status pli_datacache_build(const pli_dataset *d, const pli_datacache_wish *wish, pli_pool *pool,
+                                 plait_error *err) {
+    pli_dataset *all = NULL;
+    plait_status status = open_whole(d, wish, pool, &all, err);
+    if (status == PLAIT_OK) status = write_cache(all, wish, pool, err);
+    pli_dataset_destroy(&all);
+    return status;
+}
