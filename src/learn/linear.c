@@ -151,6 +151,7 @@ bool pli_linear_judge(const pli_linear *linear, const double *score, double labe
                       pli_sums *sums) {
     double y, class_weight;
     if (!pli_linear_target(linear, label, &y, &class_weight)) return false;
+    weight *= class_weight;
     sums->loss += weight * linear->loss->at(linear->parameter, linear->columns, score, y, slope);
     sums->weight += weight;
     sums->rows++;

@@ -51,6 +51,8 @@ static plait_status check_lbfgs(pli_run *run) {
                         "lbfgs with model hinge is refused: the hinge has a kink, L-BFGS needs a smooth loss; take adagrad");
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps");
+    if (o->patience > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
     return PLAIT_OK;
 }
 

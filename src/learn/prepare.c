@@ -349,3 +349,17 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
     *solution_out = scaled;
     return PLAIT_OK;
 }
+
+plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out) {
+    pli_sums sums = { 0 };
+    bool     split = run->fraction > 0;
+    *loss_out = NAN;
+    if (!split && run->validation == NULL) return PLAIT_OK;
+    pli_linear linear = run->linear;
+    linear.class_weight = NULL;
+    PLI_TRY(pli_model_judge(&linear, solution, split ? run->data : run->validation, run->pool,
+                            split ? pli_run_holds_back : NULL, (void *)run, &sums, NULL, run->err));
+    PLI_TRY(pli_sums_agree(run->comm, &sums));
+    *loss_out = pli_sums_loss(&sums);
+    return PLAIT_OK;
+}

@@ -79,6 +79,9 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
 /** The solution from values [features + intercept, K] in training's units. */
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out);
 
+/** Loss of a solution on what is held back, of all workers; NaN without any. Collective. */
+plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out);
+
 /** Has the caller asked to stop? */
 static inline bool pli_run_stopped(const pli_run *run) {
     return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;

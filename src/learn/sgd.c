@@ -182,15 +182,10 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
 static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
     pli_run     *run = sgd->run;
     pli_solution now = { 0 };
-    pli_sums     sums = { 0 };
-    double       stopped = pli_run_stopped(run);
-    bool         split = run->validation == NULL;
+    double       stopped = pli_run_stopped(run), loss = NAN;
     PLI_TRY(extract(run, &now));
-    plait_status status = pli_model_judge(&run->linear, &now, split ? run->data : run->validation, run->pool,
-                                          split ? pli_run_holds_back : NULL, run, &sums, NULL, run->err);
-    if (status == PLAIT_OK) status = pli_sums_agree(run->comm, &sums);
+    plait_status status = pli_run_validate(run, &now, &loss);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
-    double loss = pli_sums_loss(&sums);
     if (status == PLAIT_OK) {
         run->validation_loss = loss;
         if (!(loss >= sgd->best_loss)) {
