@@ -89,10 +89,12 @@ int64_t pli_keymap_add(pli_keymap *map, uint64_t key) { return add_hashed(map, k
 
 void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
     uint64_t ring[RING];
+    if (map->slot == NULL) {
+        for (int64_t i = 0; i < n; i++) rows[i] = -1;
+        return;
+    }
     for (int64_t i = -AHEAD; i < n; i++) {
-        if (i >= 0) {
-            rows[i] = map->slot == NULL ? -1 : (int64_t)probe(map, keys[i], ring[i % RING])->row_plus_1 - 1;
-        }
+        if (i >= 0) rows[i] = (int64_t)probe(map, keys[i], ring[i % RING])->row_plus_1 - 1;
         if (i + AHEAD < n) {
             uint64_t hash = pli_hash_u64(keys[i + AHEAD]);
             ring[(i + AHEAD) % RING] = hash;
@@ -103,6 +105,7 @@ void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys,
 
 bool pli_keymap_add_all(pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
     uint64_t ring[RING];
+    if (map->slot == NULL && !pli_keymap_reserve(map, 1)) return false; /* there is something to prefetch */
     for (int64_t i = -AHEAD; i < n; i++) {
         if (i >= 0 && (rows[i] = add_hashed(map, keys[i], ring[i % RING])) < 0) return false;
         if (i + AHEAD < n) {
