@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int handled[] = { SIGINT, SIGTERM, SIGUSR1 };
+static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
 static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to */
@@ -53,6 +53,10 @@ static void tell_waits(pli_signals *s) {
     }
 }
 
+static const char *name_of(int number) {
+    return number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "asked by the launcher";
+}
+
 static void *serve(void *user) {
     pli_signals *s = user;
     sigset_t     set = set_of_handled();
@@ -68,8 +72,7 @@ static void *serve(void *user) {
             end_now(byte);
         } else {
             __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
-            pli_talk_say(s->talk, "%s: ending after this clock; a second one ends at once",
-                         byte == SIGINT ? "SIGINT" : "SIGTERM");
+            pli_talk_say(s->talk, "%s: ending after this clock; a second one ends at once", name_of(byte));
         }
     }
 }
@@ -99,7 +102,8 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, plait_error 
 
 void pli_signals_close(pli_signals *s) {
     unsigned char end = 0;
-    for (int i = 0; i < HANDLED; i++) signal(handled[i], handled[i] == SIGUSR1 ? SIG_IGN : SIG_DFL);
+    for (int i = 0; i < HANDLED; i++)
+        signal(handled[i], handled[i] == SIGUSR1 || handled[i] == SIGUSR2 ? SIG_IGN : SIG_DFL);
     while (write(signal_fd, &end, 1) < 0 && errno == EINTR) {}
     signal_fd = -1;
     pthread_join(s->thread, NULL);

@@ -1,8 +1,9 @@
 /* signals.h - SIGINT and SIGTERM end a run after its clock, SIGUSR1 prints who waits for what.
  *
  * The handler writes the signal's number to a pipe, and a thread of its own reads it there and acts. (Not sigwait: a
- * library may have started threads before main, which do not block what we block.) The first SIGINT or SIGTERM sets
- * `stop`, which train looks at; the second ends the process at once, by that signal. One at a time in a process. */
+ * library may have started threads before main, which do not block what we block.) The first SIGINT or SIGTERM (or
+ * SIGUSR2, as which plait launch hands these on) sets `stop`, which train looks at; the second ends the process at
+ * once, by that signal. One at a time in a process. */
 #ifndef PLI_CLI_SIGNALS_H
 #define PLI_CLI_SIGNALS_H
 

@@ -37,8 +37,14 @@ void pli_talk_open(pli_talk *talk, bool quiet) {
     talk->log = (plait_log){ .fn = hear, .user = talk, .max_level = quiet ? PLAIT_LOG_ERROR : PLAIT_LOG_INFO };
 }
 
-void pli_talk_close(pli_talk *talk) {
+void pli_talk_clear(pli_talk *talk) {
+    pthread_mutex_lock(&talk->mutex);
     if (talk->bar) put(talk, "");
+    pthread_mutex_unlock(&talk->mutex);
+}
+
+void pli_talk_close(pli_talk *talk) {
+    pli_talk_clear(talk);
     pthread_mutex_destroy(&talk->mutex);
 }
 
@@ -105,7 +111,7 @@ static double share_done(const plait_progress *p) {
 
 /* --- the bar -------------------------------------------------------------------------------------- */
 
-enum { BAR_MIN = 8, BAR_MAX = 40 };
+enum { BAR_MIN = 10, BAR_MAX = 40 };
 
 void pli_talk_bar(const plait_progress *p, int columns, pli_text *text) {
     char left[32], rate[32], piece[4][64];
@@ -115,20 +121,23 @@ void pli_talk_bar(const plait_progress *p, int columns, pli_text *text) {
     snprintf(piece[1], sizeof piece[1], "  loss %-8.5g", p->loss);
     snprintf(piece[2], sizeof piece[2], "  %s left", left);
     snprintf(piece[3], sizeof piece[3], "  %s rows/s", rate);
-    /* Pieces in the order of their worth, as far as they fit; the bar takes what remains. */
-    int room = columns - 1, used = 0, kept = 0;
-    while (kept < 4 && used + (int)strlen(piece[kept]) <= room) used += (int)strlen(piece[kept++]);
-    int bar = room - used - 2 < BAR_MAX ? room - used - 2 : BAR_MAX;
+    /* Pieces in the order of their worth, as far as they fit; then the bar; the rate only beside a bar. */
+    int room = columns - 1, used = 0, kept = 0, rates = (int)strlen(piece[3]);
+    while (kept < 3 && used + (int)strlen(piece[kept]) <= room) used += (int)strlen(piece[kept++]);
+    int  bar = room - used - 2;
+    bool with_rate = kept == 3 && bar - rates >= BAR_MIN;
+    if (with_rate) bar -= rates;
+    if (bar > BAR_MAX) bar = BAR_MAX;
     if (kept == 0) return;
     pli_text_add(text, "%s", piece[0]);
-    if (bar >= BAR_MIN) {
+    if (kept == 3 && bar >= BAR_MIN) {
         int full = (int)(share_done(p) * (bar - 2) + 0.5);
         pli_text_add(text, "  [");
         for (int i = 0; i < bar - 2; i++) pli_text_add(text, "%c", i < full ? '#' : '.');
         pli_text_add(text, "]");
     }
-    if (kept > 3) pli_text_add(text, "%s", piece[3]);
-    for (int i = 1; i < kept && i < 3; i++) pli_text_add(text, "%s", piece[i]);
+    if (with_rate) pli_text_add(text, "%s", piece[3]);
+    for (int i = 1; i < kept; i++) pli_text_add(text, "%s", piece[i]);
 }
 
 static void draw(pli_talk *talk, const plait_progress *p) {

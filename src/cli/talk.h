@@ -17,7 +17,8 @@ typedef struct pli_talk {
 } pli_talk;
 
 void pli_talk_open(pli_talk *talk, bool quiet);
-void pli_talk_close(pli_talk *talk); /* removes the bar */
+void pli_talk_clear(pli_talk *talk); /* removes the bar */
+void pli_talk_close(pli_talk *talk);
 
 /** One line "plait: ..."; silent if quiet. */
 void pli_talk_say(pli_talk *talk, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

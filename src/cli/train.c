@@ -15,10 +15,12 @@ enum { TAG_START = 0x7001 };
 
 typedef struct run {
     const pli_train_settings *settings;
+    const pli_opts           *opts;
     pli_train_plan            plan;
     pli_talk                  talk;
     pli_signals               signals;
     char                      id[17];
+    _Atomic int32_t           size; /* of the job; each rank writes the same */
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
@@ -75,6 +77,17 @@ static plait_status check_out(const char *path, plait_error *err) {
     return status;
 }
 
+static void say_notes(run *r) {
+    pli_text notes = { 0 };
+    char    *rest = NULL;
+    pli_train_notes(r->settings, r->opts, &notes);
+    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
+         note = strtok_r(NULL, "\n", &rest)) {
+        pli_talk_say(&r->talk, "note: %s", note);
+    }
+    pli_text_free(&notes);
+}
+
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
     const plait_train_opts   *t = &r->plan.train;
@@ -83,6 +96,7 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
         PLI_TRY(pli_pair_check(t->topology, consistency, plait_comm_one_process(comm) != 0, err));
     }
     if (!leads(comm)) return PLAIT_OK;
+    say_notes(r);
     if (s->out != NULL) {
         PLI_TRY(check_out(s->out, err));
         if (!s->dry_run) pli_done_remove(s->out);
@@ -106,6 +120,7 @@ static plait_status work(plait_comm *comm, void *user) {
     plait_model *model = NULL;
     plait_report report;
     pli_record_init(&report);
+    r->size = plait_comm_size(comm);
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
@@ -189,9 +204,9 @@ static int run_all(run *r, int argc, char *const *argv) {
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
     plait_error  metrics_err = { 0 };
     bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
-    bool         several = r->settings->workers + r->settings->servers > 1 || r->settings->workers == 0;
     pli_signals_close(&r->signals);
-    if (status < 0 && err.rank >= 0 && several) pli_fail_at(&err, "rank %" PRId32, err.rank);
+    pli_talk_clear(&r->talk);
+    if (status < 0 && err.rank >= 0 && r->size > 1) pli_fail_at(&err, "rank %" PRId32, err.rank);
     int code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         pli_talk_tell(&r->talk, "%s", err.text[0] != '\0' ? err.text : plait_status_text(status));
@@ -214,7 +229,7 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings };
+    run r = { .settings = &settings, .opts = opts };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);
@@ -224,14 +239,6 @@ static int train(int argc, char *const *argv) {
         goto close_talk;
     }
     r.plan.train.stop = &r.signals.stop;
-    pli_text notes = { 0 };
-    pli_train_notes(&settings, opts, &notes);
-    char *rest = NULL;
-    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
-         note = strtok_r(NULL, "\n", &rest)) {
-        pli_talk_say(&r.talk, "note: %s", note);
-    }
-    pli_text_free(&notes);
     code = run_all(&r, argc, argv);
 close_talk:
     pli_talk_close(&r.talk);

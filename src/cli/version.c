@@ -30,10 +30,6 @@ static bool found(const struct module *module, plait_error *err) {
     return true;
 }
 
-/* OpenBLAS tells its build; another BLAS does not have the function. */
-extern char       *openblas_get_config(void) __attribute__((weak));
-static const char *blas(void) { return openblas_get_config != NULL ? openblas_get_config() : "unknown"; }
-
 #if defined(__clang__)
 static const char compiler[] = "clang " __clang_version__;
 #else
@@ -61,7 +57,7 @@ static void as_json(pli_text *text) {
     pli_json_begin(text);
     pli_json_text(text, "version", plait_version());
     pli_json_text(text, "compiler", compiler);
-    pli_json_text(text, "blas", blas());
+    pli_json_text(text, "blas", PLI_BLAS);
     pli_json_raw(text, "modules", list.data != NULL ? list.data : "null");
     pli_json_end(text);
     pli_text_add(text, "\n");
@@ -70,7 +66,7 @@ static void as_json(pli_text *text) {
 }
 
 static void as_text(pli_text *text) {
-    pli_text_add(text, "plait     %s\ncompiler  %s\nBLAS      %s\n", plait_version(), compiler, blas());
+    pli_text_add(text, "plait     %s\ncompiler  %s\nBLAS      %s\n", plait_version(), compiler, PLI_BLAS);
     for (int i = 0; i < MODULES; i++) {
         plait_error err = { 0 };
         if (found(&modules[i], &err)) {

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Flags, variables, the file, defaults: who wins, and who is said to have won; config's output is a file for --config.
+. "$(dirname "$0")/common.sh"
+
+printf 'epochs: 3\nbatch: 32\ntopology: ps\n' >run.yaml
+code=0
+PLAIT_EPOCHS=4 PLAIT_SEED=9 "$PLAIT" config --show-origin --config run.yaml --batch 64 --data part >origin.out 2>origin.err || code=$?
+[ $code -eq 0 ] || fail "exit $code of config"
+# is NAME VALUE ORIGIN
+is() { grep -Eq "^$1: $2 +# $3\$" origin.out || fail "$1 is not $2 by $3: $(grep "$1" origin.out)"; }
+is epochs 4 PLAIT_EPOCHS
+is seed 9 PLAIT_SEED
+is batch 64 flag
+is topology ps 'run.yaml:3'
+is model logistic default
+is timeout 300s default
+grep -q '^# learning-rate:' origin.out || fail "what is left to train is not commented out"
+
+works config config --epochs 2 --data part --workers 2 --topology ps --l2 0.5 --no-intercept
+works again config --config config.out
+cmp -s config.out again.out || fail "config does not read what it wrote: $(diff config.out again.out | head -n 3)"
+works trained train --config config.out --json
+[ "$(field trained topology)" = ps ] || fail "the written config is not obeyed"
+exits 2 "did you mean" typo config --epohcs 3
+printf 'epohcs: 3\n' >typo.yaml
+exits 2 "typo.yaml:1.*epochs" typo train --data part --config typo.yaml
+printf 'epochs: none\n' >value.yaml
+exits 2 "value.yaml:1" value train --data part --config value.yaml
+exits 1 "gone.yaml" gone train --data part --config gone.yaml
+finish

@@ -1,0 +1,59 @@
+#!/bin/sh
+# What predict, eval and inspect print; the keys of the record.
+. "$(dirname "$0")/common.sh"
+
+works train train --data part --epochs 3 --out model --json --quiet
+keys="model rows features classes workers transport topology consistency optimizer epochs clocks objective train_loss
+progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds cpu_seconds
+clocks_per_second bytes_sent peak_rss_bytes model_hash idle_share virtual_seconds trace_hash"
+# exact NAME: the object's keys are the contract's, in its order
+exact() {
+    # shellcheck disable=SC2086
+    printf '%s\n' $keys >want
+    grep -o '"[a-z_]*":' "$1.out" | tr -d '":' >got
+    cmp -s want got || fail "$1: keys are $(tr '\n' ' ' <got)"
+}
+exact train
+[ "$(wc -l <train.out)" -eq 1 ] || fail "more than the object on stdout"
+[ -s train.err ] && fail "--quiet is not"
+
+works inspect inspect model
+[ "$(grep -c '^label' inspect.out)" -eq 2 ] || fail "inspect: not two labels"
+[ "$(sed -n 's/^label\t//p' inspect.out | tr '\n' ' ')" = "-1 1 " ] || fail "inspect: labels $(grep label inspect.out)"
+works weights inspect model --weights
+grep -qvP '^[^\t]+\t-?[0-9.e+-]+$' weights.out && fail "inspect --weights: $(grep -vP '^[^\t]+\t-?[0-9.e+-]+$' weights.out | head -n 1)"
+grep -q '^(intercept)' weights.out || fail "inspect --weights: no intercept"
+
+# predict: a line a row, labels as they were written.
+works labels predict --model-file model --data part
+[ "$(wc -l <labels.out)" -eq 300 ] || fail "predict: $(wc -l <labels.out) lines for 300 rows"
+grep -qvxE -- '-1|\+?1' labels.out && fail "predict: a label that the data does not have"
+works proba predict --model-file model --data part --proba
+awk 'NF != 2 || $0 !~ /^[0-9.e-]+ [0-9.e-]+$/ || $1 + $2 < 0.999999 || $1 + $2 > 1.000001 { bad = 1 } END { exit bad }' proba.out ||
+    fail "predict --proba: not two probabilities a line"
+paste -d ' ' labels.out proba.out | awk '{ if (($3 > $2) != ($1 + 0 == 1)) bad = 1 } END { exit bad }' ||
+    fail "predict --proba: not in the order of inspect"
+works file predict --model-file model --data part --proba --out proba.file
+cmp -s proba.out proba.file || fail "predict --out differs from stdout"
+[ -s file.out ] && fail "predict --out: something on stdout"
+
+# eval agrees with train's record of its test.
+works tested train --data part --test part --epochs 3 --json --quiet
+works eval eval --model-file model --data part --json
+exact eval
+for key in test_loss test_accuracy test_auc; do
+    [ "$(field eval $key | cut -c 1-10)" = "$(field tested $key | cut -c 1-10)" ] ||
+        fail "eval: $key is $(field eval $key), train had $(field tested $key)"
+done
+[ "$(field eval model_hash)" = "$(field tested model_hash)" ] || fail "eval: another model_hash"
+works people eval --model-file model --data part
+grep -q '^test accuracy' people.out || fail "eval without --json tells no accuracy"
+
+# A regression has values, no probabilities; what does not apply is null.
+works squared train --model squared --data part --epochs 2 --out squared.model --json --quiet
+exact squared
+[ "$(field squared classes)" = null ] || fail "classes of a regression: $(field squared classes)"
+works values predict --model-file squared.model --data part
+grep -qvxE -- '-?[0-9.]+(e[-+][0-9]+)?' values.out && fail "predict: $(grep -vxE -- '-?[0-9.]+(e[-+][0-9]+)?' values.out | head -n 1)"
+exits 2 'probabilities' noproba predict --model-file squared.model --data part --proba
+finish

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Under plait launch: exit codes, signals, a rank that is killed, the completion record.
+. "$(dirname "$0")/common.sh"
+PLAIT_MPIRUN=$1
+export PLAIT_MPIRUN
+
+works done launch -n 2 -- plait train --data part --epochs 2 --out model --metrics m --json
+[ -s model.done ] || fail "no completion record"
+[ "$(head -n 2 m | grep -c '"event": "start"')" -eq 2 ] || fail "the metrics do not begin with a line a rank"
+[ "$(grep -o '"pid": [0-9]*' m | sort -u | wc -l)" -eq 2 ] || fail "the ranks are not two processes"
+works short launch -n 1 -- version
+exits 1 'gone' gone launch -n 2 -- plait train --data gone
+exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
+
+start() {
+    rm -f m err model model.done
+    "$PLAIT" launch -n 2 -- plait train --data part --epochs 1000000 --metrics m --out model 2>err >out &
+    pid=$!
+    until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
+}
+ends() {
+    until_holds 60 gone $pid || { fail "the run does not end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq "$1" ] || { fail "exit $code instead of $1"; tail -n 5 err; }
+}
+start
+kill -USR1 $pid
+until_holds 30 says err wait || fail "SIGUSR1 is not answered"
+kill -INT $pid
+ends 75
+[ -s model ] || fail "interrupted: no model"
+grep -q 'to go on: plait train' err || fail "interrupted: the command that goes on is not told"
+start
+kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
+ends 3
+[ -e model.done ] && fail "a killed run is said to be done"
+
+# Without an MPI: how to get it, and exit 2.
+code=0
+PLAIT_MPIRUN=$scratch/nothing "$PLAIT" launch -n 2 -- plait train --data part 2>none.err || code=$?
+[ $code -eq 2 ] || fail "exit $code without mpirun"
+finish

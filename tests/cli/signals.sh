@@ -1,0 +1,62 @@
+#!/bin/sh
+# SIGINT and SIGTERM end the clock, save, print the command that goes on, exit 75; a second one ends at once; SIGUSR1
+# prints the waits. A run is ready for signals when its metrics have begun.
+. "$(dirname "$0")/common.sh"
+
+# start words...: a run in the background, ready for signals
+start() {
+    rm -f m err out
+    "$PLAIT" train --metrics m "$@" >out 2>err &
+    pid=$!
+    until_holds 30 says m start || fail "the run does not begin"
+}
+# ends CODE
+ends() {
+    if ! until_holds 60 gone $pid; then
+        fail "the run does not end"
+        kill -9 $pid
+    fi
+    code=0
+    wait $pid || code=$?
+    [ $code -eq "$1" ] || { fail "exit $code instead of $1"; tail -n 5 err; }
+}
+
+for signal in INT TERM; do
+    for workers in 1 3; do
+        start --data part --epochs 1000000 --workers $workers --out model --json
+        kill -$signal $pid
+        ends 75
+        [ -s model ] || fail "SIG$signal: no model"
+        [ -e model.done ] && fail "SIG$signal: an interrupted run is said to be done"
+        grep -q 'to go on: plait train .*--init-model model' err || fail "SIG$signal: the command that goes on is not told"
+        [ "$(wc -l <out)" -eq 1 ] || fail "SIG$signal: no record"
+        tail -n 1 m | grep -q interrupted || fail "SIG$signal: the metrics do not tell it"
+        works onward train --data part --epochs 1 --init-model model --out model --quiet
+        [ -e model.done ] || fail "the run that went on is not done"
+    done
+done
+start --data part --epochs 1000000
+kill -INT $pid
+ends 75
+grep -q 'nothing was saved' err || fail "without --out it is not told that nothing was saved"
+
+# SIGUSR1 says something of each wait, and harms nothing.
+start --data part --epochs 1000000 --workers 3 --topology ps
+kill -USR1 $pid
+until_holds 30 says err 'wait' || fail "SIGUSR1 is not answered"
+kill -TERM $pid
+ends 75
+
+# The second signal: while the data does not come, the first cannot be obeyed.
+mkfifo pipe
+exec 3<>pipe
+rm -f m err
+"$PLAIT" train --data - --format libsvm --metrics m --out never <pipe 2>err 3<&- &
+pid=$!
+until_holds 30 says m start || fail "the run does not begin"
+kill -INT $pid
+until_holds 30 says err 'second' || fail "the first signal is not confirmed"
+kill -INT $pid
+ends 130
+exec 3>&-
+finish

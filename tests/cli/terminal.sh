@@ -1,0 +1,39 @@
+#!/bin/sh
+# On a terminal a bar that fits, colored unless NO_COLOR; elsewhere plain lines, ever farther apart.
+. "$(dirname "$0")/common.sh"
+
+works plain train --data part --epochs 64
+awk '/clock/ { n++ } END { exit !(n >= 4 && n <= 12) }' plain.err || fail "$(grep -c clock plain.err) lines of progress in 64 epochs"
+LC_ALL=C grep -q "$(printf '\033\|\r')" plain.err && fail "escapes off a terminal"
+command -v python3 >/dev/null || skip "no python3, which gives the terminal"
+
+cat >terminal.py <<'END'
+import fcntl, os, pty, re, struct, sys, termios
+columns, words = int(sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execv(words[0], words)
+out = b""
+while True:
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+bars = [re.sub(rb"\x1b\[[0-9;]*[mK]", b"", bar) for bar in re.split(rb"[\r\n]", out) if b"epoch" in bar]
+assert code == 0, code
+assert bars, out
+assert max(map(len, bars)) < columns, max(bars, key=len)
+assert (b"[#" in b"".join(bars) or b"[." in b"".join(bars)) == (columns >= 60), bars[0]
+assert (b"\x1b[32m" in out) == (os.environ.get("NO_COLOR", "") == "" and columns >= 60 and os.environ["TERM"] != "dumb"), out
+assert b"model hash" in out
+END
+for columns in 40 60 80 200; do
+    TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --epochs 4000 || fail "$columns columns"
+    TERM=xterm NO_COLOR=1 python3 terminal.py $columns "$PLAIT" train --data part --epochs 4000 || fail "$columns columns, no color"
+done
+finish

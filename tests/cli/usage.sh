@@ -1,0 +1,81 @@
+#!/bin/sh
+# Exit codes, help anywhere, typos answered with the nearest, what comes later refused by name; one line each.
+. "$(dirname "$0")/common.sh"
+
+run bare
+[ $code -eq 2 ] || fail "exit $code without a command"
+grep -q 'usage: plait' bare.err || fail "no usage without a command"
+[ -s bare.out ] && fail "talk on stdout"
+
+# What is asked for is data: exit 0, on stdout.
+for words in "-h" "--help" "help" "help train" "train -h" "train --data part --help" "-h train" "predict -h" "eval -h" "inspect -h" \
+    "launch -h" "config -h" "version -h" "help -h" "help pairs" "help logistic" "help hinge" "help squared" "help huber" "--version"; do
+    # shellcheck disable=SC2086
+    works help $words
+    [ -s help.out ] || fail "nothing on stdout of: plait $words"
+    [ -s help.err ] && fail "talk on stderr of: plait $words"
+done
+works help help pairs
+grep -q 'refused' help.out || fail "no refused pair"
+grep -q 'nearest' help.out || fail "no reason for a refused pair"
+
+t="train --data part"
+exits 2 "did you mean 'train'" command trani
+exits 2 "did you mean 'logistic'" topic help logistc
+exits 2 "did you mean --epochs" option $t --epohcs 3
+exits 2 "did you mean adagrad" value $t --optimizer adagrda
+exits 2 "did you mean csv" value $t --format csvv
+exits 2 "whole number" value $t --epochs many
+exits 2 "at least 1" value $t --epochs 0
+exits 2 "wants a value" value $t --epochs
+exits 2 "nothere" word $t nothere
+exits 2 "no data" nodata train
+exits 2 "no model" nomodel predict --data part
+exits 2 "no data" nodata predict --model-file m
+exits 2 "no model" nomodel eval --data part
+exits 2 "no model" nomodel inspect
+exits 2 "more than one" two inspect a b
+exits 1 "gone" gone inspect gone
+exits 1 "gone" gone predict --model-file gone --data part
+exits 2 "how many" many launch -- plait train
+exits 2 "no command" nothing launch -n 2
+exits 2 "no command" nothing launch -n 2 --
+exits 2 "launch" zero launch -n 0 -- plait train
+for word in audit compare export doctor checkpoint plan cv tune; do exits 2 "'$word'.*later" later $word; done
+
+# Options and values of later versions: refused by name.
+for words in "--events e" "--trace t" "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--cluster c" "--join etcd://h:1/j" \
+    "--filter zstd" "--layers 8" "--aggregate host" "--reduce exact" "--balance dynamic" "--replicas 2" "--transport tcp" \
+    "--transport sim" "--format idx"; do
+    # shellcheck disable=SC2086
+    exits 2 "${words%% *}.*later" later $t $words
+done
+exits 2 "spares.*later" later launch -n 2 --spares 1 -- plait train
+exits 2 "max-restarts.*later" later launch -n 2 --max-restarts 1 -- plait train
+works plain $t --epochs 1 --reduce plain --balance static --replicas 1 --quiet
+[ -s plain.out ] || [ -s plain.err ] && fail "--quiet is not"
+
+# A table of its own topology and consistency.
+works table $t --epochs 1 --workers 2 --table w:topology=ps,consistency=ssp:1 --json
+[ "$(field table topology)" = ps ] || fail "--table: topology is $(field table topology)"
+[ "$(field table consistency)" = ssp:1 ] || fail "--table: consistency is $(field table consistency)"
+exits 2 "no table 'v'" table $t --table v:topology=ps
+exits 2 "neither" table $t --table w:topologie=ps
+exits 2 "expected" table $t --table w
+
+# Options in any order, values with = too; a dry run trains nothing and writes nothing.
+works order train --epochs=2 --json --data part
+[ "$(field order epochs)" = 2 ] || fail "--epochs=2 gives $(field order epochs)"
+works dry $t --out dry-model --metrics dry-metrics --dry-run
+[ -e dry-model ] || [ -e dry-metrics ] && fail "a dry run left a file"
+grep -q 'in order' dry.err || fail "a dry run says nothing"
+exits 1 "nowhere" dry $t --out nowhere/model --dry-run
+exits 1 "gone" dry train --data gone --dry-run
+exits 2 "nearest" dry $t --dry-run --workers 2 --topology allreduce --consistency ssp:2
+
+# One line, with its beginning.
+for file in command option value word nodata; do
+    [ "$(wc -l <$file.err)" -eq 1 ] || fail "$file: $(wc -l <$file.err) lines"
+    grep -q '^plait: ' $file.err || fail "$file: not begun by plait:"
+done
+finish
