@@ -18,7 +18,7 @@ static uint64_t walk(const pli_block *b) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    pli_dataset  *d = pli_calloc(1, sizeof *d);
+    pli_dataset   *d = pli_calloc(1, sizeof *d);
     unsigned char *copy = malloc(size + 1); /* arrays are aligned in a mapped file */
     uint64_t       stamp = 0, sum = 0;
     plait_error    err;
