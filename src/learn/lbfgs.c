@@ -70,7 +70,7 @@ static plait_status create_tables(lbfgs *l) {
     if (status == PLAIT_OK && scaled) status = create_table(l, "penalty", -1, penalty, &other);
     pli_free(initial);
     pli_free(penalty);
-    if (status == PLAIT_OK && l->args.has_metric) status = create_table(l, "h", -1, NULL, &l->h);
+    if (status == PLAIT_OK) status = create_table(l, "h", -1, NULL, &l->h);
     if (status == PLAIT_OK && run->l1 > 0) status = create_table(l, "x", -1, NULL, &other);
     for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "s", j, NULL, &other);
     for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "y", j, NULL, &other);
@@ -81,13 +81,13 @@ static plait_status create_tables(lbfgs *l) {
 
 /* --- a pass over the data -------------------------------------------------------------------------------- */
 
-/* Pushes sum [rows, K] times factor; the sum is narrowed in place. */
-static plait_status push(lbfgs *l, plait_table *table, double scale, double add) {
+/* Pushes the gradient's sum [rows, K] times scale; it is narrowed in place. */
+static plait_status push(lbfgs *l, plait_table *table, double scale) {
     unsigned char *bytes = (unsigned char *)l->gradient.sum;
     for (int64_t i = 0; i < l->values; i++) {
         double x;
         memcpy(&x, bytes + i * 8, 8);
-        x = x * scale + add;
+        x *= scale;
         if (l->type == PLAIT_F32) memcpy(bytes + i * 4, &(float){ (float)x }, 4);
         else memcpy(bytes + i * 8, &x, 8);
     }
@@ -125,7 +125,7 @@ static plait_status evaluate(lbfgs *l) {
     pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
     for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[c];
     double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
-    PLI_TRY(push(l, l->g, 1 / (double)run->train_rows, 0));
+    PLI_TRY(push(l, l->g, 1 / (double)run->train_rows));
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     PLI_TRY(plait_comm_allreduce(run->comm, loss, 3, PLAIT_F64, PLAIT_SUM));
@@ -136,20 +136,26 @@ static plait_status evaluate(lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* The metric's diagonal, into h. */
+/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. */
 static plait_status measure(lbfgs *l) {
-    pli_run *run = l->run;
-    int64_t  k = run->linear.columns, d = run->linear.features;
-    if (!l->args.has_metric) return PLAIT_OK;
+    pli_run         *run = l->run;
+    const pli_scale *scale = &run->scale;
+    int64_t          k = run->linear.columns, d = run->linear.features;
+    double           curvature = run->linear.loss->curvature / (double)run->train_rows;
     PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
-    for (int64_t j = 0; j < d && run->scale.factor != NULL; j++) /* no centre here: see pick_shape */
-        for (int64_t c = 0; c < k; c++) l->gradient.sum[j * k + c] *= run->scale.factor[j] * run->scale.factor[j];
-    for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[0];
-    double curvature = run->linear.loss->curvature;
-    PLI_TRY(push(l, l->h, curvature / (double)run->train_rows,
-                 (run->l2 + 1e-3 * curvature / (double)run->train_rows) / plait_comm_workers(run->comm)));
-    PLI_TRY(plait_job_clock(run->job));
-    return PLAIT_OK;
+    double weight = l->gradient.bias[0], *sum = l->gradient.sum; /* of this worker's rows */
+    for (int64_t j = 0; j < l->rows; j++) {
+        double own = 1e-3 * curvature / plait_comm_workers(run->comm);
+        if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) / plait_comm_workers(run->comm);
+        for (int64_t c = 0; c < k; c++) {
+            double square = j == d ? weight : sum[j * k + c];
+            if (j < d && scale->centre != NULL) square = scale->factor[j] > 0 ? weight : 0; /* unit variance */
+            else if (j < d && scale->factor != NULL) square *= scale->factor[j] * scale->factor[j];
+            sum[j * k + c] = own + curvature * square;
+        }
+    }
+    PLI_TRY(push(l, l->h, 1));
+    return plait_job_clock(run->job);
 }
 
 /* --- the two loops, on dot products ---------------------------------------------------------------------- */
@@ -310,7 +316,7 @@ static void pick_shape(lbfgs *l, int32_t *groups_out) {
     l->values = l->rows * run->linear.columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
     l->args.memory = l->values <= 1 << 17 ? 8 : 5;
-    l->args.has_metric = run->scale.centre == NULL; /* unit variance needs none */
+    l->args.has_metric = 1;
     l->args.free_row = run->linear.intercept ? run->linear.features : -1;
     l->args.l1 = run->l1;
     l->args.l2 = run->l2;

@@ -205,9 +205,13 @@ static void settle_defaults(pli_run *run) {
     run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
-    run->epochs = o->epochs > 0 ? o->epochs : run->lbfgs ? 200 : clamp(1200 / run->clocks, 5, 100);
+    run->epochs = o->epochs > 0 ? o->epochs : run->lbfgs ? (run->entries < 1000000 ? 1000 : 200) : clamp(1200 / run->clocks, 5, 100);
     run->rate = o->learning_rate;
-    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) run->rate = run->rowwise ? 0.1 : 0.5;
+    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) {
+        /* Pushes that are applied one by one have smaller steps and add up larger squares. */
+        bool bsp = o->consistency == NULL || strcmp(o->consistency, "bsp") == 0;
+        run->rate = run->rowwise ? 0.08 : bsp ? 0.5 : 0.5 * sqrt(plait_comm_workers(run->comm));
+    }
     run->schedule = o->schedule;
     if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0) run->schedule = "cosine";
     run->l1 = o->l1;

@@ -22,14 +22,17 @@ static bool uses_array(const pli_rowset *set) { return set->range > 0 && set->ra
 void pli_rowset_clear(pli_rowset *set) {
     if (uses_array(set)) {
         for (int64_t i = 0; i < set->n; i++) set->number_plus_1[set->keys[i] - set->first] = 0;
-    } else if (set->map.slot != NULL && (int64_t)set->map.mask / 64 > set->n) {
+    } else if (!set->mapped) {
+        set->n = 0;
+    } else if ((int64_t)set->map.mask / 64 > set->n) {
         pli_keymap_destroy(&set->map); /* far too large for what it holds */
         pli_keymap_init(&set->map);
-    } else if (set->map.slot != NULL) {
+    } else {
         memset(set->map.slot, 0, (set->map.mask + 1) * sizeof *set->map.slot);
         set->map.n = 0;
     }
     set->n = 0;
+    set->mapped = false;
 }
 
 static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
@@ -47,7 +50,32 @@ static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64
     return true;
 }
 
+/* Keys that go on increasing need no map. */
+static bool goes_on(const pli_rowset *set, int64_t n, const uint64_t *keys) {
+    return !set->mapped && n > 0 && (set->n == 0 || set->keys[set->n - 1] < keys[0]) && pli_is_increasing_u64(n, keys);
+}
+
+static bool append(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+    memcpy(set->keys + set->n, keys, (size_t)n * sizeof *keys);
+    for (int64_t i = 0; i < n; i++) at[i] = set->n + i;
+    set->n += n;
+    return true;
+}
+
+static bool make_map(pli_rowset *set) {
+    int64_t at[1024];
+    for (int64_t from = 0; from < set->n; from += 1024) {
+        int64_t n = set->n - from < 1024 ? set->n - from : 1024;
+        if (!pli_keymap_add_all(&set->map, n, set->keys + from, at)) {
+            pli_keymap_destroy(&set->map);
+            return false;
+        }
+    }
+    return set->mapped = true;
+}
+
 static bool add_to_map(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+    if (!set->mapped && !make_map(set)) return false;
     bool added = pli_keymap_add_all(&set->map, n, keys, at);
     if (!added) {
         pli_keymap_keys(&set->map, set->keys);
@@ -61,12 +89,31 @@ static bool add_to_map(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t
 
 bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
     if (!pli_grow((void **)&set->keys, &set->capacity, set->n + n, sizeof *set->keys)) return false;
-    return uses_array(set) ? add_to_array(set, n, keys, at) : add_to_map(set, n, keys, at);
+    if (uses_array(set)) return add_to_array(set, n, keys, at);
+    return goes_on(set, n, keys) ? append(set, n, keys, at) : add_to_map(set, n, keys, at);
+}
+
+/* Among increasing keys: from where the last one was found, or by halves. */
+static void search(const pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+    int64_t next = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t low = 0, high = set->n;
+        if (next < set->n && set->keys[next] == keys[i]) low = high = next;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (set->keys[middle] < keys[i]) low = middle + 1;
+            else high = middle;
+        }
+        at[i] = low < set->n && set->keys[low] == keys[i] ? low : -1;
+        if (at[i] >= 0) next = low + 1;
+    }
 }
 
 void pli_rowset_find(const pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
     if (set->n == 0) {
         for (int64_t i = 0; i < n; i++) at[i] = -1;
+    } else if (!uses_array(set) && !set->mapped) {
+        search(set, n, keys, at);
     } else if (!uses_array(set)) {
         pli_keymap_find_all(&set->map, n, keys, at);
     } else {

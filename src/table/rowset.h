@@ -1,6 +1,7 @@
 /* table/rowset.h - a set of keys, numbered 0, 1, 2, ... in order of insertion: what a worker has touched in a
- * clock, what a server sums in one. Over a small range of keys it is an array, else a keymap. Emptied each clock,
- * so emptying costs what was in it, not what it could hold. */
+ * clock, what a server sums in one. Over a small range of keys it is an array, else a keymap; and while keys only
+ * come in increasing order, nothing but the list of them. Emptied each clock, so emptying costs what was in it, not
+ * what it could hold. */
 #ifndef PLI_TABLE_ROWSET_H
 #define PLI_TABLE_ROWSET_H
 
@@ -13,6 +14,7 @@ typedef struct pli_rowset {
     uint64_t   first, range; /* keys are first .. first + range - 1; range 0: any key */
     uint32_t  *number_plus_1; /* [range], or NULL: the map is used                     */
     pli_keymap map;
+    bool       mapped; /* the map holds the keys; else they are increasing */
 } pli_rowset;
 
 /** range 0: any key. The array form is used for ranges up to 2^31 when first needed. */

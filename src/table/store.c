@@ -54,36 +54,35 @@ static inline void copy_row(void *to, const void *from, int64_t row_bytes) {
 
 /* --- paying what a row owes -------------------------------------------------------------------------- */
 
-/* The step of the application to come, as optim wants it. */
-static pli_step owed_step(const pli_store *store, int64_t row, int64_t owed) {
-    const pli_spec *spec = store->spec;
-    int64_t         paid = store->chunk[row >> store->shift].paid[row & store->mask];
-    return pli_rule_step(&spec->rule, paid / store->per_clock + owed, 1, spec->batch, 1);
+/* The step of the application to come, in which what is owed is counted (as optim wants it). */
+static pli_step due_step(const pli_store *store) {
+    return pli_rule_step(&store->spec->rule, store->units / store->per_clock, 1, store->spec->batch, 1);
 }
 
 /* values: the row's, or a copy of it. */
-static void pay(const pli_store *store, int64_t row, int64_t owed, void *values) {
+static void pay(const pli_store *store, const pli_step *due, int64_t row, int64_t owed, void *values) {
     const pli_spec  *spec = store->spec;
     const pli_chunk *chunk = &store->chunk[row >> store->shift];
     int64_t          at = (row & store->mask) * pli_row_bytes(spec);
-    pli_step         step = owed_step(store, row, owed);
     const void      *penalty = store->penalty == NULL ? NULL : pli_at(store->penalty, at);
     if (spec->type == PLAIT_F32) {
         float *slot[PLI_RULE_SLOTS_MAX];
         for (int32_t k = 0; k < spec->rule.ops->slots; k++) slot[k] = pli_at(chunk->slot[k], at);
-        spec->rule.ops->catch_up_f32(&spec->rule, &step, owed, spec->cols, values, slot, penalty);
+        spec->rule.ops->catch_up_f32(&spec->rule, due, owed, spec->cols, values, slot, penalty);
     } else {
         double *slot[PLI_RULE_SLOTS_MAX];
         for (int32_t k = 0; k < spec->rule.ops->slots; k++) slot[k] = pli_at(chunk->slot[k], at);
-        spec->rule.ops->catch_up_f64(&spec->rule, &step, owed, spec->cols, values, slot, penalty);
+        spec->rule.ops->catch_up_f64(&spec->rule, due, owed, spec->cols, values, slot, penalty);
     }
 }
 
 void pli_store_pay_all(pli_store *store) {
-    for (int64_t row = 0; store->spec->lazy && row < store->rows; row++) {
+    if (!store->spec->lazy) return;
+    pli_step due = due_step(store);
+    for (int64_t row = 0; row < store->rows; row++) {
         int64_t owed = pli_store_owed(store, row);
         if (owed <= 0) continue;
-        pay(store, row, owed, pli_store_row(store, row, pli_row_bytes(store->spec)));
+        pay(store, &due, row, owed, pli_store_row(store, row, pli_row_bytes(store->spec)));
         store->chunk[row >> store->shift].paid[row & store->mask] += owed * store->per_clock;
     }
 }
@@ -93,6 +92,7 @@ void pli_store_pay_all(pli_store *store) {
 static void get_block(const pli_store *store, int64_t n, const int64_t *rows, void *out) {
     int64_t row_bytes = pli_row_bytes(store->spec);
     bool    lazy = store->spec->lazy;
+    pli_step due = lazy ? due_step(store) : (pli_step){ 0 };
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, lazy);
         void *to = pli_at(out, i * row_bytes);
@@ -102,7 +102,7 @@ static void get_block(const pli_store *store, int64_t n, const int64_t *rows, vo
         }
         copy_row(to, pli_store_row(store, rows[i], row_bytes), row_bytes);
         int64_t owed = lazy ? pli_store_owed(store, rows[i]) : 0;
-        if (owed > 0) pay(store, rows[i], owed, to);
+        if (owed > 0) pay(store, &due, rows[i], owed, to);
     }
 }
 
@@ -143,10 +143,10 @@ static void apply(const pli_spec *spec, const pli_step *step, int64_t n, void *w
     }
 }
 
-static void pay_before_update(pli_store *store, int64_t row, int64_t own_units) {
+static void pay_before_update(pli_store *store, const pli_step *due, int64_t row, int64_t own_units) {
     int64_t  owed = pli_store_owed(store, row);
     int64_t *paid = &store->chunk[row >> store->shift].paid[row & store->mask];
-    if (owed > 0) pay(store, row, owed, pli_store_row(store, row, pli_row_bytes(store->spec)));
+    if (owed > 0) pay(store, due, row, owed, pli_store_row(store, row, pli_row_bytes(store->spec)));
     *paid += (owed > 0 ? owed : 0) * store->per_clock + own_units;
 }
 
@@ -214,7 +214,10 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
         return;
     }
     for (int64_t i = 0; i < n; i++) prefetch_row(store, rows[i], row_bytes, true);
-    for (int64_t i = 0; spec->lazy && i < n; i++) pay_before_update(store, rows[i], own_units);
+    if (spec->lazy) {
+        pli_step due = due_step(store);
+        for (int64_t i = 0; i < n; i++) pay_before_update(store, &due, rows[i], own_units);
+    }
     if (spec->cols <= PACK / 4) {
         apply_packed(store, n, rows, step, delta);
     } else {

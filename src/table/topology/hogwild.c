@@ -157,31 +157,30 @@ static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t ro
 
 typedef struct pack {
     place   at[PACK];
-    int64_t owed[PACK];
+    int64_t owed[PACK], units;
+    pli_step due; /* lazy: the step of the application to come, in which what is owed is counted */
     unsigned char *w, *slot[PLI_RULE_SLOTS_MAX], *penalty; /* [rows, cols] each */
 } pack;
 
 /* Pays what row i of the pack owes, in the copy. */
-static void pay(const struct pli_hogwild *h, pack *p, int64_t i, int64_t paid) {
+static void pay(const struct pli_hogwild *h, pack *p, int64_t i) {
     const pli_spec *spec = &h->spec;
     int64_t         at = i * pli_row_bytes(spec);
-    pli_step        step = pli_rule_step(&spec->rule, paid / spec->batch + p->owed[i], 1, spec->batch, 1);
     const void     *penalty = p->at[i].penalty;
     if (spec->type == PLAIT_F32) {
         float *slot[PLI_RULE_SLOTS_MAX];
         for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = (float *)(p->slot[k] + at);
-        spec->rule.ops->catch_up_f32(&spec->rule, &step, p->owed[i], spec->cols, (float *)(p->w + at), slot, penalty);
+        spec->rule.ops->catch_up_f32(&spec->rule, &p->due, p->owed[i], spec->cols, (float *)(p->w + at), slot, penalty);
     } else {
         double *slot[PLI_RULE_SLOTS_MAX];
         for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = (double *)(p->slot[k] + at);
-        spec->rule.ops->catch_up_f64(&spec->rule, &step, p->owed[i], spec->cols, (double *)(p->w + at), slot, penalty);
+        spec->rule.ops->catch_up_f64(&spec->rule, &p->due, p->owed[i], spec->cols, (double *)(p->w + at), slot, penalty);
     }
 }
 
 static void load_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows, bool state, pack *p) {
     const pli_spec *spec = &h->spec;
-    int64_t         row_bytes = pli_row_bytes(spec), units = 0;
-    if (spec->lazy) units = atomic_load_explicit(&h->examples, memory_order_relaxed);
+    int64_t         row_bytes = pli_row_bytes(spec);
     for (int64_t i = 0; i < n; i++) {
         place at = p->at[i] = place_of(h, rows[i], row_bytes);
         load_row(at.values, p->w + i * row_bytes, row_bytes, spec->width);
@@ -189,9 +188,9 @@ static void load_pack(const struct pli_hogwild *h, int64_t n, const int64_t *row
             load_row(at.slot[k], p->slot[k] + i * row_bytes, row_bytes, spec->width);
         if (state && at.penalty != NULL) memcpy(p->penalty + i * row_bytes, at.penalty, (size_t)row_bytes);
         if (!spec->lazy) continue;
-        int64_t paid = paid_of(&at);
-        p->owed[i] = (units - paid) / spec->batch;
-        if (p->owed[i] > 0) pay(h, p, i, paid);
+        p->owed[i] = p->units - paid_of(&at);
+        if (spec->batch > 1) p->owed[i] = p->owed[i] < spec->batch ? 0 : p->owed[i] / spec->batch;
+        if (p->owed[i] > 0) pay(h, p, i);
     }
 }
 
@@ -216,8 +215,13 @@ typedef struct pack_memory {
     int64_t        most; /* rows that fit */
 } pack_memory;
 
-static bool open_pack(const pli_spec *spec, pack_memory *m, pack *p) {
-    int64_t row_bytes = pli_row_bytes(spec), area = PACK * 8;
+static bool open_pack(const struct pli_hogwild *h, pack_memory *m, pack *p) {
+    const pli_spec *spec = &h->spec;
+    int64_t         row_bytes = pli_row_bytes(spec), area = PACK * 8;
+    if (spec->lazy) {
+        p->units = atomic_load_explicit(&h->examples, memory_order_relaxed);
+        p->due = pli_rule_step(&spec->rule, p->units / spec->batch, 1, spec->batch, 1);
+    }
     m->heap = NULL;
     m->most = area / row_bytes < PACK ? area / row_bytes : PACK;
     unsigned char *base = m->bytes;
@@ -248,7 +252,7 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
     int64_t     row_bytes = pli_row_bytes(&h->spec);
     pack_memory memory;
     pack        p;
-    if (!open_pack(&h->spec, &memory, &p)) return false;
+    if (!open_pack(h, &memory, &p)) return false;
     for (int64_t i = 0; i < n; i++) {
         void *to = pli_at(values, i * row_bytes);
         if (rows[i] < 0) {
@@ -257,6 +261,9 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
         }
         load_pack(h, 1, &rows[i], false, &p);
         memcpy(to, p.w, (size_t)row_bytes);
+        if (p.owed[0] <= 0) continue; /* else it is kept: who reads a row is about to update it */
+        store_row(p.w, p.at[0].values, row_bytes, h->spec.width);
+        __atomic_store_n(p.at[0].paid, paid_of(&p.at[0]) + p.owed[0] * h->spec.batch, __ATOMIC_RELAXED);
     }
     pli_free(memory.heap);
     return true;
@@ -333,7 +340,7 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
     pli_step            step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
     pack_memory         memory;
     pack                p;
-    if (!open_pack(spec, &memory, &p)) return no_memory(table, err);
+    if (!open_pack(h, &memory, &p)) return no_memory(table, err);
     for (int64_t from = 0; from < rows->n; from += n) {
         n = rows->n - from < memory.most ? rows->n - from : memory.most;
         n = pack_length(rows, from, n);
