@@ -1,0 +1,90 @@
+/* Ranks as processes: the pairs that cross processes, each worker's part of a small sum, under mpirun -n 4. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+enum { ROWS = 5000, CLOCKS = 30 };
+
+static plait_status make(plait_job *job, const char *name, int64_t rows, const char *rule, plait_table **table_out) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = name;
+    opts.rows = rows;
+    opts.type = PLAIT_F64;
+    opts.rule.name = rule;
+    opts.rule.learning_rate = 1;
+    return plait_table_create(job, &opts, table_out);
+}
+
+/* Everybody adds 1 to its own keys of a sparse table and to all rows of dense ones in each clock. */
+static plait_status count(plait_job *job, void *user) {
+    const char   *consistency = user;
+    plait_comm   *comm = plait_job_comm(job);
+    int32_t       me = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    plait_table  *dense, *sparse, *ruled;
+    static double ones[ROWS];
+    const double *read;
+    double        value[2];
+    CHECK(make(job, "dense", ROWS, NULL, &dense) == PLAIT_OK && make(job, "sparse", 0, NULL, &sparse) == PLAIT_OK);
+    CHECK(make(job, "ruled", ROWS, "sgd", &ruled) == PLAIT_OK);
+    for (int64_t i = 0; i < ROWS; i++) ones[i] = 1;
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        uint64_t keys[2] = { (uint64_t)me, UINT64_C(1) << 40 };
+        CHECK(plait_table_read(dense, 0, ROWS, (const void **)&read) == PLAIT_OK);
+        if (strcmp(consistency, "bsp") == 0) CHECK(read[7] == (double)(clock * workers) && read[ROWS - 1] == read[7]);
+        CHECK(read[7] >= (double)clock);
+        CHECK(plait_table_get(sparse, 2, keys, value) == PLAIT_OK && value[0] == (double)clock && value[1] >= (double)clock);
+        CHECK(plait_table_inc(sparse, 2, keys, ones, 0) == PLAIT_OK);
+        CHECK(plait_table_inc_range(dense, 0, ROWS, ones, 0) == PLAIT_OK);
+        CHECK(plait_table_inc_range(ruled, 0, ROWS, ones, 1) == PLAIT_OK);
+        CHECK(plait_job_clock(job) == PLAIT_OK);
+    }
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_read(dense, 0, ROWS, (const void **)&read) == PLAIT_OK && read[0] == CLOCKS * (double)workers);
+    CHECK(plait_table_read(ruled, 0, ROWS, (const void **)&read) == PLAIT_OK);
+    double moved = strcmp(consistency, "bsp") == 0 ? CLOCKS : CLOCKS * (double)workers; /* the batch is 1 */
+    CHECK(read[0] == -moved && read[ROWS - 1] == -moved);
+    return PLAIT_OK;
+}
+
+static void run(const char *topology, const char *consistency, int32_t servers) {
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.transport = "mpi";
+    comm_opts.servers = servers;
+    comm_opts.timeout_ns = UINT64_C(60) * 1000000000;
+    job_opts.topology = topology;
+    job_opts.consistency = consistency;
+    if (plait_run(&comm_opts, &job_opts, count, (void *)(uintptr_t)consistency, &err) < 0)
+        fail_msg("%s x %s, %d servers: rank %d: %s", topology, consistency, servers, err.rank, err.text);
+}
+
+static void test_ps_bsp(void **state) { (void)state; run("ps", "bsp", 0); }
+static void test_ps_ssp(void **state) { (void)state; run("ps", "ssp:2", 0); }
+static void test_ps_async(void **state) { (void)state; run("ps", "async", 0); }
+static void test_allreduce(void **state) { (void)state; run("allreduce", "bsp", 0); }
+static void test_servers_apart(void **state) { (void)state; run("ps", "ssp:1", 2); }
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
+        cmocka_unit_test(test_allreduce), cmocka_unit_test(test_servers_apart),
+    };
+    if (argc > 1) cmocka_set_test_filter(argv[1]); /* one run of ranks a process */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
