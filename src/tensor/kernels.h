@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.h"
 
-enum { PLI_DOT_LANES = 16, PLI_PREFETCH_ENTRIES = 24 };
+enum { PLI_DOT_LANES = 16, PLI_PREFETCH_ENTRIES = 40 };
 
 /** Only on a processor with AVX2 and FMA. */
 const pli_kernels *pli_kernels_avx2(void);

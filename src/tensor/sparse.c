@@ -35,8 +35,8 @@ void pli_scatter_add_f64(int64_t n, const uint32_t *index, const double *x, doub
 /* The entries of one row, and how far it is safe and useful to look ahead. */
 typedef struct span {
     const uint32_t *col;
-    const float *value; /* NULL: ones */
-    int64_t n, ahead;
+    const float    *value; /* NULL: ones */
+    int64_t         n, ahead;
 } span;
 
 static inline span span_of(const pli_csr *x, pli_rows rows, int64_t i) {
@@ -45,9 +45,13 @@ static inline span span_of(const pli_csr *x, pli_rows rows, int64_t i) {
     return (span){ x->col + first, x->value == NULL ? NULL : x->value + first, end - first, last - first };
 }
 
-static inline double span_value(span s, int64_t k) {
-    return s.value == NULL ? 1.0 : (double)s.value[k];
+/* Entries whose successor by the prefetch distance is there. */
+static inline int64_t fetched_of(span s) {
+    const int64_t there = s.ahead - PLI_PREFETCH_ENTRIES;
+    return there < s.n ? there : s.n;
 }
+
+static inline double span_value(span s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
 
 /* In a shuffled batch the next row's columns are far away: fetch their line, and their weights a row later. */
 static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
@@ -58,35 +62,71 @@ static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
     if (x->value != NULL) __builtin_prefetch(&x->value[next]);
 }
 
-static float row_dot_f32(span s, const float *w) {
-    double sum[4] = { 0.0, 0.0, 0.0, 0.0 };
-    const int64_t fetched = s.ahead - PLI_PREFETCH_ENTRIES < s.n ? s.ahead - PLI_PREFETCH_ENTRIES : s.n;
-    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+static double ones_dot_f32(int64_t n, const uint32_t *col, const float *w) {
+    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
     int64_t k = 0;
-    for (; k + 4 <= s.n; k += 4) {
-        for (int j = 0; j < 4; j++) sum[j] += span_value(s, k + j) * (double)w[s.col[k + j]];
+    for (; k + 4 <= n; k += 4) {
+        sum0 += (double)w[col[k]];
+        sum1 += (double)w[col[k + 1]];
+        sum2 += (double)w[col[k + 2]];
+        sum3 += (double)w[col[k + 3]];
     }
-    for (; k < s.n; k++) sum[k % 4] += span_value(s, k) * (double)w[s.col[k]];
-    return (float)((sum[0] + sum[2]) + (sum[1] + sum[3]));
+    if (k < n) sum0 += (double)w[col[k]];
+    if (k + 1 < n) sum1 += (double)w[col[k + 1]];
+    if (k + 2 < n) sum2 += (double)w[col[k + 2]];
+    return (sum0 + sum2) + (sum1 + sum3);
 }
 
-static double row_dot_f64(span s, const double *w) {
-    double sum[4] = { 0.0, 0.0, 0.0, 0.0 };
-    const int64_t fetched = s.ahead - PLI_PREFETCH_ENTRIES < s.n ? s.ahead - PLI_PREFETCH_ENTRIES : s.n;
-    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+static double values_dot_f32(int64_t n, const uint32_t *col, const float *value, const float *w) {
+    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
     int64_t k = 0;
-    for (; k + 4 <= s.n; k += 4) {
-        for (int j = 0; j < 4; j++) sum[j] += span_value(s, k + j) * w[s.col[k + j]];
+    for (; k + 4 <= n; k += 4) {
+        sum0 += (double)value[k] * (double)w[col[k]];
+        sum1 += (double)value[k + 1] * (double)w[col[k + 1]];
+        sum2 += (double)value[k + 2] * (double)w[col[k + 2]];
+        sum3 += (double)value[k + 3] * (double)w[col[k + 3]];
     }
-    for (; k < s.n; k++) sum[k % 4] += span_value(s, k) * w[s.col[k]];
-    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+    if (k < n) sum0 += (double)value[k] * (double)w[col[k]];
+    if (k + 1 < n) sum1 += (double)value[k + 1] * (double)w[col[k + 1]];
+    if (k + 2 < n) sum2 += (double)value[k + 2] * (double)w[col[k + 2]];
+    return (sum0 + sum2) + (sum1 + sum3);
+}
+
+static double ones_dot_f64(int64_t n, const uint32_t *col, const double *w) {
+    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        sum0 += w[col[k]];
+        sum1 += w[col[k + 1]];
+        sum2 += w[col[k + 2]];
+        sum3 += w[col[k + 3]];
+    }
+    if (k < n) sum0 += w[col[k]];
+    if (k + 1 < n) sum1 += w[col[k + 1]];
+    if (k + 2 < n) sum2 += w[col[k + 2]];
+    return (sum0 + sum2) + (sum1 + sum3);
+}
+
+static double values_dot_f64(int64_t n, const uint32_t *col, const float *value, const double *w) {
+    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        sum0 += (double)value[k] * w[col[k]];
+        sum1 += (double)value[k + 1] * w[col[k + 1]];
+        sum2 += (double)value[k + 2] * w[col[k + 2]];
+        sum3 += (double)value[k + 3] * w[col[k + 3]];
+    }
+    if (k < n) sum0 += (double)value[k] * w[col[k]];
+    if (k + 1 < n) sum1 += (double)value[k + 1] * w[col[k + 1]];
+    if (k + 2 < n) sum2 += (double)value[k + 2] * w[col[k + 2]];
+    return (sum0 + sum2) + (sum1 + sum3);
 }
 
 /* A few columns of the answer at a time, so that their sums stay in registers. */
 enum { WIDE = 8 };
 
 static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, float *y) {
-    double sum[WIDE] = { 0.0 };
+    double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
         const float *row = w + (int64_t)s.col[k] * cols + from;
@@ -96,7 +136,7 @@ static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, flo
 }
 
 static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, double *y) {
-    double sum[WIDE] = { 0.0 };
+    double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
         const double *row = w + (int64_t)s.col[k] * cols + from;
@@ -110,7 +150,9 @@ void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float 
         const span s = span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
-            y[i] = row_dot_f32(s, w);
+            for (int64_t k = 0, fetched = fetched_of(s); k < fetched; k++)
+                __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+            y[i] = (float)(s.value == NULL ? ones_dot_f32(s.n, s.col, w) : values_dot_f32(s.n, s.col, s.value, w));
         } else {
             for (int64_t c = 0; c < cols; c += WIDE) row_dots_f32(s, cols, c, w, y + i * cols);
         }
@@ -122,7 +164,9 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
         const span s = span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
-            y[i] = row_dot_f64(s, w);
+            for (int64_t k = 0, fetched = fetched_of(s); k < fetched; k++)
+                __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
+            y[i] = s.value == NULL ? ones_dot_f64(s.n, s.col, w) : values_dot_f64(s.n, s.col, s.value, w);
         } else {
             for (int64_t c = 0; c < cols; c += WIDE) row_dots_f64(s, cols, c, w, y + i * cols);
         }
@@ -130,16 +174,22 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
 }
 
 static void row_add_f32(span s, float r, float *g) {
-    for (int64_t k = 0; k < s.n; k++) {
-        if (k + PLI_PREFETCH_ENTRIES < s.ahead) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
-        g[s.col[k]] += s.value == NULL ? r : s.value[k] * r;
+    const int64_t fetched = fetched_of(s);
+    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
+    if (s.value == NULL) {
+        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += r;
+    } else {
+        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += s.value[k] * r;
     }
 }
 
 static void row_add_f64(span s, double r, double *g) {
-    for (int64_t k = 0; k < s.n; k++) {
-        if (k + PLI_PREFETCH_ENTRIES < s.ahead) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
-        g[s.col[k]] += s.value == NULL ? r : (double)s.value[k] * r;
+    const int64_t fetched = fetched_of(s);
+    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
+    if (s.value == NULL) {
+        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += r;
+    } else {
+        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += (double)s.value[k] * r;
     }
 }
 
@@ -153,7 +203,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
         }
         for (int64_t k = 0; k < s.n; k++) {
             const float v = s.value == NULL ? 1.0F : s.value[k];
-            float *to = g + (int64_t)s.col[k] * cols;
+            float      *to = g + (int64_t)s.col[k] * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }
@@ -169,7 +219,7 @@ void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const dou
         }
         for (int64_t k = 0; k < s.n; k++) {
             const double v = s.value == NULL ? 1.0 : (double)s.value[k];
-            double *to = g + (int64_t)s.col[k] * cols;
+            double      *to = g + (int64_t)s.col[k] * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }
