@@ -1,0 +1,234 @@
+/* The bare server: what it refuses by name, what it drops, whom it names when asked who holds a worker up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/client.h"
+#include "table/server.h"
+
+enum { RANK = 2, ROWS = 20 };
+
+static const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .job_hash = 77 };
+
+typedef struct fixture {
+    pli_server server;
+    pli_spec   spec;
+    uint64_t   seq[2];
+    pli_out    out;
+} fixture;
+
+static pli_msg *message(fixture *f, int32_t src, pli_kind kind, int64_t clock, size_t bytes) {
+    pli_msg *msg = pli_msg_new(bytes);
+    if (bytes > 0) memset(pli_msg_body(msg), 0, bytes);
+    msg->head.kind = (uint16_t)kind;
+    msg->head.src = src;
+    msg->head.clock = clock;
+    msg->head.incarnation = 1;
+    msg->head.arg32 = 5;
+    msg->head.seq = ++f->seq[src];
+    return msg;
+}
+
+/* Delivers and returns how many messages came back. */
+static int deliver(fixture *f, pli_msg *msg) {
+    int n = 0;
+    pli_out_drop(&f->out);
+    pli_out_init(&f->out);
+    pli_server_ops.on_message(&f->server, 1, msg, &f->out);
+    for (const pli_msg *at = f->out.first; at != NULL; at = at->next) n++;
+    return n;
+}
+
+static pli_msg *create_message(fixture *f, uint64_t job_hash, uint64_t spec_hash) {
+    pli_msg         *msg = message(f, 0, PLI_CREATE, 0, sizeof(pli_wire_create));
+    pli_wire_create *create = pli_msg_body(msg);
+    create->job_hash = job_hash;
+    create->spec_hash = spec_hash;
+    pli_spec_encode(&f->spec, &create->spec);
+    return msg;
+}
+
+static void open_server(fixture *f, const char *consistency) {
+    plait_table_opts opts;
+    memset(f, 0, sizeof *f);
+    pli_out_init(&f->out);
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = ROWS;
+    assert_int_equal(pli_spec_make(0, &opts, "ps", consistency, 1, &f->spec, NULL), PLAIT_OK);
+    f->spec.placement = pli_placement_make(ROWS, 4, false, 1, RANK);
+    assert_int_equal(pli_server_open(&f->server, &layout, RANK, 0, 1, NULL), PLAIT_OK);
+    assert_int_equal(deliver(f, create_message(f, 77, 1)), 1);
+    assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);
+}
+
+static void close_server(fixture *f) {
+    pli_out_drop(&f->out);
+    pli_server_close(&f->server);
+}
+
+static void expect_failure(const fixture *f, plait_status code, const char *text) {
+    const pli_wire_failure *failure = pli_msg_body(f->out.first);
+    assert_true(f->out.first->head.flags & PLI_FLAG_FAILED);
+    assert_int_equal(failure->code, code);
+    assert_non_null(strstr(failure->text, text));
+}
+
+static void test_creation_is_idempotent_and_compared(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    assert_int_equal(deliver(&f, create_message(&f, 77, 1)), 1);
+    assert_int_equal(f.out.first->head.flags & PLI_FLAG_FAILED, 0);
+    assert_int_equal(deliver(&f, create_message(&f, 77, 2)), 1);
+    expect_failure(&f, PLAIT_EMISMATCH, "table w");
+    assert_int_equal(deliver(&f, create_message(&f, 78, 1)), 1);
+    expect_failure(&f, PLAIT_EMISMATCH, "rank 0");
+    close_server(&f);
+}
+
+static pli_msg *pull_message(fixture *f, int32_t src, int64_t clock, uint32_t table, int64_t first, int64_t n) {
+    pli_msg *msg = message(f, src, PLI_PULL, clock, sizeof(pli_wire_pull));
+    *(pli_wire_pull *)pli_msg_body(msg) = (pli_wire_pull){ .table = table, .first = first, .n = n };
+    return msg;
+}
+
+static void test_pulls_outside_fail_by_name(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 0, ROWS)), 1);
+    assert_int_equal(f.out.first->head.body_bytes, ROWS * 4);
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 1, ROWS)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "table w");
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 9, 0, 1)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "table number 9");
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, -1, INT64_MAX)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "outside");
+    close_server(&f);
+}
+
+static pli_msg *clock_message(fixture *f, int32_t src, int64_t clock, int64_t first, int64_t n, float value) {
+    pli_msg       *msg = message(f, src, PLI_CLOCK, clock, sizeof(pli_wire_part) + (size_t)ROWS * 4);
+    pli_wire_part *part = pli_msg_body(msg);
+    float         *values = (float *)(part + 1);
+    msg->head.arg32 = 1;
+    *part = (pli_wire_part){ .first = first, .n = n, .values_at = sizeof *part };
+    for (int i = 0; i < ROWS; i++) values[i] = value;
+    return msg;
+}
+
+static void test_malformed_pushes_fail_the_job(void **state) {
+    (void)state;
+    static const struct { int64_t first, n; uint32_t table, flags; uint64_t at; } bad[] = {
+        { 1, ROWS, 0, 0, 48 }, { -1, 1, 0, 0, 48 }, { 0, -1, 0, 0, 48 },          { 0, INT64_MAX, 0, 0, 48 },
+        { 0, 1, 3, 0, 48 },    { 0, 1, 0, 1, 48 },  { 0, ROWS, 0, 0, 56 },        { 0, 1, 0, 0, UINT64_MAX - 7 },
+        { 0, 1, 0, 0, 44 },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fixture f;
+        open_server(&f, "bsp");
+        pli_msg       *msg = clock_message(&f, 0, 0, bad[i].first, bad[i].n, 1);
+        pli_wire_part *part = pli_msg_body(msg);
+        part->table = bad[i].table;
+        part->flags = bad[i].flags;
+        part->values_at = bad[i].at;
+        deliver(&f, msg);
+        assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
+        assert_int_equal(f.server.clocks[0], 0);
+        close_server(&f);
+    }
+    fixture f;
+    open_server(&f, "bsp");
+    deliver(&f, clock_message(&f, 0, 1, 0, 1, 1)); /* clock 0 is due */
+    assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
+    close_server(&f);
+}
+
+static float served(fixture *f, int64_t clock) {
+    assert_int_equal(deliver(f, pull_message(f, 0, clock, 0, 3, 1)), 1);
+    return *(const float *)pli_msg_body(f->out.first);
+}
+
+static void test_doubles_and_the_dead_are_dropped(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "async");
+    pli_msg *msg = clock_message(&f, 0, 0, 0, ROWS, 1), *again = pli_msg_copy(msg);
+    assert_int_equal(deliver(&f, msg), 0);
+    assert_int_equal(deliver(&f, again), 1); /* acknowledged again, not applied */
+    assert_int_equal(f.out.first->head.kind, PLI_ACK);
+    assert_true(served(&f, 1) == 1);
+    pli_msg *late = clock_message(&f, 1, 0, 0, ROWS, 8);
+    pli_member_event death = { .kind = PLI_MEMBER_DIED, .rank = 1, .epoch = 1 };
+    pli_server_ops.on_member(&f.server, 1, &death, &f.out);
+    assert_int_equal(deliver(&f, late), 0);
+    assert_true(served(&f, 1) == 1 && f.server.clocks[1] == INT64_MAX && f.server.peer[1].gone);
+    pli_msg *stranger = message(&f, 0, PLI_CLOCK, 0, 0);
+    stranger->head.src = 9;
+    assert_int_equal(deliver(&f, stranger), 0);
+    close_server(&f);
+}
+
+static void test_values_handed_out_are_never_written(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "async");
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 0, ROWS)), 1);
+    pli_slab *slab = pli_slab_ref(f.out.first->body);
+    assert_ptr_equal(slab, f.server.table[0]->shard.store.slab); /* no copy */
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
+    assert_true(((const float *)slab->memory)[3] == 0 && served(&f, 1) == 1);
+    pli_slab_unref(&slab);
+    pli_out_drop(&f.out);
+    pli_out_init(&f.out);
+    slab = f.server.table[0]->shard.store.slab;
+    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 1));
+    assert_ptr_equal(slab, f.server.table[0]->shard.store.slab); /* nobody holds it: in place */
+    close_server(&f);
+}
+
+static int32_t asked_why(fixture *f, int32_t src, int64_t *clock_out) {
+    int32_t  holder;
+    pli_msg *why = message(f, src, PLI_WHY, 0, 0);
+    if (deliver(f, why) == 0) return -1;
+    assert_int_equal(f->out.first->head.kind, PLI_HELD);
+    memcpy(&holder, pli_msg_body(f->out.first), sizeof holder);
+    *clock_out = f->out.first->head.clock;
+    return holder;
+}
+
+static void test_who_holds_up(void **state) {
+    (void)state;
+    fixture f;
+    int64_t clock = -1;
+    open_server(&f, "bsp");
+    assert_int_equal(asked_why(&f, 0, &clock), -1); /* nothing waits */
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 1, 0, 0, 1)), 0);
+    assert_int_equal(asked_why(&f, 0, &clock), 1);
+    assert_int_equal(clock, 0);
+    assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 1)), 1); /* served now */
+    assert_int_equal(deliver(&f, message(&f, 1, PLI_BARRIER, 1, 0)), 0);
+    assert_int_equal(asked_why(&f, 1, &clock), 0);
+    assert_int_equal(clock, 1);
+    assert_int_equal(deliver(&f, message(&f, 0, PLI_BARRIER, 1, 0)), 2);
+    assert_int_equal(deliver(&f, message(&f, 0, PLI_BYE, 1, 0)), 0);
+    assert_false(f.server.all_gone);
+    assert_int_equal(deliver(&f, message(&f, 1, PLI_BYE, 1, 0)), 2);
+    assert_true(f.server.all_gone);
+    close_server(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
+        cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
+        cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* Hogwild: threads of one worker and of several increment at once; an additive table loses nothing, rows that are new
+ * to several at a time are inserted once. Under the thread sanitizer this is the proof of hogwild_rows.h. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+enum { KEYS = 20000, PER_CALL = 50, THREADS = 3, WORKERS = 2 };
+
+static const int64_t row_counts[] = { 0, KEYS };
+
+typedef struct part {
+    plait_table *table;
+    uint64_t     seed;
+    int          ruled;
+    plait_status status;
+} part;
+
+/* Adds 1 to every key, in an order of its own, and now and then reads. */
+static void *add_all(void *arg) {
+    part    *p = arg;
+    float    ones[PER_CALL], values[PER_CALL];
+    uint64_t keys[PER_CALL];
+    for (int i = 0; i < PER_CALL; i++) ones[i] = 1;
+    for (uint64_t block = 0; p->status >= 0 && block < KEYS / PER_CALL; block++) {
+        for (uint64_t i = 0; i < PER_CALL; i++) keys[i] = ((block * 7 + p->seed) % (KEYS / PER_CALL)) * PER_CALL + i;
+        if (p->seed % 2) keys[0] = keys[1], keys[1]--; /* out of order */
+        p->status = plait_table_inc(p->table, PER_CALL, keys, ones, p->ruled);
+        if (block % 8 == 0 && p->status >= 0) p->status = plait_table_get(p->table, PER_CALL, keys, values);
+        if (!p->ruled && block % 8 == 0 && p->status >= 0 && !(values[5] >= 1)) p->status = PLAIT_EDIVERGED;
+    }
+    return NULL;
+}
+
+static plait_status add_by_threads(plait_comm *comm, plait_table *table, int ruled) {
+    pthread_t thread[THREADS];
+    part      parts[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        parts[t] = (part){ .table = table, .seed = (uint64_t)(plait_comm_rank(comm) * THREADS + t) * 31, .ruled = ruled };
+        CHECK(pthread_create(&thread[t], NULL, add_all, &parts[t]) == 0);
+    }
+    for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
+    for (int t = 0; t < THREADS; t++) CHECK(parts[t].status == PLAIT_OK);
+    return PLAIT_OK;
+}
+
+static plait_status work(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *sum, *ruled;
+    plait_table_opts opts;
+    int64_t          n;
+    uint64_t        *keys;
+    float           *values;
+    plait_table_opts_init(&opts);
+    opts.name = "sum";
+    opts.rows = *(const int64_t *)user;
+    CHECK(plait_table_create(job, &opts, &sum) == PLAIT_OK);
+    opts.name = "ruled";
+    opts.rule.name = "adagrad";
+    opts.rule.l2 = 0.01;
+    opts.keyed = 1;
+    CHECK(plait_table_create(job, &opts, &ruled) == PLAIT_OK);
+    PLI_TRY(add_by_threads(comm, sum, 0));
+    PLI_TRY(add_by_threads(comm, ruled, 1));
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_dump(sum, &n, &keys, (void **)&values) == PLAIT_OK && n == KEYS);
+    for (int64_t i = 0; i < n; i++) CHECK(keys[i] == (uint64_t)i && values[i] == WORKERS * THREADS);
+    plait_comm_free(keys);
+    plait_comm_free(values);
+    CHECK(plait_table_dump(ruled, &n, &keys, (void **)&values) == PLAIT_OK && n == KEYS);
+    for (int64_t i = 0; i < n; i++) CHECK(values[i] < 0);
+    plait_comm_free(keys);
+    plait_comm_free(values);
+    return PLAIT_OK;
+}
+
+static void test_threads_of_workers(void **state) {
+    (void)state;
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.transport = "threads";
+    comm_opts.workers = WORKERS;
+    job_opts.consistency = "async";
+    int64_t live = pli_alloc_live();
+    for (int i = 0; i < 2; i++)
+        if (plait_run(&comm_opts, &job_opts, work, (void *)(uintptr_t)&row_counts[i], &err) < 0)
+            fail_msg("rank %d: %s", err.rank, err.text);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
