@@ -171,8 +171,9 @@ PLAIT_API plait_status plait_table_read(plait_table *table, int64_t first, int64
 
 /** inc: adds delta [n, cols] to the rows keys [n] (repeats add up); on a ruled table delta is a gradient,
  *  summed over `examples` rows of data (0 on an additive table; a worker that pushes one batch in pieces
- *  counts its rows once). Never waits. _begin + wait: sent at once, acknowledged when the wait returns;
- *  keys and delta are lent until then. Not collective. */
+ *  counts its rows once). Never waits. _begin + wait: sent at once (while a get of the table is under way:
+ *  after it, by the wait), acknowledged when the wait returns; keys and delta are lent until then. Not
+ *  collective. */
 PLAIT_API plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
                                        int64_t examples);
 PLAIT_API plait_status plait_table_inc_begin(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,

@@ -8,8 +8,9 @@
  *     worker looks at them, once the worker has seen 0 (acquire, pairs with the machine's release).
  *   2 A copy held of version v contains every update of clocks < v and all that this worker has sent; where the
  *     latter cannot be laid over it (ruled tables), the copy is dropped when the worker pushes.
- *   3 A get is never under way across a clock: the clock completes it first. With 2 and the order of a stream it
- *     follows that an answer contains all that the worker has sent, or that its version says so (bsp).
+ *   3 A get is never under way while its table's updates are sent: a clock completes it first, and what is to be sent
+ *     earlier waits for it. With 2 and the order of a stream it follows that an answer contains all that the worker
+ *     has sent, or that its version says so (bsp).
  *   4 Before a CLOCK leaves, no copy is held that the next clock may not read, so that the owner may write its
  *     values in place.
  */

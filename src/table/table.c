@@ -199,14 +199,33 @@ plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n,
     return table->ops->inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
 }
 
+typedef struct inc_request {
+    plait_request base; /* first: a plait_request is this */
+    plait_table  *table;
+} inc_request;
+
+/* The updates could not be sent at once. */
+static plait_status wait_for_flush(plait_request *base) {
+    plait_table *table = ((inc_request *)base)->table;
+    bool         sent;
+    pli_free(base);
+    return table->ops->flush(table, true, &sent, pli_job_error(table->job));
+}
+
 static plait_status inc_begin(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                               plait_request **request_out, plait_error *err) {
-    plait_request *request = pli_done_request();
+    bool         sent = true;
+    inc_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for an inc", table->spec.name);
     plait_status status = table->ops->inc(table, rows, delta, examples, err);
-    if (status >= 0 && table->ops->flush != NULL) status = table->ops->flush(table, err);
-    if (status < 0) plait_request_wait(&request);
-    *request_out = request;
+    if (status >= 0 && table->ops->flush != NULL) status = table->ops->flush(table, false, &sent, err);
+    request->table = table;
+    request->base.wait = sent ? wait_for_nothing : wait_for_flush;
+    *request_out = &request->base;
+    if (status < 0) {
+        pli_free(request);
+        *request_out = NULL;
+    }
     return status;
 }
 

@@ -34,7 +34,9 @@ typedef struct pli_topology_ops {
                               plait_error *err);
     plait_status (*read)(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
     plait_status (*inc)(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err);
-    plait_status (*flush)(plait_table *table, plait_error *err); /* sends what inc has gathered; NULL: nothing to send */
+    /** Sends what inc has gathered. A get of the table that is under way comes first: where there is one, it is waited
+     *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
+    plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);

@@ -297,6 +297,48 @@ static plait_status own_updates(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
+/* Updates sent while a get of their table is under way: that get misses nothing that was there when it began, a later
+ * one misses nothing. Each worker has a row of its own; dense by range and by key, and sparse tables. */
+static plait_status own_updates_under_way(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *x[3];
+    plait_request   *got, *whole_got, *pushed;
+    uint64_t         key = (uint64_t)plait_comm_rank(comm);
+    double           one = 1, value, whole[20] = { 0 };
+    const char      *rule = user;
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.type = PLAIT_F64;
+    opts.rule.name = rule;
+    opts.rule.learning_rate = 1;
+    for (int shape = 0; shape < 3; shape++) {
+        opts.name = (const char *const[]){ "range", "keyed", "sparse" }[shape];
+        opts.rows = shape == 2 ? 0 : 20;
+        opts.keyed = shape == 1;
+        CHECK(plait_table_create(job, &opts, &x[shape]) == PLAIT_OK);
+    }
+    for (int clock = 0; clock < 4; clock++)
+        for (int shape = 0; shape < 3; shape++) {
+            double had = 2 * clock, sure = rule == NULL ? had + 1 : had; /* on ruled tables: of clocks before */
+            CHECK(plait_table_inc(x[shape], 1, &key, &one, 1) == PLAIT_OK);
+            CHECK(plait_table_get_begin(x[shape], 1, &key, &value, &got) == PLAIT_OK);
+            whole_got = NULL;
+            if (shape < 2) CHECK(plait_table_get_range_begin(x[shape], 0, 20, whole, &whole_got) == PLAIT_OK);
+            CHECK(plait_table_inc_begin(x[shape], 1, &key, &one, 1, &pushed) == PLAIT_OK);
+            if (clock % 2 == 0) CHECK(plait_request_wait(&pushed) == PLAIT_OK);
+            CHECK(plait_request_wait(&got) == PLAIT_OK && plait_request_wait(&whole_got) == PLAIT_OK);
+            CHECK(fabs(value) >= sure && fabs(value) <= had + 2);
+            CHECK(shape == 2 || (fabs(whole[key]) >= sure && fabs(whole[key]) <= had + 2));
+            if (clock % 2 == 1) CHECK(plait_request_wait(&pushed) == PLAIT_OK);
+            sure = rule == NULL ? had + 2 : had;
+            CHECK(plait_table_get(x[shape], 1, &key, &value) == PLAIT_OK && fabs(value) >= sure && fabs(value) <= had + 2);
+            CHECK(shape == 2 || plait_table_get_range(x[shape], 0, 20, whole) == PLAIT_OK);
+            CHECK(shape == 2 || (fabs(whole[key]) >= sure && fabs(whole[key]) <= had + 2));
+            if (shape == 2) CHECK(plait_job_clock(job) == PLAIT_OK);
+        }
+    return plait_job_barrier(job);
+}
+
 static const char *const pairs[][2] = { { "local", "bsp" }, { "local", "ssp:1" }, { "local", "async" }, { "allreduce", "bsp" },
                                         { "ps", "bsp" },    { "ps", "ssp:1" },    { "ps", "async" } };
 enum { PAIRS = 7 };
@@ -307,6 +349,11 @@ static void test_own_updates(void **state) {
         for (int32_t workers = 1; workers <= 4; workers += workers)
             run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates, NULL);
     run_ok(2, 3, "ps", "ssp:1", NULL, 0, own_updates, NULL);
+    for (int p = 0; p < PAIRS; p++)
+        for (int32_t workers = 1; workers <= 3; workers += 2) {
+            run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, NULL);
+            if (strcmp(pairs[p][1], "bsp") != 0) run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, "sgd");
+        }
 }
 
 /* --- leaving, dying, bytes -------------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
  * its clock c is 2^c, at most once a row: so a value read is the set of clocks of that worker that it contains, and a
  * lost, doubled or misplaced update shows as a wrong bit. What a get must contain and may contain follows from the
  * contract's words alone:
- *     own updates     all of them (additive); those of clocks before (ruled: minus 2^c a clock, by sgd of rate 1)
+ *     own updates     all of them (additive); those of clocks before (ruled: minus 2^c a clock, by sgd of rate 1);
+ *                     what was added while the read was under way, or not
  *     bsp             of the others exactly the clocks before the reader's
  *     ssp:S           of the others at least the clocks < c - S
  *     any             nothing that was not added; of each worker and row a prefix in time
@@ -39,6 +40,7 @@ typedef struct worker {
     int               reads; /* table being read */
     double           *values;
     uint64_t          issued[TABLES_MAX][HOT];  /* bit c: added in clock c           */
+    uint64_t          before[HOT];              /* of the table being read: issued before the read began */
     uint64_t          flushed[TABLES_MAX][HOT]; /* ruled: already pushed in clock c */
 } worker;
 
@@ -193,7 +195,7 @@ static void check_value(world *w, int t, int h, int32_t by, int32_t from, double
     SURE(w, w->spec[t].ruled ? value <= 0 : value >= 0);
     SURE(w, (double)seen == (w->spec[t].ruled ? -value : value) && (seen & ~issued) == 0);
     SURE(w, is_prefix(seen, issued));
-    if (by == from && !w->spec[t].ruled) SURE(w, seen == issued);
+    if (by == from && !w->spec[t].ruled) SURE(w, (writer->before[h] & ~seen) == 0);
     if (by == from && w->spec[t].ruled)
         SURE(w, (seen & below(clock)) == (issued & below(clock)) &&
                     (seen & ~below(clock) & ~writer->flushed[t][h]) == 0);
@@ -227,6 +229,7 @@ static void begin_read(world *w, int32_t k, int t, state next) {
     plait_status status;
     pli_out     *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
     me->reads = t;
+    memcpy(me->before, me->issued[t], sizeof me->before);
     if (w->spec[t].rows == 0 || pick(w, 2) == 0) {
         uint64_t first = pick(w, HOT);
         status = pli_ask_keys(&me->client, now, me->table[t], (int64_t)(HOT - first), hot_keys(w) + first, me->values,
@@ -344,6 +347,11 @@ static bool act(world *w, int32_t k) {
         }
         return true;
     case READING:
+        if (pick(w, 4) == 0) { /* updates while a read is under way */
+            if (pick(w, 2) == 0) add(w, k, t);
+            else if (t != me->reads) push(w, k, t, PLI_PUSH); /* an update waits for the reads of its table */
+            return true;
+        }
         if (!pli_ticket_done(&me->ask.ticket)) return false;
         end_read(w, k);
         me->state = READY;

@@ -220,12 +220,21 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
 }
 
+static pli_get_request *get_under_way(const plait_table *table) {
+    pli_get_request *request = table->job->gets;
+    while (request != NULL && request->ask.table != table->served) request = request->next;
+    return request;
+}
+
 /* Where pushes are applied at clocks there is nothing to win by sending early. */
-static plait_status served_flush(plait_table *table, plait_error *err) {
-    plait_job   *job = table->job;
-    uint64_t     now_ns;
-    pli_out      out;
-    if (table->served->at_clock) return PLAIT_OK;
+static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
+    plait_job       *job = table->job;
+    pli_get_request *request;
+    uint64_t         now_ns;
+    pli_out          out;
+    *sent_out = table->served->at_clock || wait || get_under_way(table) == NULL;
+    if (table->served->at_clock || !*sent_out) return PLAIT_OK;
+    while ((request = get_under_way(table)) != NULL) complete_request(request);
     PLI_TRY(pli_client_build_push(&job->client, table->served, PLI_PUSH, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
