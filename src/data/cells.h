@@ -61,19 +61,17 @@ static inline bool pli_cells_next(pli_cells *cells, pli_cell *cell, bool *bad_ou
     if (p < end && *p == '"') {
         cell->text = ++p;
         cell->quoted = true;
-        for (;; p++) {
-            p = memchr(p, '"', (size_t)(end - p));
-            if (p == NULL) break;
-            if (p + 1 >= end || p[1] != '"') break;
+        while ((p = memchr(p, '"', (size_t)(end - p))) != NULL && p + 1 < end && p[1] == '"') {
             cell->doubled = true;
-            p++;
+            p += 2;
         }
         if (p == NULL) {
             *bad_out = true;
             return false;
         }
         cell->length = (size_t)(p - cell->text);
-        for (p++; p < end && pli_is_space(*p) && !pli_at_delimiter(cells, p);) p++;
+        p++;
+        while (p < end && pli_is_space(*p) && !pli_at_delimiter(cells, p)) p++;
         *bad_out |= !pli_at_delimiter(cells, p);
     } else {
         while (!pli_at_delimiter(cells, p)) p++;

@@ -78,8 +78,9 @@ static void test_rows(void **state) {
 static void test_bases(void **state) {
     (void)state;
     expect_rows("1 1:1\n", "0", "1 1:1|");
-    expect_rows("1 2:1\n-1 5:1 0:2 3:1\n", "auto", "1 2:1|-1 0:2 3:1 5:1|");       /* not sorted, zero late */
-    expect_rows("1 4294967299:1 7:2\n1 1:1", "auto", "1 6:2 4294967298:1|1 0:1|"); /* wide */
+    expect_rows("1 2:1\n-1 5:1 0:2 3:1\n", "auto", "1 2:1|-1 0:2 3:1 5:1|"); /* not sorted, zero late */
+    expect_rows("1 4294967299:1 7:2\n1 1:1", "auto", "1 6:2 4294967298:1|1 0:1|");
+    expect_rows("1 3:1 0:2\n1 4294967299:1\n", "auto", "1 0:2 3:1|1 4294967299:1|"); /* zero, then wide */ /* wide */
     expect_rows("1 4294967295:1\n", "auto", "1 4294967294:1|");
     expect_rows("1 9223372036854775807:3\n", "0", "1 9223372036854775807:3|");
 }

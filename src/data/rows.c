@@ -84,7 +84,8 @@ bool pli_rows_reserve_rows(pli_rows *rows, int64_t more_rows) {
 bool pli_rows_widen(pli_rows *rows) {
     uint64_t *key = pli_array((size_t)rows->entry_capacity, sizeof *key);
     if (key == NULL) return false;
-    for (int64_t i = 0; i < rows->b.entries; i++) key[i] = rows->b.col[i];
+    for (int64_t i = 0; i < rows->b.entries; i++)
+        key[i] = rows->b.col[i] == UINT32_MAX ? UINT64_MAX : rows->b.col[i]; /* -1: index 0, base 1 */
     pli_free(rows->b.col);
     rows->b.col = NULL;
     rows->b.key = key;
