@@ -45,10 +45,13 @@ static plait_status failed(plait_comm *comm) {
 /* --- tagged messages ------------------------------------------------------------------------------------ */
 
 plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes) {
-    if (to < 0 || to >= comm->world->size || tag < 0 || (data == NULL && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "send: rank %d of %d, tag %d", to, comm->world->size, tag);
-        return failed(comm);
-    }
+    if (to >= 0 && to < comm->world->size && tag >= 0 && (data != NULL || bytes == 0))
+        return pli_comm_send(comm, to, tag, data, bytes);
+    pli_fail(&comm->error, PLAIT_EINVAL, "send: rank %d of %d, tag %d", to, comm->world->size, tag);
+    return failed(comm);
+}
+
+plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes) {
     if (to != comm->rank && pli_world_has_ended(comm->world, to)) {
         if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
             pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);
@@ -91,7 +94,9 @@ static bool has_come(void *arg) {
 
 static void tell_receipt(const void *arg, char *text, size_t bytes) {
     const struct receipt *r = arg;
-    if (r->from < 0) {
+    if (r->tag < 0) {
+        snprintf(text, bytes, "rank %d to join", r->from);
+    } else if (r->from < 0) {
         snprintf(text, bytes, "a message with tag %d of any rank", r->tag);
     } else {
         snprintf(text, bytes, "a message with tag %d, held up by rank %d", r->tag, r->from);
@@ -125,6 +130,11 @@ plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *
         pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
         return failed(comm);
     }
+    return pli_comm_recv(comm, from, tag, data, capacity, bytes_out, from_out);
+}
+
+plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
+                           int32_t *from_out) {
     struct receipt receipt = { .comm = comm, .from = from, .tag = tag };
     pli_reason     reason = { .tell = tell_receipt, .arg = &receipt };
     if (pli_comm_wait(comm, has_come, &receipt, &reason, &comm->error) < 0) return failed(comm);

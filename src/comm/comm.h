@@ -61,6 +61,12 @@ pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads th
 const plait_log *pli_comm_log(const plait_comm *comm);
 plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled        */
 
+/** plait_comm_send and plait_comm_recv for rooms above, whose tags are below 0: no user's message is mistaken for
+ *  theirs. Arguments are not checked. */
+plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
+plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
+                           int32_t *from_out);
+
 /** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
  *  aligned) and freed with the last release. NULL: not one process, or out of memory. For local topology. */
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);

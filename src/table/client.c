@@ -169,9 +169,8 @@ static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
         on_reply(client, msg, out);
         return;
     }
-    if (msg->head.kind == PLI_HELD) on_held(client, msg);
-    else pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a client", msg->head.src,
-                      (unsigned)msg->head.kind);
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a client", msg->head.src,
+                 (unsigned)msg->head.kind);
     pli_msg_free(&msg);
 }
 
@@ -186,6 +185,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     pli_link *link = &client->link[server];
     pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
+        if (msg->head.kind == PLI_HELD) on_held(client, msg);
         pli_msg_free(&msg);
         return;
     }
@@ -203,15 +203,16 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
 }
 
-/* WHY to every server that may hold the ticket; those that do not are silent. */
-static void ask_why(pli_client *client, uint64_t now_ns, const pli_ticket *ticket, pli_out *out) {
+/* WHY to every server that may hold the ticket; those that do not are silent. It is asked again, so it need not arrive,
+ * and must not be missed in the stream where it comes after the job's end. */
+static void ask_why(const pli_client *client, const pli_ticket *ticket, pli_out *out) {
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (client->link[s].lost) continue;
         pli_msg *msg = pli_msg_new(0);
         if (msg == NULL) return;
         address(client, s, PLI_WHY, msg);
         msg->head.arg32 = ticket->id;
-        if (!pli_tx_send(&client->link[s].tx, now_ns, msg, out)) pli_msg_free(&msg);
+        pli_out_send(out, msg);
     }
 }
 
@@ -220,7 +221,7 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     for (pli_ticket *ticket = client->tickets; ticket != NULL; ticket = ticket->next) {
         if (ticket->why_at_ns == PLI_NEVER || pli_ticket_done(ticket)) continue;
         if (now_ns >= ticket->why_at_ns) {
-            ask_why(client, now_ns, ticket, out);
+            ask_why(client, ticket, out);
             ticket->why_at_ns = now_ns + wonder_after_ns;
         }
         pli_out_wake(out, ticket->why_at_ns);

@@ -162,6 +162,17 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 
+/* The ports serve one job after the other, so no message of this one may come while a server still has them open for the
+ * last, or has closed them. Workers meet when they agree on the job; a server that is apart tells one of them before. */
+static plait_status meet_servers(plait_job *job) {
+    enum { TAG_READY = -1 };
+    int32_t workers = job->layout.workers, rank = plait_comm_rank(job->comm);
+    if (!job->worker) return pli_comm_send(job->comm, (rank - workers) % workers, TAG_READY, NULL, 0);
+    for (int32_t s = rank; s < plait_comm_servers(job->comm); s += workers)
+        PLI_TRY(pli_comm_recv(job->comm, workers + s, TAG_READY, NULL, 0, NULL, NULL));
+    return PLAIT_OK;
+}
+
 static void free_job(plait_job *job) {
     pli_port_close(&job->client_port);
     for (int64_t i = 0; i < job->tables; i++) {
@@ -187,6 +198,7 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
     job->comm = comm;
     plait_status status = take_options(job, opts, err);
     if (status >= 0) status = open_machines(job, err);
+    if (status >= 0) status = meet_servers(job);
     if (pli_comm_is_worker(comm)) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
         status = pli_job_agree(job, "job", pli_hash_bytes(&job->batch, sizeof job->batch, job->layout.job_hash), status, err);

@@ -341,18 +341,16 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     return holder;
 }
 
-static bool on_why(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
     int32_t  holder = holder_of(server, msg);
     pli_msg *held = holder < 0 ? NULL : pli_msg_new(sizeof holder);
-    if (held == NULL) return false;
+    if (held == NULL) return;
     memcpy(pli_msg_body(held), &holder, sizeof holder);
     held->head.kind = PLI_HELD;
     held->head.arg32 = msg->head.arg32;
     held->head.clock = server->peer[holder].ended;
     address(server, msg->head.src, msg->head.flags & PLI_MSG_UNCOUNTED, held);
-    if (!pli_tx_send(&server->peer[msg->head.src].tx, now_ns, held, out))
-        pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", msg->head.src);
-    return false;
+    pli_out_send(out, held);
 }
 
 /* --- creation ------------------------------------------------------------------------------------------------------ */
@@ -423,7 +421,6 @@ static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
 static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
-    [PLI_WHY] = on_why,
 };
 
 static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -447,6 +444,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     pli_peer *peer = &server->peer[src];
     pli_tx_acked(&peer->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
+        if (msg->head.kind == PLI_WHY) on_why(server, msg, out);
         pli_msg_free(&msg);
         return;
     }

@@ -195,6 +195,8 @@ static void test_values_handed_out_are_never_written(void **state) {
 static int32_t asked_why(fixture *f, int32_t src, int64_t *clock_out) {
     int32_t  holder;
     pli_msg *why = message(f, src, PLI_WHY, 0, 0);
+    why->head.seq = 0;
+    f->seq[src]--;
     if (deliver(f, why) == 0) return -1;
     assert_int_equal(f->out.first->head.kind, PLI_HELD);
     memcpy(&holder, pli_msg_body(f->out.first), sizeof holder);
@@ -224,11 +226,38 @@ static void test_who_holds_up(void **state) {
     close_server(&f);
 }
 
+/* The server of a second job hears of a ticket of the first: what follows in the stream comes all the same. */
+static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
+    (void)state;
+    fixture    f;
+    pli_client old;
+    pli_ticket ticket;
+    pli_out    out;
+    assert_int_equal(pli_client_open(&old, &layout, 0, 0, 1, NULL), PLAIT_OK);
+    old.link[0].used = true;
+    pli_out_init(&out);
+    pli_ticket_open(&old, &ticket);
+    assert_int_equal(pli_client_send_all(&old, 1, true, PLI_BYE, &ticket, &out, NULL), PLAIT_OK);
+    pli_ticket_wonder(&old, 1, &ticket, &out);
+    pli_out_drop(&out);
+    pli_out_init(&out);
+    pli_client_ops.on_wakeup(&old, UINT64_C(2000000000), &out);
+    pli_msg *why = out.first;
+    assert_int_equal(why->head.kind, PLI_WHY);
+    open_server(&f, "bsp");
+    assert_int_equal(deliver(&f, why), 0);
+    for (int64_t clock = 0; clock < 3; clock++) deliver(&f, clock_message(&f, 0, clock, 0, ROWS, 1));
+    assert_int_equal(f.server.clocks[0], 3);
+    close_server(&f);
+    pli_client_close(&old);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
         cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
         cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
+        cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
  *   BARRIER  clock                                                                         -> REPLY when all have come
  *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
  *   BYE      no further message comes                                                      -> REPLY when all have said it
- *   WHY      arg32: a ticket still open                                                    -> HELD, if this server holds it
+ *   WHY      arg32: a ticket still open; not in the stream (seq 0), asked now and then      -> HELD, if this server holds it
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
- *   HELD     clock: of the rank that holds the ticket up; body int32_t: the rank
+ *   HELD     clock: of the rank that holds the ticket up; body int32_t: the rank; not in the stream
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
  */

@@ -415,6 +415,49 @@ static void test_departures(void **state) {
     }
 }
 
+/* Jobs one after the other on the same ranks: nothing of a job reaches the one before or after it. */
+static plait_status many_jobs(plait_comm *comm, void *user) {
+    const int jobs = *(const int *)user;
+    for (int i = 0; i < jobs; i++) {
+        plait_job_opts opts;
+        plait_job     *job = NULL;
+        plait_table   *x;
+        double         one = 1, value;
+        uint64_t       key = 3;
+        plait_job_opts_init(&opts);
+        opts.topology = i % 3 == 0 ? "local" : "ps";
+        opts.consistency = i % 2 == 0 ? "bsp" : "async";
+        PLI_TRY(plait_job_create(comm, &opts, &job));
+        if (pli_comm_is_worker(comm)) {
+            CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+            CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+            CHECK(plait_job_barrier(job) == PLAIT_OK);
+            CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == plait_comm_workers(comm));
+        }
+        PLI_TRY(plait_job_destroy(&job));
+    }
+    return PLAIT_OK;
+}
+
+static void test_jobs_in_turn(void **state) {
+    (void)state;
+    static const int32_t ranks[][2] = { { 1, 0 }, { 3, 0 }, { 1, 1 }, { 2, 3 } };
+    plait_error          err;
+    plait_comm_opts      opts;
+    int                  jobs = 200;
+    for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++) {
+        int64_t live = pli_alloc_live();
+        plait_comm_opts_init(&opts);
+        opts.transport = "threads";
+        opts.workers = ranks[k][0];
+        opts.servers = ranks[k][1];
+        opts.timeout_ns = UINT64_C(20) * 1000000000;
+        if (plait_comm_run(&opts, many_jobs, &jobs, &err) < 0)
+            fail_msg("%d+%d ranks: rank %d: %s", ranks[k][0], ranks[k][1], err.rank, err.text);
+        assert_int_equal(pli_alloc_live(), live);
+    }
+}
+
 static plait_status one_round(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
     plait_table *x;
@@ -502,7 +545,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),   cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
-        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
+        cmocka_unit_test(test_jobs_in_turn), cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
