@@ -142,7 +142,8 @@ void pli_talk_bar(const plait_progress *p, int columns, pli_text *text) {
 
 static void draw(pli_talk *talk, const plait_progress *p) {
     uint64_t now = pli_now_ns();
-    if (talk->bar && now - talk->drawn_ns < REDRAW_NS) return;
+    bool     done = p->clocks > 0 && p->clock >= p->clocks;
+    if (talk->bar && !done && now - talk->drawn_ns < REDRAW_NS) return;
     pli_text text = { 0 };
     pli_talk_bar(p, pli_terminal_columns(2), &text);
     if (text.data != NULL && !text.failed) {

@@ -124,7 +124,7 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
-        status = tell_members(comm, r->metrics);
+        status = tell_members(comm, leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
     if (status >= 0) {

@@ -30,10 +30,11 @@ assert bars, out
 assert max(map(len, bars)) < columns, max(bars, key=len)
 assert (b"[#" in b"".join(bars) or b"[." in b"".join(bars)) == (columns >= 60), bars[0]
 assert (b"\x1b[32m" in out) == (os.environ.get("NO_COLOR", "") == "" and columns >= 60 and os.environ["TERM"] != "dumb"), out
+assert b"50/50" in bars[-1], bars
 assert b"model hash" in out
 END
 for columns in 40 60 80 200; do
-    TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --epochs 4000 || fail "$columns columns"
-    TERM=xterm NO_COLOR=1 python3 terminal.py $columns "$PLAIT" train --data part --epochs 4000 || fail "$columns columns, no color"
+    TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --epochs 50 || fail "$columns columns"
 done
+TERM=xterm NO_COLOR=1 python3 terminal.py 80 "$PLAIT" train --data part --epochs 50 || fail "80 columns, no color"
 finish
