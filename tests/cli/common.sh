@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by the tests of the commands, on top of what the acceptance tests have.
 . "$(dirname "$0")/../acceptance/common.sh"
 
