@@ -98,6 +98,9 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 /** Ends a job whose worker has failed: waits for nobody. */
 void pli_job_abandon(plait_job **job);
 
+/** Fetches rows into the cache that the calling thread will soon get and update: async over local; else nothing. */
+void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys);
+
 /** A request for what is already done. NULL: out of memory. */
 plait_request *pli_done_request(void);
 

@@ -269,6 +269,46 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
     return true;
 }
 
+/* --- single values ------------------------------------------------------------------------------------------------------------
+
+   The commonest table, of single float32 values by key without lazy penalties, has loops of its own, so short that many
+   loads are under way at once. */
+
+static bool is_simple(const pli_spec *spec, const pli_rows *rows) {
+    return spec->rows > 0 && spec->cols == 1 && spec->type == PLAIT_F32 && !spec->lazy && rows->keys != NULL;
+}
+
+static inline float load_f32(const float *from) {
+    float x;
+    __atomic_load(from, &x, __ATOMIC_RELAXED);
+    return x;
+}
+
+static inline void store_f32(float *to, float x) { __atomic_store(to, &x, __ATOMIC_RELAXED); }
+
+static void get_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
+    const float *w = h->shard.store.chunk->values;
+    for (int64_t i = 0; i < n; i++) values[i] = load_f32(w + keys[i]);
+}
+
+/* Keys of a pack differ. */
+static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const pli_step *step,
+                         const float *g) {
+    const pli_chunk *chunk = h->shard.store.chunk;
+    const float     *factor = h->shard.store.penalty;
+    const pli_rule  *rule = &h->spec.rule;
+    float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
+    for (int64_t i = 0; i < n; i++) w[i] = load_f32((const float *)chunk->values + keys[i]);
+    for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
+    for (int32_t k = 0; k < rule->ops->slots; k++)
+        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32((const float *)chunk->slot[k] + keys[i]);
+    for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] = factor[keys[i]];
+    rule->ops->apply_f32(rule, step, n, w, slot, g, factor != NULL ? penalty : NULL);
+    for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->values + keys[i], w[i]);
+    for (int32_t k = 0; k < rule->ops->slots; k++)
+        for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->slot[k] + keys[i], state[k][i]);
+}
+
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: out of memory", table->spec.name);
 }
@@ -276,6 +316,10 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     const struct pli_hogwild *h = table->hogwild;
     int64_t                   at[PACK], row_bytes = pli_row_bytes(&h->spec);
+    if (is_simple(&h->spec, rows)) {
+        get_simple(h, rows->n, rows->keys, values);
+        return PLAIT_OK;
+    }
     for (int64_t from = 0; from < rows->n; from += PACK) {
         int64_t n = rows->n - from < PACK ? rows->n - from : PACK;
         void   *to = pli_at(values, from * row_bytes);
@@ -340,6 +384,13 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
     pli_step            step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
     pack_memory         memory;
     pack                p;
+    if (is_simple(spec, rows)) {
+        for (int64_t from = 0; from < rows->n; from += n) {
+            n = pack_length(rows, from, rows->n - from < PACK ? rows->n - from : PACK);
+            apply_simple(h, n, rows->keys + from, &step, (const float *)delta + from);
+        }
+        return PLAIT_OK;
+    }
     if (!open_pack(h, &memory, &p)) return no_memory(table, err);
     for (int64_t from = 0; from < rows->n; from += n) {
         n = rows->n - from < memory.most ? rows->n - from : memory.most;
@@ -425,6 +476,15 @@ static plait_status hogwild_call(plait_table *const *tables, int32_t n, int32_t 
     }
     pli_free(slices);
     return status;
+}
+
+void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys) {
+    const struct pli_hogwild *h = table->hogwild;
+    if (h == NULL) return;
+    int64_t row_bytes = pli_row_bytes(&h->spec);
+    if (h->spec.rows == 0) pli_hogwild_rows_ahead(&h->rows, n, keys);
+    for (int64_t i = 0; h->spec.rows > 0 && i < n; i++)
+        if (keys[i] < (uint64_t)h->spec.rows) prefetch(h, (int64_t)keys[i], row_bytes, true);
 }
 
 const pli_topology_ops pli_hogwild_ops = {

@@ -57,6 +57,11 @@ static int64_t look(const struct pli_hogwild_index *index, uint64_t key) {
     }
 }
 
+void pli_hogwild_rows_ahead(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys) {
+    const struct pli_hogwild_index *index = atomic_load_explicit(&rows->index, memory_order_acquire);
+    for (int64_t i = 0; i < n; i++) __builtin_prefetch(&index->slot[pli_hash_u64(keys[i]) & index->mask]);
+}
+
 void pli_hogwild_rows_find(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys, int64_t *at) {
     const struct pli_hogwild_index *index = atomic_load_explicit(&rows->index, memory_order_acquire);
     for (int64_t i = 0; i < n && i < AHEAD; i++) __builtin_prefetch(&index->slot[pli_hash_u64(keys[i]) & index->mask]);

@@ -25,6 +25,8 @@ typedef struct pli_hogwild_rows {
 
 bool pli_hogwild_rows_open(pli_hogwild_rows *rows, const pli_spec *spec);
 void pli_hogwild_rows_close(pli_hogwild_rows *rows);
+/** Fetches the places in the index where keys [n] will be looked for. */
+void pli_hogwild_rows_ahead(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys);
 /** at [n] receives each key's row, or -1. Any thread. */
 void pli_hogwild_rows_find(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys, int64_t *at);
 /** The same, adding what is new; it owes nothing before `units`. false: out of memory. Any thread. */
