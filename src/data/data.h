@@ -102,8 +102,8 @@ typedef struct pli_batches pli_batches;
 plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clocks, bool shuffle,
                                 bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out, plait_error *err);
 /** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns and
- *  their dictionaries; with `features` also the highest index (of libsvm: this parses everything once, else it runs at
- *  the speed of a search for newlines). Then join and agree as after load. */
+ *  their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once, else it runs at
+ *  the speed of a search for newlines and takes each row's last index for its highest). Then join and agree as after load. */
 plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);
 /** Batches of a single streamed pass over a scanned and agreed dataset, rows in their own order, in bounded memory: some
  *  clocks are parsed at once with pool's threads. b: rows of all workers in a clock. A part's block holds only the rows

@@ -35,6 +35,20 @@ static bool look_at_row(const unsigned char *p, const unsigned char *end, pli_fo
     return pli_found_label(found, label);
 }
 
+/* The last index of the row [p, end): its highest, since indices increase. (Where they do not, the reader of the stream
+ * meets an index that is higher than any told, and says so.) */
+static void look_at_end(const unsigned char *p, const unsigned char *end, pli_found *found) {
+    const unsigned char *colon = end;
+    while (colon > p && *--colon != ':' && end - colon < 64) continue;
+    const unsigned char *digit = colon;
+    uint64_t             index = 0, ten = 1;
+    for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
+        index += (uint64_t)(*--digit - '0') * ten;
+    if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
+    found->any_index = true;
+    if (index > found->max_index) found->max_index = index;
+}
+
 static plait_status scan_lines(const pli_source *source, const pli_segment *segment, pli_found *found,
                                int64_t *rows_out, plait_error *err) {
     const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
@@ -43,6 +57,7 @@ static plait_status scan_lines(const pli_source *source, const pli_segment *segm
         if (!look_at_row(p, source->data + source->bytes, found))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
         const unsigned char *newline = memchr(p, '\n', (size_t)(to - p));
+        look_at_end(p, newline != NULL ? newline : to, found);
         p = newline != NULL ? newline + 1 : to;
         rows++;
         if (p - dropped > CHUNK) {

@@ -75,6 +75,8 @@ static plait_status take_row(const pli_run *run, pli_hogwild *h, const pli_block
         for (int64_t e = 0; e < n; e++) r->x[e] = value != NULL ? (double)value[e] : 1.0;
         for (int64_t e = 0; e < n && factor != NULL; e++) r->x[e] *= factor[r->keys[e]];
     }
+    if (d > 0 && n > 0 && r->keys[n - 1] >= (uint64_t)d)
+        return pli_fail(&h->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
     if (run->linear.intercept && run->b == NULL) {
         r->keys[n] = (uint64_t)d;
         r->x[n++] = 1;

@@ -51,8 +51,24 @@ static plait_status create_weights(pli_run *run) {
 
 /* --- a batch, dense -------------------------------------------------------------------------------------- */
 
+/* A stream's highest index is known only as far as rows are in order. */
+static plait_status check_indices(const pli_run *run, const pli_batch *batch) {
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part  *part = &batch->part[p];
+        const pli_block *block = part->block;
+        for (int64_t r = part->first; r < part->first + part->rows; r++) {
+            int64_t last = block->row_start[r + 1] - 1;
+            if (last < block->row_start[r]) continue;
+            if (block->col == NULL || block->col[last] >= run->linear.features)
+                return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + r + 1));
+        }
+    }
+    return PLAIT_OK;
+}
+
 static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
     pli_run     *run = sgd->run;
+    if (run->stream) PLI_TRY(check_indices(run, batch));
     int64_t      k = run->linear.columns, d = run->linear.features, rows = d + run->linear.intercept;
     const void  *values;
     PLI_TRY(plait_table_read(run->w, 0, rows, &values));
@@ -118,6 +134,8 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
     int64_t  k = run->linear.columns, d = run->linear.features, unique = 0;
     if (localise(sgd, batch, &unique) < 0) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
     int64_t n = unique;
+    if (d > 0 && unique > 0 && sgd->keys[unique - 1] >= (uint64_t)d)
+        return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)batch->part[0].block->first_row + 1);
     if (run->linear.intercept && run->b == NULL) sgd->keys[n++] = (uint64_t)d; /* the last row */
     if (!pli_grow((void **)&sgd->push, &sgd->push_capacity, n * k, sizeof *sgd->push))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's weights");
