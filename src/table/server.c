@@ -353,70 +353,14 @@ static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
     pli_out_send(out, held);
 }
 
-/* --- creation ------------------------------------------------------------------------------------------------------ */
-
-static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
-
-static plait_status decode_create(const pli_server *server, const pli_msg *msg, pli_spec *spec, int32_t *shard_out,
-                                  plait_error *err) {
-    const pli_layout *layout = &server->layout;
-    pli_wire_create   create;
-    if (msg->head.body_bytes < sizeof create) return pli_fail(err, PLAIT_EFORMAT, "a CREATE message is too short");
-    memcpy(&create, pli_msg_body(msg), sizeof create);
-    if (create.job_hash != layout->job_hash)
-        return pli_fail(err, PLAIT_EMISMATCH, "rank %d was started with other job options than rank %d", server->rank,
-                        msg->head.src);
-    PLI_TRY(pli_spec_decode(&create.spec, layout->servers, layout->first_server, spec, err));
-    int64_t first, rows = 0;
-    *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
-    if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);
-    int64_t bytes = rows * pli_row_bytes(spec);
-    if (*shard_out < 0 || spec->id >= 1 << 16 || spec->topology == PLI_ALLREDUCE ||
-        !right_size(create.initial_bytes, bytes) || !right_size(create.penalty_bytes, bytes) ||
-        msg->head.body_bytes - sizeof create != pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes))
-        return pli_fail(err, PLAIT_EFORMAT, "table %s: a CREATE message is malformed", spec->name);
-    return PLAIT_OK;
-}
-
-static plait_status create(pli_server *server, const pli_msg *msg, plait_error *err) {
-    pli_spec               spec;
-    int32_t                shard;
-    const pli_wire_create *wire = pli_msg_body(msg);
-    PLI_TRY(decode_create(server, msg, &spec, &shard, err));
-    pli_server_table *table = pli_server_table_of(server, (uint64_t)spec.id);
-    if (table != NULL && table->hash == wire->spec_hash) return PLAIT_OK;
-    if (table != NULL) return pli_fail(err, PLAIT_EMISMATCH, "table %s exists with other options", spec.name);
-    int64_t before = server->tables_capacity;
-    if (!pli_grow((void **)&server->table, &server->tables_capacity, spec.id + 1, sizeof(void *)))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);
-    for (; before < server->tables_capacity; before++) server->table[before] = NULL;
-    table = pli_calloc(1, sizeof *table);
-    if (table == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);
-    plait_status status = pli_policy_make(spec.consistency, &table->policy, err);
-    if (status < 0) goto free_table;
-    const unsigned char *data = (const unsigned char *)(wire + 1);
-    status = pli_shard_open(&table->shard, &spec, shard, pli_table_at_clock(table), wire->initial_bytes ? data : NULL,
-                            wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
-    if (status < 0) goto free_policy;
-    table->hash = wire->spec_hash;
-    server->table[spec.id] = table;
-    if (spec.id >= server->tables) server->tables = spec.id + 1;
-    return PLAIT_OK;
-free_policy:
-    pli_policy_destroy(&table->policy);
-free_table:
-    pli_free(table);
-    return status;
-}
+/* --- the machine ----------------------------------------------------------------------------------------------------- */
 
 static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
-    if (create(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
+    if (pli_server_create(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
     else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
     return false;
 }
-
-/* --- the machine ----------------------------------------------------------------------------------------------------- */
 
 static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,

@@ -82,6 +82,9 @@ void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *reques
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
                               pli_out *out);
 
+/* server_create.c. Errors: EMISMATCH the job or the table is known with other options; EFORMAT; ENOMEM. */
+plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_error *err);
+
 /* server_push.c: false: malformed or out of memory, the job has failed */
 bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
