@@ -96,7 +96,6 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
 
 /* server_call.c */
 bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err);
-bool pli_server_same_call(const pli_msg *a, const pli_msg *b);
 /** Runs the function and answers each of the requests [n] with what came out. */
 void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out);
 

@@ -27,8 +27,12 @@ bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_e
     return true;
 }
 
-bool pli_server_same_call(const pli_msg *a, const pli_msg *b) {
-    return a->head.body_bytes == b->head.body_bytes && a->head.clock == b->head.clock &&
+static bool has_left(const pli_server *server, const pli_msg *msg) { return server->clocks[msg->head.src] == INT64_MAX; }
+
+/* The clock of one who has left stands still. */
+static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg *b) {
+    return a->head.body_bytes == b->head.body_bytes &&
+           (a->head.clock == b->head.clock || has_left(server, a) || has_left(server, b)) &&
            memcmp(pli_msg_body(a), pli_msg_body(b), a->head.body_bytes) == 0;
 }
 
@@ -51,11 +55,12 @@ static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err
 void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out) {
     plait_error why = { 0 };
     pli_msg    *answer = NULL;
-    int32_t     odd = 0;
-    while (odd < n && pli_server_same_call(requests[0], requests[odd])) odd++;
+    int32_t     first = 0, odd = 0;
+    while (first < n - 1 && has_left(server, requests[first])) first++;
+    while (odd < n && same_call(server, requests[first], requests[odd])) odd++;
     if (odd < n)
         pli_fail(&why, PLAIT_EMISMATCH, "ranks %d and %d call server functions with different arguments or clocks",
-                 requests[0]->head.src, requests[odd]->head.src);
+                 requests[first]->head.src, requests[odd]->head.src);
     else answer = run(server, requests[0], &why);
     for (int32_t i = 0; i < n; i++) {
         if (answer == NULL) pli_server_reply_failure(server, now_ns, requests[i], &why, out);
