@@ -166,7 +166,7 @@ PLAIT_API plait_status plait_table_get_range_begin(plait_table *table, int64_t f
                                                    plait_request **request_out);
 
 /** The same without a copy where none is needed: *values_out [n, cols] is borrowed, read-only, and valid
- *  until the worker's next clock, barrier, inc or destroy. */
+ *  until the worker's next clock, barrier, inc, update-type call or destroy. */
 PLAIT_API plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, const void **values_out);
 
 /** inc: adds delta [n, cols] to the rows keys [n] (repeats add up); on a ruled table delta is a gradient,

@@ -169,16 +169,8 @@ void pli_table_unpin(plait_table *table) {
 }
 
 void pli_table_pin(plait_table *table, pli_msg *msg) {
-    enum { PINS_MAX = 8 };
-    pli_msg *last = msg;
     msg->next = table->pins;
     table->pins = msg;
-    for (int32_t n = 1; n < PINS_MAX && last->next != NULL; n++) last = last->next;
-    while (last->next != NULL) {
-        pli_msg *old = last->next;
-        last->next = old->next;
-        pli_msg_free(&old);
-    }
 }
 
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */

@@ -87,8 +87,7 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
 
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
-/** Lends a message's body (taken) to a caller of read(), until unpin takes all back. Of many lent in one clock the oldest
- *  are taken back at once. */
+/** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);
 

@@ -155,6 +155,32 @@ static void test_functions(void **state) {
     run_ok(3, 2, "ps", "bsp", functions, FUNCTIONS, call_functions, (void *)&sizes[1]);
 }
 
+/* What read() lends stays until the clock, however much is lent. */
+static plait_status read_many(plait_job *job, void *user) {
+    plait_comm   *comm = plait_job_comm(job);
+    plait_table  *x;
+    enum { ROWS = 4000, READS = 40 };
+    const double *read[READS];
+    static double ones[ROWS];
+    (void)user;
+    CHECK(make_table(job, "x", ROWS, 1, &x) == PLAIT_OK);
+    for (int clock = 0; clock < 3; clock++) {
+        if (clock == 1) CHECK(plait_table_inc_range(x, 0, ROWS, ones, 0) == PLAIT_OK); /* own updates are laid over */
+        for (int i = 0; i < READS; i++)
+            CHECK(plait_table_read(x, i, ROWS - READS, (const void **)&read[i]) == PLAIT_OK);
+        for (int i = 0; i < READS; i++)
+            for (int64_t row = 0; row < ROWS - READS; row++) CHECK(read[i][row] == 0);
+        CHECK(plait_job_clock(job) == PLAIT_OK);
+    }
+    return PLAIT_OK;
+}
+
+static void test_reads(void **state) {
+    (void)state;
+    static const char *const ways[][2] = { { "local", "bsp" }, { "local", "async" }, { "allreduce", "bsp" }, { "ps", "ssp:1" }, { "ps", "async" } };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) run_ok(3, 0, ways[i][0], ways[i][1], NULL, 0, read_many, NULL);
+}
+
 static plait_status refuse_update(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
     plait_table *x;
@@ -381,6 +407,26 @@ static plait_status leave_early(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
+/* Who has left takes part in the others' update-type calls, from the clock it has stayed in. */
+static plait_status call_after_leaving(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       one = 1, three = 3, value;
+    uint64_t     key = 4;
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    for (int clock = 0; clock < 4; clock++) {
+        if (clock == 1 && plait_comm_rank(comm) == 1) {
+            CHECK(plait_job_leave(job) == PLAIT_OK);
+            break;
+        }
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+    }
+    CHECK(plait_table_call(&x, 1, "scale", &three, sizeof three, NULL, 0) == PLAIT_OK);
+    CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == 3 * (4 * plait_comm_workers(comm) - 3));
+    return PLAIT_OK;
+}
+
 static plait_status die_early(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
     plait_table *x;
@@ -406,6 +452,7 @@ static void test_departures(void **state) {
         run_ok(3, 0, pairs[p][0], pairs[p][1], NULL, 0, leave_early, NULL);
     }
     run_ok(3, 2, "ps", "bsp", NULL, 0, leave_early, NULL);
+    run_ok(3, 2, "ps", "bsp", functions, FUNCTIONS, call_after_leaving, NULL);
     int64_t live = pli_alloc_live();
     for (int p = 0; p < PAIRS; p++) {
         assert_true(run_on(3, 0, pairs[p][0], pairs[p][1], NULL, 0, die_early, NULL, &err) < 0);
@@ -543,7 +590,7 @@ static void test_failed_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_functions),   cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_functions),   cmocka_unit_test(test_reads), cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
         cmocka_unit_test(test_jobs_in_turn), cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
     };
