@@ -48,8 +48,12 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
     client->table[client->tables++] = table;
     for (int32_t shard = 0; shard < placement->shards; shard++)
         client->link[pli_placement_rank(placement, shard) - placement->first_rank].used = true;
-    if (table->spec.topology != PLI_LOCAL) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
+    pli_client_count_bytes(client, table);
     return PLAIT_OK;
+}
+
+void pli_client_count_bytes(pli_client *client, const pli_client_table *table) {
+    if (table->spec.topology != PLI_LOCAL) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
 }
 
 /* --- what a copy is good for ---------------------------------------------------------------------------- */

@@ -111,6 +111,8 @@ plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **tabl
 void         pli_client_table_close(pli_client_table **table);
 /** The client's clocks and pushes include the table from now on; links to its servers count as used. */
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err);
+/** What is sent from now on counts as bytes sent, if the table's shards are not this process's own memory. */
+void pli_client_count_bytes(pli_client *client, const pli_client_table *table);
 
 /* cache.c */
 bool pli_cache_serves(const pli_client *client, const pli_client_table *table, int64_t version, int64_t clock);

@@ -413,6 +413,20 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
         pli_tx_wakeup(&server->peer[w].tx, now_ns, out);
 }
 
+static void drop_parked(pli_server *server, int32_t src) {
+    pli_msg **at = &server->parked;
+    while (*at != NULL) {
+        pli_msg *msg = *at;
+        if (msg->head.src != src) {
+            at = &msg->next;
+            continue;
+        }
+        *at = msg->next;
+        pli_msg_free(&msg);
+    }
+    server->parked_last = at;
+}
+
 /* What a dead worker has pushed stays; nobody waits for it, nobody answers it. One that ended in good order without
  * saying BYE is as gone. */
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
@@ -426,6 +440,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
+    drop_parked(server, event->rank);
     pli_tx_acked(&peer->tx, peer->tx.next - 1);
     look_again(server, now_ns, out);
 }

@@ -347,6 +347,12 @@ static bool act(world *w, int32_t k) {
         }
         return true;
     case READING:
+        if (me->dies && me->leaves_at == me->client.clock && pick(w, 4) == 0) {
+            pli_ticket_unlink(&me->client, &me->ask.ticket);
+            pli_ask_abandon(&me->ask);
+            leave_or_die(w, k);
+            return true;
+        }
         if (pick(w, 4) == 0) { /* updates while a read is under way */
             if (pick(w, 2) == 0) add(w, k, t);
             else if (t != me->reads) push(w, k, t, PLI_PUSH); /* an update waits for the reads of its table */
@@ -394,8 +400,9 @@ static void run_schedule(uint64_t seed) {
         if (!happened) happened = direct_step(w.d);
         SURE(&w, happened); /* nobody can move: a hang */
     }
+    SURE(&w, direct_run(w.d, 1000000)); /* all is said: nobody sends for ever, to the dead for instance */
     check_machines(&w);
-    SURE(&w, w.gets > 0);
+    SURE(&w, w.gets > 0 || w.workers == 1); /* the only one may have died */
     close_world(&w);
 }
 

@@ -43,6 +43,7 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     plait_status         status = PLAIT_OK;
     snprintf(what, sizeof what, "creation of table %s", table->spec.name);
     pli_port_enter(job->client_port, &now_ns, &out);
+    pli_client_count_bytes(&job->client, table->served);
     pli_ticket_open(&job->client, &ticket);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
         status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
@@ -67,7 +68,13 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     char what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     status = pli_job_agree(job, what, 0, status, err);
-    return status < 0 ? status : pli_client_add_table(&job->client, table->served, err);
+    if (status < 0) return status;
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out); /* the machine looks at what is used */
+    status = pli_client_add_table(&job->client, table->served, err);
+    pli_port_leave(job->client_port, &out);
+    return status;
 }
 
 static void served_close(plait_table *table) {
