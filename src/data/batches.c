@@ -1,7 +1,7 @@
 /* Batches over loaded blocks.
  *
  * Clock k of C takes its share of rows (pli_share) of each block's own permutation, a function of seed, block and
- * epoch. So a batch is the same set of rows however blocks are spread over workers, and an epoch meets each row once. */
+ * epoch. So a batch is the same set of rows however blocks are spread over workers, and an epoch meets each once. */
 #include "data/batches.h"
 
 #include <string.h>

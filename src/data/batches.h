@@ -23,8 +23,8 @@ struct pli_batches {
     struct pli_stream     *stream;
 };
 
-/** The first row of clock k of C in a block of n rows, floor((n k + phase) / C): a block's own phase in [0, C) spreads the
- *  rows of many short blocks over all clocks. */
+/** The first row of clock k of C in a block of n rows, floor((n k + phase) / C): a block's own phase in [0, C) spreads
+ * the rows of many short blocks over all clocks. */
 static inline int64_t pli_share(int64_t block, int64_t n, int64_t k, int64_t clocks) {
     uint64_t turn = (uint64_t)block * UINT64_C(0x9e3779b97f4a7c15); /* of 2^64: golden section, Weyl's sequence */
     uint64_t phase = (uint64_t)(((unsigned __int128)turn * (uint64_t)clocks) >> 64);

@@ -25,7 +25,7 @@ plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *f
                                 pli_datacache_wish **wish_out, plait_error *err);
 void         pli_datacache_forget(pli_datacache_wish **wish);
 
-/** Fills d from the cache if it is there, whole and of this stamp: true. Else false, with a note where it was damaged. */
+/** Fills d from the cache if it is there, whole and of this stamp: true. Else false, with a note if it was damaged. */
 bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish);
 void pli_datacache_detach(pli_dataset *d);
 /** Parses all of d's data set in bounded memory and writes the cache. */
@@ -35,8 +35,8 @@ plait_status pli_datacache_build(const pli_dataset *d, const pli_datacache_wish 
 /** The data set's fingerprint as the cache keeps it. */
 uint64_t pli_datacache_fingerprint(const pli_dataset *d);
 
-/** Bytes of a cache into d (worker and workers set), all checked but the arrays' hashes if not `hashes`. Errors: EFORMAT
- *  with what is wrong. For attach, and for fuzzing. */
+/** Bytes of a cache into d (worker and workers set), all checked but the arrays' hashes if not `hashes`. Errors:
+ * EFORMAT with what is wrong. For attach, and for fuzzing. */
 plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
                                  plait_error *err);
 

@@ -1,5 +1,5 @@
-/* Any bytes as FILE.plait-cache: refused, or blocks that can be walked. Hashes are not compared, or few inputs would get
- * beyond them. */
+/* Any bytes as FILE.plait-cache: refused, or blocks that can be walked. Hashes are not compared, or few inputs would
+ * get beyond them. */
 #include <stdlib.h>
 #include <string.h>
 

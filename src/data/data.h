@@ -26,7 +26,8 @@ plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_sch
 void         pli_schema_destroy(pli_schema **schema);
 int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; keys may be sparse        */
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
-int64_t      pli_schema_labels(const pli_schema *schema);   /* distinct labels seen, at most 65,536; -1: more, or not integers (regression) */
+/** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
+int64_t      pli_schema_labels(const pli_schema *schema);
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
 /** Label k as written, "+1" and "1" alike "1". Into text. */
 void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text);
@@ -56,9 +57,9 @@ typedef struct pli_dataset pli_dataset;
  *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err);
-/** The same for another worker of this process: files that `other` has opened, unpacked or received are not read again. */
-plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
-                                     int32_t workers, pli_dataset **dataset_out, plait_error *err);
+/** The same for another worker of this process: files that `other` has opened, unpacked or received are read once. */
+plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
+                                     int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err);
 /** Parses all own blocks into memory with up to pool's threads (peak: the CSR, and little more). */
 plait_status pli_dataset_load(pli_dataset *dataset, pli_pool *pool, plait_error *err);
 /** What was found in the own blocks. Valid after load, or scan. */
@@ -76,15 +77,18 @@ uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
 const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, a line each; "" */
 void    pli_dataset_destroy(pli_dataset **dataset);
 /** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: found). */
-plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out, plait_error *err);
-/** A plait_data in memory as a dataset of worker w of W (borrows it; its schema is the whole's, there is nothing to join). */
+plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out,
+                           plait_error *err);
+/** A plait_data in memory as a dataset of worker w of W (borrows it; its schema is the whole's, there is nothing to
+ * join). */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err);
 
 /* --- batches: which rows form a clock ---------------------------------------------------------------- */
 
-/* Of block b with n_b rows and C clocks an epoch, clock k takes rows [floor((k n_b + f_b) / C), floor(((k+1) n_b + f_b) / C)),
- * f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block, epoch): independent of workers, ranks, threads. */
+/* Of block b with n_b rows and C clocks an epoch, clock k takes rows from floor((k n_b + f_b) / C) up to
+ * floor(((k+1) n_b + f_b) / C), f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block, epoch):
+ * independent of workers, ranks, threads. */
 typedef struct pli_part {
     const pli_block *block;
     const uint32_t  *order; /* [rows] row numbers in block; NULL: first .. first + rows - 1 */
@@ -100,22 +104,26 @@ typedef struct pli_batches pli_batches;
 /** Batches over loaded blocks. skip (NULL: none): rows to leave out, asked once a row of the data set (a
  *  validation split). clocks: an epoch's, ceil(n / b) with n of the whole data set. */
 plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clocks, bool shuffle,
-                                bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out, plait_error *err);
-/** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns and
- *  their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once, else it runs at
- *  the speed of a search for newlines and takes each row's last index for its highest). Then join and agree as after load. */
+                                bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out,
+                                plait_error *err);
+/** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns
+ *  and their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once, else
+ *  it runs at the speed of a search for newlines and takes each row's last index for its highest). Then join and agree
+ *  as after load. */
 plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);
-/** Batches of a single streamed pass over a scanned and agreed dataset, rows in their own order, in bounded memory: some
- *  clocks are parsed at once with pool's threads. b: rows of all workers in a clock. A part's block holds only the rows
- *  at hand; its first_row is the data set's number of the first of them. PLAIT_END after the last clock. */
-plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out, plait_error *err);
-/** Instead of pli_batches_get on a stream: part `part` (own block) of a clock, parsed by the calling thread into memory of
- *  `thread` (< pool's threads), valid until that thread's next call. Threads may call at once for different parts; the
- *  clocks of a part come in order. PLAIT_END beyond the last clock. */
+/** Batches of a single streamed pass over a scanned and agreed dataset, rows in their own order, in bounded memory:
+ * some clocks are parsed at once with pool's threads. b: rows of all workers in a clock. A part's block holds only the
+ * rows at hand; its first_row is the data set's number of the first of them. PLAIT_END after the last clock. */
+plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out,
+                                plait_error *err);
+/** Instead of pli_batches_get on a stream: part `part` (own block) of a clock, parsed by the calling thread into memory
+ * of `thread` (< pool's threads), valid until that thread's next call. Threads may call at once for different parts;
+ * the clocks of a part come in order. PLAIT_END beyond the last clock. */
 plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */
-plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err);
+plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,
+                             plait_error *err);
 int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's */
 void         pli_batches_destroy(pli_batches **batches);
 

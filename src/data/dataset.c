@@ -281,7 +281,7 @@ plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_
     return PLAIT_OK;
 }
 
-/* With the rows of all segments known: numbers of first rows, weights by FILE.weight, and the check that there are any. */
+/* With the rows of all segments known: numbers of first rows, weights by FILE.weight, and whether there are any. */
 static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
     int64_t row = 0, in_source = 0;
     int32_t source = 0, block = -1;

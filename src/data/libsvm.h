@@ -34,8 +34,8 @@ typedef struct pli_bad {
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** rules: a pli_libsvm_rules. Appends the rows of [from, to), which ends behind a newline; PLI_PARSE_PAD bytes behind `to` are readable.
- *  Errors: EFORMAT, see bad; ENOMEM (bad->at NULL). */
+/** rules: a pli_libsvm_rules. Appends the rows of [from, to), which ends behind a newline; PLI_PARSE_PAD bytes behind
+ * `to` are readable. Errors: EFORMAT, see bad; ENOMEM (bad->at NULL). */
 plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
                               pli_found *found, pli_bad *bad);
 

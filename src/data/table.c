@@ -304,7 +304,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     return PLAIT_OK;
 }
 
-/* --- roles, by the model's schema ----------------------------------------------------------------------------------- */
+/* --- roles, by the model's schema --------------------------------------------------------------------- */
 
 static void take_role(pli_dataset *d, int64_t at, int64_t column) {
     pli_table_cell *cell = &d->table->cell[at];
@@ -348,7 +348,7 @@ static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, p
     return PLAIT_OK;
 }
 
-/* --- together --------------------------------------------------------------------------------------------------------- */
+/* --- together ----------------------------------------------------------------------------------------- */
 
 static void finish_rules(pli_dataset *d) {
     pli_table_rules *t = d->table;
