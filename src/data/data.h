@@ -87,7 +87,8 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
 /* --- batches: which rows form a clock ---------------------------------------------------------------- */
 
 /* Of block b with n_b rows and C clocks an epoch, clock k takes rows from floor((k n_b + f_b) / C) up to
- * floor(((k+1) n_b + f_b) / C), f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block, epoch):
+ * floor(((k+1) n_b + f_b) / C), f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block,
+ * epoch):
  * independent of workers, ranks, threads. */
 typedef struct pli_part {
     const pli_block *block;
@@ -107,7 +108,8 @@ plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clo
                                 bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out,
                                 plait_error *err);
 /** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns
- *  and their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once, else
+ *  and their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once,
+ *  else
  *  it runs at the speed of a search for newlines and takes each row's last index for its highest). Then join and agree
  *  as after load. */
 plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);

@@ -6,6 +6,7 @@
 #include "data/schema.h"
 
 enum { SCHEMA_VERSION = 1 };
+#define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
 
 static const char *const format_names[] = { "none", "libsvm", "table" };
 static const char *const role_names[] = { "number", "text", "label", "weight" };
@@ -151,7 +152,7 @@ static bool read_column(const json_t *object, pli_schema *schema) {
     if (column == NULL || !read_texts(json_object_get(object, "texts"), &column->dict)) return false;
     if (role != PLI_ROLE_NUMBER) return true;
     column->mean = json_number_value(json_object_get(object, "mean"));
-    return isfinite(column->mean) && read_i64(object, "count", 0, INT64_MAX, &column->count) &&
+    return isfinite(column->mean) && read_i64(object, "count", 0, MAX_ROWS, &column->count) &&
            read_sum(json_object_get(object, "sum"), column);
 }
 
@@ -202,7 +203,9 @@ static bool read_segments(const json_t *list, pli_schema *schema) {
     if (list == NULL) return true;
     if ((schema->segment_rows = pli_array(n, sizeof *schema->segment_rows)) == NULL) return false;
     for (size_t i = 0; i < n; i++) {
-        if ((schema->segment_rows[i] = json_integer_value(json_array_get(list, i))) < 0) return false;
+        int64_t rows = json_integer_value(json_array_get(list, i));
+        if (rows < 0 || rows > MAX_ROWS) return false;
+        schema->segment_rows[i] = rows;
     }
     schema->segments = (int64_t)n;
     return true;
@@ -211,7 +214,7 @@ static bool read_segments(const json_t *list, pli_schema *schema) {
 static bool read_schema(const json_t *object, pli_schema *schema) {
     int64_t bits, features;
     int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 3);
-    if (format < 0 || !read_i64(object, "rows", 0, INT64_MAX, &schema->rows) ||
+    if (format < 0 || !read_i64(object, "rows", 0, MAX_ROWS, &schema->rows) ||
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))
         return false;
