@@ -184,6 +184,9 @@ function(plait_test_properties name)
     set(ARG_TIMEOUT 120)
   endif()
   set(env ${PLAIT_TEST_ENV} ${PLAIT_MPI_ENV} ${ARG_ENV})
+  if(mpi IN_LIST ARG_LABELS)
+    list(APPEND env ${PLAIT_MPI_SANITIZER_ENV})
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${env}"
                        SKIP_RETURN_CODE 77)
 endfunction()
@@ -237,8 +240,7 @@ function(plait_mpi_test name)
   endif()
   add_test(NAME ${name} COMMAND ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
-                        ENV ${PLAIT_MPI_SANITIZER_ENV})
+  plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
   set_tests_properties(${name} PROPERTIES PROCESSORS 2)
 endfunction()
 
