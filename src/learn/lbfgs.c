@@ -315,7 +315,7 @@ static void pick_shape(lbfgs *l, int32_t *groups_out) {
     l->rows = run->linear.features + run->linear.intercept;
     l->values = l->rows * run->linear.columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
-    l->args.memory = l->values <= 1 << 17 ? 8 : 5;
+    l->args.memory = l->values <= 1 << 17 ? 8 : 4;
     l->args.has_metric = 1;
     l->args.free_row = run->linear.intercept ? run->linear.features : -1;
     l->args.l1 = run->l1;

@@ -1,0 +1,194 @@
+/* L-BFGS reaches the optimum that other programs find; warm start, weights, early stopping, interruption. */
+#include "learn/train.h"
+
+static plait_data *a9a(const char *name) {
+    char            path[1024];
+    const char     *paths[] = { source_file(name, path) };
+    plait_data_opts opts;
+    plait_data     *data = NULL;
+    plait_data_opts_init(&opts);
+    opts.paths = paths;
+    opts.n_paths = 1;
+    assert_int_equal(plait_data_read(&opts, &data, NULL), PLAIT_OK);
+    return data;
+}
+
+/* Optima by scipy's L-BFGS-B (logistic, with and without intercept; balanced: scikit-learn) to 1e-9. */
+static void test_optimum(void **state) {
+    (void)state;
+    plait_data *data = a9a("tests/data/a9a/a9a.gz");
+    training    t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.optimizer = "lbfgs";
+    t.opts.no_intercept = 1;
+    assert_int_equal(train(&t, 2, 1), PLAIT_OK);
+    assert_near(t.report.objective, 0.3233795825, 1e-6);
+    assert_true(isnan(t.report.progressive_loss));
+    plait_model_destroy(&t.model);
+    t.opts.no_intercept = 0;
+    t.opts.class_weight = "balanced";
+    assert_int_equal(train(&t, 1, 2), PLAIT_OK);
+    assert_near(t.report.objective, 0.3842388424, 1e-5);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+}
+
+/* With L1 the optimum's conditions: |gradient| <= l1 where w = 0, gradient = -l1 sign(w) elsewhere. */
+static void test_l1(void **state) {
+    (void)state;
+    enum { ROWS = 600, FEATURES = 6 };
+    plait_data *data = points(ROWS, FEATURES, 0, 12);
+    training    t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.model = "squared";
+    t.opts.memory = data;
+    t.opts.optimizer = "lbfgs";
+    t.opts.l1 = 1;
+    t.opts.l2 = 0;
+    assert_int_equal(train(&t, 1, 1), PLAIT_OK);
+    double   score[ROWS], gradient[FEATURES] = { 0 };
+    int      zeros = 0;
+    assert_int_equal(plait_model_predict(t.model, data, 0, score, NULL), PLAIT_OK);
+    for (int64_t i = 0; i < ROWS; i++) { /* as points() makes them */
+        pli_random r = pli_random_at(12, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        double     x[FEATURES], y;
+        for (int j = 0; j < FEATURES; j++) x[j] = (double)(float)(pli_random_normal(&r) * (double)(1 + j) + 3);
+        y = 0.7 * pli_random_normal(&r);
+        for (int j = 0; j < FEATURES; j++) y += sin((double)(j * 5 + 1)) * (x[j] - 3) / (double)(1 + j);
+        for (int j = 0; j < FEATURES; j++) gradient[j] += (score[i] - y - 10) * x[j] / ROWS;
+    }
+    for (int j = 0; j < FEATURES; j++) {
+        double w = plait_model_weight(t.model, j, 0);
+        zeros += w == 0;
+        if (w == 0) assert_true(fabs(gradient[j]) <= 1 + 1e-3);
+        else assert_near(gradient[j], w > 0 ? -1.0 : 1.0, 1e-3);
+    }
+    assert_true(zeros > 0 && zeros < FEATURES);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+}
+
+static void test_classes(void **state) {
+    (void)state;
+    plait_data *data = points(2000, 5, 4, 3), *more = points(500, 7, 4, 3);
+    training    best = { .model = NULL }, t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    best.opts = t.opts;
+    best.opts.optimizer = "lbfgs";
+    assert_int_equal(train(&best, 1, 1), PLAIT_OK);
+    t.opts.test_memory = data;
+    assert_int_equal(train(&t, 2, 1), PLAIT_OK);
+    assert_true(t.report.objective >= best.report.objective - 1e-9);
+    assert_true(t.report.objective < best.report.objective * 1.02);
+    assert_near(t.report.test_loss, t.report.train_loss, 1e-12);
+    double sum = 0, p[500 * 4];
+    assert_int_equal(plait_model_predict(t.model, more, 1, p, NULL), PLAIT_OK); /* features 5 and 6 are not known */
+    for (int k = 0; k < 4; k++) sum += p[k];
+    assert_near(sum, 1, 1e-12);
+    plait_model_destroy(&best.model);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+    plait_data_destroy(&more);
+}
+
+/* From the optimum on, nothing changes: the weights survive the way into training's units and back. */
+static void test_warm_start(void **state) {
+    (void)state;
+    static const char path[] = "learn_warm.safetensors";
+    plait_data       *data = points(2000, 5, 2, 9);
+    training          t = { .model = NULL }, again = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.optimizer = "lbfgs";
+    assert_int_equal(train(&t, 1, 1), PLAIT_OK);
+    assert_int_equal(plait_model_save(t.model, path, NULL), PLAIT_OK);
+    again.opts = t.opts;
+    again.opts.init_model = path;
+    again.opts.epochs = 1;
+    assert_int_equal(train(&again, 2, 1), PLAIT_OK);
+    assert_true(distance(again.model, t.model) < 1e-4);
+    assert_near(again.report.objective, t.report.objective, 1e-8);
+    plait_data *other = points(2000, 5, 3, 9);
+    plait_model_destroy(&again.model);
+    again.opts.memory = other;
+    assert_int_equal(train(&again, 1, 1), PLAIT_EMISMATCH);
+    remove(path);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+    plait_data_destroy(&other);
+}
+
+static void test_early_stop(void **state) {
+    (void)state;
+    plait_data *data = points(3000, 5, 2, 4);
+    training    one = { .model = NULL }, four = { .model = NULL };
+    plait_train_opts_init(&one.opts);
+    one.opts.memory = data;
+    one.opts.validation = "0.2";
+    one.opts.patience = 2;
+    one.opts.epochs = 200;
+    four.opts = one.opts;
+    assert_int_equal(train(&one, 1, 1), PLAIT_OK);
+    assert_int_equal(train(&four, 4, 1), PLAIT_OK);
+    assert_true(one.report.epochs < 200);
+    assert_int_equal(one.report.epochs, four.report.epochs);
+    assert_true(one.report.validation_loss > 0 && one.report.validation_loss < 0.7);
+    assert_true(distance(one.model, four.model) < 1e-5);
+    plait_model_destroy(&one.model);
+    plait_model_destroy(&four.model);
+    plait_data_destroy(&data);
+}
+
+static void stop_soon(void *user, const plait_progress *progress) {
+    if (progress->epoch >= 2) __atomic_store_n((int *)user, 1, __ATOMIC_RELAXED);
+}
+
+static void test_interruption(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "local", "allreduce", "ps" };
+    static const char *const consistencies[] = { "bsp", "bsp", "async" };
+    plait_data              *data = points(3000, 5, 2, 4);
+    for (int i = 0; i < 3; i++) {
+        int      stop = 0;
+        training t = { .model = NULL };
+        plait_train_opts_init(&t.opts);
+        t.opts.memory = data;
+        t.opts.topology = topologies[i];
+        t.opts.consistency = consistencies[i];
+        t.opts.epochs = 100000;
+        t.opts.stop = &stop;
+        t.opts.progress = stop_soon;
+        t.opts.user = &stop;
+        if (train(&t, 3, 1) != PLAIT_OK) fail_msg("%s: %s", topologies[i], t.error.text);
+        assert_true(t.report.interrupted);
+        assert_true(t.report.epochs < 100000);
+        assert_non_null(t.model);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
+static void test_divergence(void **state) {
+    (void)state;
+    plait_data *data = points(500, 5, 0, 4);
+    training    t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.model = "squared";
+    t.opts.memory = data;
+    t.opts.optimizer = "sgd";
+    t.opts.learning_rate = 1e6;
+    t.opts.l2 = 0;
+    assert_int_equal(train(&t, 2, 1), PLAIT_EDIVERGED);
+    assert_non_null(strstr(t.error.text, "--learning-rate 500000"));
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_optimum),    cmocka_unit_test(test_l1),
+                                        cmocka_unit_test(test_classes),    cmocka_unit_test(test_warm_start),
+                                        cmocka_unit_test(test_early_stop), cmocka_unit_test(test_interruption),
+                                        cmocka_unit_test(test_divergence) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
