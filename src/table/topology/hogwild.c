@@ -271,11 +271,12 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
 
 /* --- single values ------------------------------------------------------------------------------------------------------------
 
-   The commonest table, of single float32 values by key without lazy penalties, has loops of its own, so short that many
-   loads are under way at once. */
+   The commonest table, of single float32 values by key, has loops of its own, so short that many loads are under way at
+   once. What a row owes is paid when it is read, as one proximal step of the size of all (its factor on the penalty is
+   multiplied by how many): of the second order in step x l2, and equal for l1. */
 
 static bool is_simple(const pli_spec *spec, const pli_rows *rows) {
-    return spec->rows > 0 && spec->cols == 1 && spec->type == PLAIT_F32 && !spec->lazy && rows->keys != NULL;
+    return spec->rows > 0 && spec->cols == 1 && spec->type == PLAIT_F32 && spec->ruled && rows->keys != NULL;
 }
 
 static inline float load_f32(const float *from) {
@@ -286,14 +287,39 @@ static inline float load_f32(const float *from) {
 
 static inline void store_f32(float *to, float x) { __atomic_store(to, &x, __ATOMIC_RELAXED); }
 
+/* Copies the rows of a pack and pays, in memory too, what they owe. */
+static void get_lazy(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
+    const pli_chunk *chunk = h->shard.store.chunk;
+    const float     *factor = h->shard.store.penalty;
+    const pli_rule  *rule = &h->spec.rule;
+    int64_t          units = atomic_load_explicit(&h->examples, memory_order_relaxed);
+    pli_step         due = pli_rule_step(rule, units / h->spec.batch, 1, h->spec.batch, 1);
+    float            state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
+    const float      part = 1.0F / (float)h->spec.batch;
+    for (int64_t i = 0; i < n; i++) values[i] = load_f32((const float *)chunk->values + keys[i]);
+    for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
+    for (int32_t k = 0; k < rule->ops->slots; k++)
+        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32((const float *)chunk->slot[k] + keys[i]);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t owed = units - __atomic_load_n(chunk->paid + keys[i], __ATOMIC_RELAXED);
+        penalty[i] = owed > 0 ? (float)owed * part : 0.0F;
+    }
+    for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] *= factor[keys[i]];
+    rule->ops->catch_up_f32(rule, &due, 1, n, values, slot, penalty);
+    for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->values + keys[i], values[i]);
+    for (int64_t i = 0; i < n; i++) __atomic_store_n(chunk->paid + keys[i], units, __ATOMIC_RELAXED);
+}
+
 static void get_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
     const float *w = h->shard.store.chunk->values;
-    for (int64_t i = 0; i < n; i++) values[i] = load_f32(w + keys[i]);
+    for (int64_t from = 0; h->spec.lazy && from < n; from += PACK)
+        get_lazy(h, n - from < PACK ? n - from : PACK, keys + from, values + from);
+    for (int64_t i = 0; !h->spec.lazy && i < n; i++) values[i] = load_f32(w + keys[i]);
 }
 
 /* Keys of a pack differ. */
 static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const pli_step *step,
-                         const float *g) {
+                         int64_t examples, const float *g) {
     const pli_chunk *chunk = h->shard.store.chunk;
     const float     *factor = h->shard.store.penalty;
     const pli_rule  *rule = &h->spec.rule;
@@ -307,6 +333,10 @@ static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t 
     for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->values + keys[i], w[i]);
     for (int32_t k = 0; k < rule->ops->slots; k++)
         for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->slot[k] + keys[i], state[k][i]);
+    for (int64_t i = 0; h->spec.lazy && i < n; i++) { /* this step has paid for its rows of data */
+        int64_t *paid = chunk->paid + keys[i];
+        __atomic_store_n(paid, __atomic_load_n(paid, __ATOMIC_RELAXED) + examples, __ATOMIC_RELAXED);
+    }
 }
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
@@ -387,8 +417,9 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
     if (is_simple(spec, rows)) {
         for (int64_t from = 0; from < rows->n; from += n) {
             n = pack_length(rows, from, rows->n - from < PACK ? rows->n - from : PACK);
-            apply_simple(h, n, rows->keys + from, &step, (const float *)delta + from);
+            apply_simple(h, n, rows->keys + from, &step, examples, (const float *)delta + from);
         }
+        if (spec->lazy) atomic_fetch_add_explicit(&h->examples, examples, memory_order_relaxed);
         return PLAIT_OK;
     }
     if (!open_pack(h, &memory, &p)) return no_memory(table, err);
