@@ -180,7 +180,9 @@ set(PLAIT_MPI_SANITIZER_ENV
 
 function(plait_test_properties name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENV" ${ARGN})
-  if(NOT ARG_TIMEOUT)
+  if(NOT ARG_TIMEOUT AND PLAIT_SANITIZE)
+    set(ARG_TIMEOUT 300)
+  elseif(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   set(env ${PLAIT_TEST_ENV} ${PLAIT_MPI_ENV} ${ARG_ENV})
