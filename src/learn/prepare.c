@@ -196,6 +196,26 @@ static plait_status settle_labels(pli_run *run) {
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
 
+/* The rate of a run without --learning-rate, measured (docs/models.md); 0: the rule's own. The logistic loss curves by
+ * at most 1/4, the others by 1, so rules without a metric of their own take a quarter of the step there. */
+static double default_rate(const pli_run *run) {
+    static const struct { const char *rule; double batch; bool metric; } rates[] = {
+        { "sgd", 1.0, false }, { "momentum", 0.1, false }, { "adagrad", 1.0, true }, { "adam", 0.05, true }, { "ftrl", 1.0, true },
+    };
+    if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 : 0;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
+        return rates[i].metric || strcmp(run->opts->model, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
+    }
+    return 0;
+}
+
+/* Enough clocks for the optimum's neighbourhood; an epoch row by row is worth several by batch. */
+static int64_t default_epochs(const pli_run *run) {
+    if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
+    return clamp((run->rowwise ? 600 : 2400) / run->clocks, 5, 100);
+}
+
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -205,13 +225,8 @@ static void settle_defaults(pli_run *run) {
     run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
-    run->epochs = o->epochs > 0 ? o->epochs : run->lbfgs ? (run->entries < 1000000 ? 1000 : 200) : clamp(1200 / run->clocks, 5, 100);
-    run->rate = o->learning_rate;
-    if (run->rate == 0 && strcmp(run->optimizer, "adagrad") == 0) {
-        /* Pushes that are applied one by one have smaller steps and add up larger squares. */
-        bool bsp = o->consistency == NULL || strcmp(o->consistency, "bsp") == 0;
-        run->rate = run->rowwise ? 0.08 : bsp ? 0.5 : 0.5 * sqrt(plait_comm_workers(run->comm));
-    }
+    run->epochs = o->epochs > 0 ? o->epochs : default_epochs(run);
+    run->rate = o->learning_rate > 0 ? o->learning_rate : default_rate(run);
     run->schedule = o->schedule;
     if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0) run->schedule = "cosine";
     run->l1 = o->l1;

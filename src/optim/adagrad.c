@@ -1,6 +1,8 @@
 /* adagrad - a step for each value that falls with the gradients it has seen: G <- G + g^2,
  * s = rate / (sqrt(G) + epsilon), w <- prox_s(w - s g) (Duchi, Hazan, Singer, "Adaptive Subgradient Methods for
  * Online Learning and Stochastic Optimization", JMLR 2011, with composite mirror descent for the penalty).
+ * A push that is a fraction of a clock adds that fraction of its square: else the squares of a clock's W pushes would add
+ * up to W times a bsp step's and shorten all later steps by sqrt(W).
  * A value that no gradient has reached has no metric yet and stays as it is (s = 0). */
 #include "optim/prox.h"
 #include "optim/rules.h"
@@ -16,19 +18,20 @@ static inline double step_f64(double sum, double rate, double epsilon) {
 static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict w, float *const *slot,
                       const float *restrict g, const float *restrict penalty) {
     const float scale = (float)step->gradient_scale, rate = (float)step->rate, epsilon = (float)rule->epsilon;
+    const float fraction = (float)step->fraction;
     const float l1 = (float)rule->l1, l2 = (float)rule->l2;
     float *restrict sum = slot[0];
     if (penalty == NULL) {
         for (int64_t i = 0; i < n; i++) {
             const float gradient = scale * g[i];
-            sum[i] += gradient * gradient;
+            sum[i] += fraction * (gradient * gradient);
             const float s = step_f32(sum[i], rate, epsilon);
             w[i] = pli_prox_f32(w[i] - s * gradient, s * l1, s * l2);
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
             const float gradient = scale * g[i];
-            sum[i] += gradient * gradient;
+            sum[i] += fraction * (gradient * gradient);
             const float s = step_f32(sum[i], rate, epsilon);
             w[i] = pli_prox_f32(w[i] - s * gradient, s * l1 * penalty[i], s * l2 * penalty[i]);
         }
@@ -37,20 +40,20 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, flo
 
 static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict w, double *const *slot,
                       const double *restrict g, const double *restrict penalty) {
-    const double scale = step->gradient_scale, rate = step->rate, epsilon = rule->epsilon;
+    const double scale = step->gradient_scale, rate = step->rate, epsilon = rule->epsilon, fraction = step->fraction;
     const double l1 = rule->l1, l2 = rule->l2;
     double *restrict sum = slot[0];
     if (penalty == NULL) {
         for (int64_t i = 0; i < n; i++) {
             const double gradient = scale * g[i];
-            sum[i] += gradient * gradient;
+            sum[i] += fraction * (gradient * gradient);
             const double s = step_f64(sum[i], rate, epsilon);
             w[i] = pli_prox_f64(w[i] - s * gradient, s * l1, s * l2);
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
             const double gradient = scale * g[i];
-            sum[i] += gradient * gradient;
+            sum[i] += fraction * (gradient * gradient);
             const double s = step_f64(sum[i], rate, epsilon);
             w[i] = pli_prox_f64(w[i] - s * gradient, s * l1 * penalty[i], s * l2 * penalty[i]);
         }

@@ -2,7 +2,8 @@
  *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2,
  *     s = rate / (sqrt(v / (1 - beta2^t)) + epsilon),   w <- prox_s(w - s m / (1 - beta1^t))
  * (Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015). The moments of a value that a sparse
- * push does not touch stay (the lazy form). A value that no gradient has reached stays as it is (s = 0). */
+ * push does not touch stay (the lazy form). A value that no gradient has reached stays as it is (s = 0). A push that is
+ * a fraction f of a clock keeps beta^f of the moments, so that a clock's pushes together keep beta, as one bsp step. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 
@@ -16,6 +17,16 @@ static correction correct(const pli_rule *rule, int64_t clocks) {
     return (correction){ 1.0 / (1.0 - pow(rule->beta1, t)), 1.0 / (1.0 - pow(rule->beta2, t)) };
 }
 
+/* How much of the moments an application keeps. */
+typedef struct decay {
+    double first, second;
+} decay;
+
+static decay decay_of(const pli_rule *rule, const pli_step *step) {
+    if (step->fraction == 1.0) return (decay){ rule->beta1, rule->beta2 };
+    return (decay){ pow(rule->beta1, step->fraction), pow(rule->beta2, step->fraction) };
+}
+
 static inline float step_f32(float v, float rate, float second, float epsilon) {
     return v > 0.0F ? rate / (sqrtf(v * second) + epsilon) : 0.0F;
 }
@@ -27,8 +38,9 @@ static inline double step_f64(double v, double rate, double second, double epsil
 static void moments_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict m, float *restrict v,
                         const float *restrict g) {
     const float scale = (float)step->gradient_scale;
-    const float keep1 = (float)rule->beta1, take1 = (float)(1.0 - rule->beta1);
-    const float keep2 = (float)rule->beta2, take2 = (float)(1.0 - rule->beta2);
+    const decay d = decay_of(rule, step);
+    const float keep1 = (float)d.first, take1 = (float)(1.0 - d.first);
+    const float keep2 = (float)d.second, take2 = (float)(1.0 - d.second);
     for (int64_t i = 0; i < n; i++) {
         const float gradient = scale * g[i];
         m[i] = keep1 * m[i] + take1 * gradient;
@@ -39,7 +51,8 @@ static void moments_f32(const pli_rule *rule, const pli_step *step, int64_t n, f
 static void moments_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict m, double *restrict v,
                         const double *restrict g) {
     const double scale = step->gradient_scale;
-    const double keep1 = rule->beta1, take1 = 1.0 - rule->beta1, keep2 = rule->beta2, take2 = 1.0 - rule->beta2;
+    const decay d = decay_of(rule, step);
+    const double keep1 = d.first, take1 = 1.0 - d.first, keep2 = d.second, take2 = 1.0 - d.second;
     for (int64_t i = 0; i < n; i++) {
         const double gradient = scale * g[i];
         m[i] = keep1 * m[i] + take1 * gradient;

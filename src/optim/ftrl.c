@@ -4,27 +4,27 @@
  * (McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013). There the penalty counts once in
  * all; here it belongs to the objective, so each of the t = clock + 1 applications brings its own (the composite
  * form: McMahan, "Follow-the-Regularized-Leader and Mirror Descent", AISTATS 2011). A push that is a fraction of a
- * clock weighs its gradient by it, so alpha stays one number; the rate falls by itself, so schedules are refused.
+ * clock weighs its gradient and its square by it, so alpha stays one number; the rate falls by itself, so schedules are refused.
  *
  * A value that no gradient has reached (n = 0) stays as it is; where it starts from w != 0, beta holds it there. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 
 typedef struct numbers_f32 {
-    float scale, alpha, beta, l1, l2; /* l1 and l2: of all t applications */
+    float scale, fraction, alpha, beta, l1, l2; /* l1 and l2: of all t applications */
 } numbers_f32;
 
 typedef struct numbers_f64 {
-    double scale, alpha, beta, l1, l2;
+    double scale, fraction, alpha, beta, l1, l2;
 } numbers_f64;
 
 static numbers_f64 numbers(const pli_rule *rule, const pli_step *step, int64_t t) {
-    return (numbers_f64){ step->gradient_scale * step->fraction, rule->learning_rate, rule->ftrl_beta,
+    return (numbers_f64){ step->gradient_scale, step->fraction, rule->learning_rate, rule->ftrl_beta,
                           rule->l1 * (double)t, rule->l2 * (double)t };
 }
 
 static numbers_f32 narrow(numbers_f64 of) {
-    return (numbers_f32){ (float)of.scale, (float)of.alpha, (float)of.beta, (float)of.l1, (float)of.l2 };
+    return (numbers_f32){ (float)of.scale, (float)of.fraction, (float)of.alpha, (float)of.beta, (float)of.l1, (float)of.l2 };
 }
 
 static inline float leader_f32(numbers_f32 of, float z, float root, float penalty) {
@@ -42,7 +42,7 @@ typedef struct value_f32 {
 } value_f32;
 
 static inline value_f32 one_f32(numbers_f32 of, value_f32 at, float g, float penalty) {
-    const float gradient = of.scale * g, sum = at.n + gradient * gradient;
+    const float mean = of.scale * g, gradient = of.fraction * mean, sum = at.n + gradient * mean;
     const float before = sqrtf(at.n), root = sqrtf(sum);
     const float start = at.n > 0.0F ? at.z : -(at.w * (of.beta / of.alpha));
     const float z = start + (gradient - (root - before) / of.alpha * at.w);
@@ -55,7 +55,7 @@ typedef struct value_f64 {
 } value_f64;
 
 static inline value_f64 one_f64(numbers_f64 of, value_f64 at, double g, double penalty) {
-    const double gradient = of.scale * g, sum = at.n + gradient * gradient;
+    const double mean = of.scale * g, gradient = of.fraction * mean, sum = at.n + gradient * mean;
     const double before = sqrt(at.n), root = sqrt(sum);
     const double start = at.n > 0.0 ? at.z : -(at.w * (of.beta / of.alpha));
     const double z = start + (gradient - (root - before) / of.alpha * at.w);

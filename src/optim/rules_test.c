@@ -70,23 +70,25 @@ static void plain(const pli_rule *rule, double t, double rate, double f, model *
         *a = rule->momentum * *a + g;
         *w = prox(*w - rate * *a, rate / (1 - rule->momentum), l1, l2);
     } else if (strcmp(name, "adagrad") == 0) {
-        *a += g * g;
+        *a += f * g * g;
         const double s = *a > 0 ? rate / (sqrt(*a) + rule->epsilon) : 0;
         *w = prox(*w - s * g, s, l1, l2);
     } else if (strcmp(name, "adam") == 0) {
-        *a = rule->beta1 * *a + (1 - rule->beta1) * g;
-        *b = rule->beta2 * *b + (1 - rule->beta2) * g * g;
+        const double beta1 = pow(rule->beta1, f), beta2 = pow(rule->beta2, f);
+        *a = beta1 * *a + (1 - beta1) * g;
+        *b = beta2 * *b + (1 - beta2) * g * g;
         const double mean = *a / (1 - pow(rule->beta1, t)), square = *b / (1 - pow(rule->beta2, t));
         const double s = square > 0 ? rate / (sqrt(square) + rule->epsilon) : 0;
         *w = prox(*w - s * mean, s, l1, l2);
     } else {
         const double alpha = rule->learning_rate, beta = rule->ftrl_beta;
+        const double square = f * g * g;
         g *= f;
         if (*b == 0 && g == 0) return;
         if (*b == 0) *a = -*w * beta / alpha;
-        const double sigma = (sqrt(*b + g * g) - sqrt(*b)) / alpha;
+        const double sigma = (sqrt(*b + square) - sqrt(*b)) / alpha;
         *a += g - sigma * *w;
-        *b += g * g;
+        *b += square;
         *w = fabs(*a) <= t * l1 ? 0 : -(*a - sign(*a) * t * l1) / ((beta + sqrt(*b)) / alpha + t * l2);
     }
 }
