@@ -222,7 +222,7 @@ static void settle_defaults(pli_run *run) {
     bool local = plait_comm_one_process(run->comm) && (o->topology == NULL || strcmp(o->topology, "local") == 0);
     bool async = o->consistency != NULL && strcmp(o->consistency, "async") == 0;
     run->rowwise = local && async && !run->lbfgs && o->batch <= 1;
-    run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 1024);
+    run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : default_epochs(run);
