@@ -13,7 +13,7 @@ static void compare_all(const char *rule, const plait_data *memory, const plait_
     first.opts.memory = memory;
     first.opts.data = files;
     first.opts.model = model;
-    first.opts.epochs = strcmp(rule, "lbfgs") == 0 ? 8 : 3;
+    first.opts.epochs = strcmp(rule, "lbfgs") == 0 ? 5 : 2;
     first.opts.normalize = normalize;
     first.opts.batch = 200;
     if (strcmp(model, "squared") == 0) first.opts.learning_rate = 0.01;
