@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "table/table.h"
+
 /* A row as training sees it. */
 typedef struct row {
     int64_t   n, capacity;
@@ -14,7 +16,7 @@ typedef struct row {
     bool      known; /* its label */
 } row;
 
-typedef struct pli_hogwild {
+typedef struct pli_row_worker {
     row       row[2];   /* the one at hand and the next, whose weights are on their way */
     int64_t   capacity; /* keys */
     float    *values;   /* [capacity, K] */
@@ -23,10 +25,7 @@ typedef struct pli_hogwild {
     pli_sums  sums;
     plait_error error;
     char      apart[64]; /* from the next thread's */
-} pli_hogwild;
-
-/* table/table.h: fetches rows into the cache that will soon be got and updated by this thread. */
-void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys);
+} pli_row_worker;
 
 typedef struct row_pass {
     pli_sgd  *sgd;
@@ -34,7 +33,7 @@ typedef struct row_pass {
     int64_t   clock; /* of a stream, whose parts are parsed by the thread at work */
 } row_pass;
 
-static plait_status reserve(pli_hogwild *h, row *r, int64_t n, int64_t k) {
+static plait_status reserve(pli_row_worker *h, row *r, int64_t n, int64_t k) {
     int64_t capacity = n + n / 2 + 64;
     bool    ok = true;
     if (n > r->capacity) {
@@ -55,7 +54,7 @@ static plait_status reserve(pli_hogwild *h, row *r, int64_t n, int64_t k) {
 }
 
 /* Takes a row of the block, the intercept last where it is a row of the table, and asks for its weights. */
-static plait_status take_row(const pli_run *run, pli_hogwild *h, const pli_block *block, int64_t number, row *r) {
+static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_block *block, int64_t number, row *r) {
     int64_t       at = block->row_start[number], n = block->row_start[number + 1] - at, d = run->linear.features;
     const float  *value = block->value != NULL ? block->value + at : NULL;
     const double *factor = run->scale.factor, *centre = run->scale.centre;
@@ -86,7 +85,7 @@ static plait_status take_row(const pli_run *run, pli_hogwild *h, const pli_block
     return PLAIT_OK;
 }
 
-static plait_status train_row(pli_run *run, pli_hogwild *h, const row *r) {
+static plait_status train_row(pli_run *run, pli_row_worker *h, const row *r) {
     const pli_linear *linear = &run->linear;
     int64_t           k = linear->columns;
     double           *score = h->score, *slope = h->score + k;
@@ -119,7 +118,7 @@ static int64_t row_number(const pli_part *part, int64_t j) {
 static void part_rows(void *user, int64_t i, int32_t thread) {
     const row_pass *pass = user;
     pli_run        *run = pass->sgd->run;
-    pli_hogwild    *h = &pass->sgd->hogwild[thread];
+    pli_row_worker    *h = &pass->sgd->hogwild[thread];
     pli_part        part = { 0 };
     plait_status    status = h->error.code;
     if (run->stream && status == PLAIT_OK)
@@ -153,7 +152,7 @@ plait_status pli_hogwild_step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_su
     if (!run->stream) PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &pass.batch, run->err));
     pli_pool_for(run->pool, pli_dataset_own_blocks(run->data), part_rows, &pass);
     for (int32_t t = 0; t < threads; t++) {
-        pli_hogwild *h = &sgd->hogwild[t];
+        pli_row_worker *h = &sgd->hogwild[t];
         if (h->error.code < 0) {
             *run->err = h->error;
             return h->error.code;

@@ -4,7 +4,7 @@
 
 #include "learn/run.h"
 
-struct pli_hogwild;
+struct pli_row_worker;
 
 /* A single pass takes a row's last index for its highest. */
 #define PLI_INDEX_TOO_HIGH "row %lld of a streamed pass has indices out of order: give --hash-bits, or --epochs 2"
@@ -30,7 +30,7 @@ typedef struct pli_sgd {
     int64_t      best_epoch;
     pli_solution best;
     /* row by row */
-    struct pli_hogwild *hogwild; /* [threads] */
+    struct pli_row_worker *hogwild; /* [threads] */
 } pli_sgd;
 
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void pli_job_abandon(plait_job **job); /* table/table.h: frees what this rank has of a job, waiting for nobody */
+#include "table/table.h"
 
 void plait_train_opts_init(plait_train_opts *opts) {
     *opts = (plait_train_opts){

@@ -55,7 +55,7 @@ typedef struct pli_server {
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
-    pli_part          *parts; /* [workers], scratch */
+    pli_push_part          *parts; /* [workers], scratch */
     const pli_event_sink *sink;
     _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
 } pli_server;

@@ -4,7 +4,7 @@
 #include "table/server.h"
 
 /* The i-th part of a PUSH or CLOCK message; offsets and sizes are checked against the body, nothing else is. */
-static plait_status decode_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_part *part_out,
+static plait_status decode_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_push_part *part_out,
                                 pli_server_table **table_out, plait_error *err) {
     const unsigned char *body = pli_msg_body(msg);
     uint64_t             bytes = msg->head.body_bytes;
@@ -20,7 +20,7 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
     if (keyed && (n > bytes / 8 || wire.keys_at % 8 != 0 || wire.keys_at > bytes || n * 8 > bytes - wire.keys_at))
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push's keys are cut short", table->shard.spec.name);
     *table_out = table;
-    *part_out = (pli_part){ .touched = true, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
+    *part_out = (pli_push_part){ .touched = true, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
                             .keys = keyed ? (const uint64_t *)(body + wire.keys_at) : NULL,
                             .values = body + wire.values_at };
     return PLAIT_OK;
@@ -31,7 +31,7 @@ static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
     return false;
 }
 
-static void raise_apply(const pli_server *server, const pli_msg *msg, const pli_server_table *table, const pli_part *part) {
+static void raise_apply(const pli_server *server, const pli_msg *msg, const pli_server_table *table, const pli_push_part *part) {
     pli_event_raise(server->sink,
                     &(pli_event){ .kind = PLI_EVENT_APPLY, .rank = server->rank, .peer = msg->head.src,
                                   .table = table->shard.spec.id, .shard = table->shard.index,
@@ -41,7 +41,7 @@ static void raise_apply(const pli_server *server, const pli_msg *msg, const pli_
 
 bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out) {
     plait_error       why = { 0 };
-    pli_part          part;
+    pli_push_part          part;
     pli_server_table *table;
     uint32_t          parts = msg->head.arg32;
     if (parts > msg->head.body_bytes / sizeof(pli_wire_part) || (parts > 0 && msg->offset % 8 != 0)) {
@@ -65,16 +65,16 @@ bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out
 }
 
 /* A worker's push of the clock to one table, untouched where there is none. Of several parts the first counts. */
-static pli_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted, int64_t clock) {
-    pli_part          part;
+static pli_push_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted, int64_t clock) {
+    pli_push_part          part;
     pli_server_table *table;
-    if (msg == NULL || msg->head.clock != clock) return (pli_part){ .keyed = wanted->shard.spec.keyed };
+    if (msg == NULL || msg->head.clock != clock) return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
     for (uint32_t i = 0; i < msg->head.arg32; i++)
         if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted) {
             raise_apply(server, msg, table, &part);
             return part;
         }
-    return (pli_part){ .keyed = wanted->shard.spec.keyed };
+    return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
 }
 
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {

@@ -25,7 +25,7 @@ void pli_shard_close(pli_shard *shard) {
     shard->at = NULL;
 }
 
-plait_status pli_shard_check(const pli_shard *shard, const pli_part *part, plait_error *err) {
+plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err) {
     const char *name = shard->spec.name;
     if (part->examples < 0 || part->n < 0) return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of negative size", name);
     if (part->n > 0 && !part->touched) return pli_fail(err, PLAIT_EFORMAT, "table %s: values of an untouched push", name);
@@ -52,7 +52,7 @@ static plait_status no_memory(const pli_shard *shard, plait_error *err) {
 }
 
 /* Applies one part with its step. */
-static bool apply_part(pli_shard *shard, const pli_part *part, const pli_step *step, int64_t own_units) {
+static bool apply_part(pli_shard *shard, const pli_push_part *part, const pli_step *step, int64_t own_units) {
     if (part->n == 0) return true;
     if (part->keyed) return pli_store_update(&shard->store, part->n, part->keys, step, own_units, part->values);
     pli_store_update_range(&shard->store, part->first, part->n, step, part->values);
@@ -72,12 +72,12 @@ static bool reserve_sum(pli_shard *shard, int64_t bytes) {
     return true;
 }
 
-static bool covers(const pli_shard *shard, const pli_part *part) {
+static bool covers(const pli_shard *shard, const pli_push_part *part) {
     return part->first == shard->first && part->n == shard->rows;
 }
 
 /* Dense gradients over the whole shard, zero where nobody pushed. */
-static bool sum_dense(pli_shard *shard, int32_t n, const pli_part *parts) {
+static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     const pli_spec *spec = &shard->spec;
     int64_t         row_bytes = pli_row_bytes(spec), bytes = shard->rows * row_bytes;
     if (!reserve_sum(shard, bytes)) return false;
@@ -86,7 +86,7 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_part *parts) {
     if (i < n && covers(shard, &parts[i])) memcpy(shard->sum, parts[i++].values, (size_t)bytes);
     else memset(shard->sum, 0, (size_t)bytes);
     for (; i < n; i++) {
-        const pli_part *part = &parts[i];
+        const pli_push_part *part = &parts[i];
         if (part->n == 0) continue;
         pli_values_add(spec->type, part->n * spec->cols, part->values,
                        pli_at(shard->sum, (part->first - shard->first) * row_bytes));
@@ -95,7 +95,7 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_part *parts) {
 }
 
 /* Adds one part to the sum by key: shard->set numbers the keys, shard->sum [set.n, cols]. */
-static bool sum_part(pli_shard *shard, const pli_part *part) {
+static bool sum_part(pli_shard *shard, const pli_push_part *part) {
     const pli_spec *spec = &shard->spec;
     int64_t         row_bytes = pli_row_bytes(spec), before = shard->set.n;
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, part->n, sizeof *shard->at)) return false;
@@ -107,7 +107,7 @@ static bool sum_part(pli_shard *shard, const pli_part *part) {
     return true;
 }
 
-static bool sum_by_key(pli_shard *shard, int32_t n, const pli_part *parts) {
+static bool sum_by_key(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     pli_rowset_clear(&shard->set);
     for (int32_t i = 0; i < n; i++)
         if (parts[i].n > 0 && !sum_part(shard, &parts[i])) return false;
@@ -115,23 +115,23 @@ static bool sum_by_key(pli_shard *shard, int32_t n, const pli_part *parts) {
 }
 
 /* A clock of a ruled table: one part that stands for all. */
-static bool sum_all(pli_shard *shard, int32_t n, const pli_part *parts, pli_part *whole) {
+static bool sum_all(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *whole) {
     int32_t filled = 0, last = 0;
     for (int32_t i = 0; i < n; i++)
         if (parts[i].n > 0) filled++, last = i;
     if (shard->spec.keyed) {
-        if (filled <= 1) return *whole = filled == 0 ? (pli_part){ .keyed = true } : parts[last], true;
+        if (filled <= 1) return *whole = filled == 0 ? (pli_push_part){ .keyed = true } : parts[last], true;
         if (!sum_by_key(shard, n, parts)) return false;
-        *whole = (pli_part){ .keyed = true, .n = shard->set.n, .keys = shard->set.keys, .values = shard->sum };
+        *whole = (pli_push_part){ .keyed = true, .n = shard->set.n, .keys = shard->set.keys, .values = shard->sum };
         return true;
     }
     if (filled == 1 && covers(shard, &parts[last])) return *whole = parts[last], true;
     if (!sum_dense(shard, n, parts)) return false;
-    *whole = (pli_part){ .first = shard->first, .n = shard->rows, .values = shard->sum };
+    *whole = (pli_push_part){ .first = shard->first, .n = shard->rows, .values = shard->sum };
     return true;
 }
 
-static int64_t examples_of(int32_t n, const pli_part *parts, bool *touched_out) {
+static int64_t examples_of(int32_t n, const pli_push_part *parts, bool *touched_out) {
     int64_t examples = 0;
     for (int32_t i = 0; i < n; i++) {
         examples += parts[i].examples;
@@ -140,7 +140,7 @@ static int64_t examples_of(int32_t n, const pli_part *parts, bool *touched_out) 
     return examples;
 }
 
-plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_part *parts, plait_error *err) {
+plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err) {
     const pli_spec *spec = &shard->spec;
     bool            touched = false, done = true;
     int64_t         examples = examples_of(n, parts, &touched);
@@ -150,7 +150,7 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
         for (int32_t i = 0; done && i < n; i++) done = apply_part(shard, &parts[i], NULL, 0);
     } else {
         pli_step step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
-        pli_part whole;
+        pli_push_part whole;
         done = sum_all(shard, n, parts, &whole) && apply_part(shard, &whole, &step, 1);
         shard->store.units++;
     }
@@ -158,7 +158,7 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_part *part, plait_error *err) {
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_push_part *part, plait_error *err) {
     const pli_spec *spec = &shard->spec;
     pli_step        step = { 0 };
     if (!part->touched) return PLAIT_OK;

@@ -7,14 +7,14 @@
 #include "table/store.h"
 
 /* One worker's push to one shard of one table. Points into a message's body or a buffer. */
-typedef struct pli_part {
+typedef struct pli_push_part {
     bool            touched;  /* the worker has pushed to the table in this clock, here or at another shard */
     bool            keyed;    /* as the table: keys, no repeats; else the rows first .. first + n - 1           */
     int64_t         examples; /* of the whole push                                                          */
     int64_t         first, n;
     const uint64_t *keys;
     const void     *values; /* [n, cols] */
-} pli_part;
+} pli_push_part;
 
 typedef struct pli_shard {
     pli_spec   spec;
@@ -36,13 +36,13 @@ plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t inde
 void         pli_shard_close(pli_shard *shard);
 
 /** Is the part within the shard (rows, keys)? Says what is wrong. */
-plait_status pli_shard_check(const pli_shard *shard, const pli_part *part, plait_error *err);
+plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err);
 
 /** A clock's parts [n], in worker order: summed, divided by the sum of examples, the rule applied once (additive: all
  *  added). Nothing happens where no part was touched. Errors: ENOMEM. */
-plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_part *parts, plait_error *err);
+plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
 
 /** One push by itself, under a stale policy. */
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_part *part, plait_error *err);
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_push_part *part, plait_error *err);
 
 #endif

@@ -98,7 +98,7 @@ static void put_extra(const pli_pending *pending, void *sum, int64_t at) {
     set_value(pending->spec, sum, at + 2, (double)(pending->examples / LOW));
 }
 
-static void take_extra(const pli_spec *spec, const void *sum, int64_t at, pli_part *part) {
+static void take_extra(const pli_spec *spec, const void *sum, int64_t at, pli_push_part *part) {
     part->touched = value_at(spec, sum, at) > 0;
     part->examples = (int64_t)value_at(spec, sum, at + 1) + (int64_t)value_at(spec, sum, at + 2) * LOW;
 }
@@ -111,7 +111,7 @@ static plait_status sum_dense(plait_table *table, plait_error *err) {
     PLI_TRY(pli_pending_reserve(pending, err));
     put_extra(pending, pending->sum, values);
     PLI_TRY(plait_comm_allreduce(table->job->comm, pending->sum, values + EXTRA, spec->type, PLAIT_SUM));
-    pli_part part = { .n = spec->rows, .values = pending->sum };
+    pli_push_part part = { .n = spec->rows, .values = pending->sum };
     take_extra(spec, pending->sum, values, &part);
     plait_status status = pli_shard_apply_clock(&replica->shard, table->job->clock, 1, &part, err);
     pending->low = 0;
@@ -147,17 +147,17 @@ static unsigned char *make_list(const pli_pending *pending, size_t *bytes_out) {
 }
 
 static plait_status read_list(const pli_shard *shard, const unsigned char *list, size_t bytes, int32_t worker,
-                              pli_part *part, plait_error *err) {
+                              pli_push_part *part, plait_error *err) {
     list_head head = { 0 };
     if (bytes >= sizeof head) memcpy(&head, list, sizeof head);
     if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / 8 || list_bytes(&shard->spec, head.n) != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
-    *part = (pli_part){ .touched = head.touched != 0, .keyed = true, .examples = head.examples, .n = head.n,
+    *part = (pli_push_part){ .touched = head.touched != 0, .keyed = true, .examples = head.examples, .n = head.n,
                         .keys = (const uint64_t *)(list + sizeof head), .values = list + sizeof head + head.n * 8 };
     return pli_shard_check(shard, part, err);
 }
 
-static plait_status merge_lists(plait_table *table, const unsigned char *all, const size_t *bytes, pli_part *parts,
+static plait_status merge_lists(plait_table *table, const unsigned char *all, const size_t *bytes, pli_push_part *parts,
                                 plait_error *err) {
     pli_shard *shard = &table->replica->shard;
     int32_t    workers = table->job->layout.workers;
@@ -170,7 +170,7 @@ static plait_status merge_lists(plait_table *table, const unsigned char *all, co
 
 static plait_status sum_lists(plait_table *table, plait_error *err) {
     size_t         workers = (size_t)table->job->layout.workers, mine_bytes, *bytes = pli_array(workers, sizeof *bytes);
-    pli_part      *parts = pli_array(workers, sizeof *parts);
+    pli_push_part      *parts = pli_array(workers, sizeof *parts);
     unsigned char *mine = make_list(&table->replica->pending, &mine_bytes);
     void          *all = NULL;
     plait_status   status = PLAIT_OK;
@@ -192,7 +192,7 @@ static plait_status apply_marked(plait_table *table, void *sum, plait_error *err
     int64_t         values = spec->rows * spec->cols, row_bytes = pli_row_bytes(spec), n = 0;
     uint64_t       *keys = pli_array((size_t)spec->rows, sizeof *keys);
     if (keys == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", spec->name);
-    pli_part part = { .keyed = true, .keys = keys, .values = sum };
+    pli_push_part part = { .keyed = true, .keys = keys, .values = sum };
     take_extra(spec, sum, values + spec->rows, &part);
     for (int64_t row = 0; row < spec->rows; row++) {
         if (!(value_at(spec, sum, values + row) > 0)) continue;
