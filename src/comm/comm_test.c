@@ -1,4 +1,5 @@
 /* Ranks as threads: messages, collectives in both forms, failures, waits. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -415,6 +416,95 @@ static void test_machines_run_in_place_and_lose_nothing(void **state) {
     run_ok(1, 0, NULL, play, NULL);
 }
 
+/* A message pushed while another rank's thread runs the machine, after it took the inbox: who pushes does not wait and
+ * does not come back, so who unlocks must look again. Rank 1 runs rank 0's machine with the first message until rank 2
+ * has pushed the second. */
+struct relay {
+    _Atomic int inside, pushed, counted;
+};
+
+static void hold(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    (void)now_ns;
+    struct relay *r = state;
+    if (msg->head.src == 1) {
+        atomic_store(&r->inside, 1);
+        while (atomic_load(&r->pushed) == 0) sched_yield();
+    }
+    atomic_fetch_add(&r->counted, 1);
+    pli_out_ring(out);
+    pli_msg_free(&msg);
+}
+
+static const pli_machine_ops relay_ops = { .name = "relay", .on_message = hold };
+
+static bool both_counted(void *arg) { return atomic_load(&((struct relay *)arg)->counted) == 2; }
+
+static plait_status push_while_held(plait_comm *comm, void *user) {
+    struct relay *relay = user;
+    int32_t       me = plait_comm_rank(comm);
+    pli_port     *port = NULL;
+    uint64_t      now_ns;
+    pli_out       out;
+    CHECK(pli_port_open(comm, PLI_PORT_SERVER, &relay_ops, relay, &port, pli_comm_error(comm)) == PLAIT_OK);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    while (me == 2 && atomic_load(&relay->inside) == 0) sched_yield();
+    if (me > 0) {
+        pli_port_enter(port, &now_ns, &out);
+        pli_msg *msg = pli_msg_new(0);
+        msg->head.dst = 0;
+        msg->head.port = PLI_PORT_SERVER;
+        pli_out_send(&out, msg);
+        pli_port_leave(port, &out);
+    }
+    if (me == 2) atomic_store(&relay->pushed, 1);
+    if (me == 0) PLI_TRY(pli_comm_wait(comm, both_counted, relay, NULL, pli_comm_error(comm)));
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    pli_port_close(&port);
+    return PLAIT_OK;
+}
+
+static void test_who_unlocks_looks_again(void **state) {
+    (void)state;
+    struct relay    relay = { 0 };
+    plait_comm_opts opts = opts_of(3, 0, NULL);
+    plait_error     err;
+    opts.timeout_ns = UINT64_C(5) * 1000000000;
+    if (plait_comm_run(&opts, push_while_held, &relay, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
+/* The change comes between a waiter's look and its sleep: it does not sleep. */
+struct late {
+    plait_comm *comm;
+    bool        changed;
+};
+
+static bool change_after_looking(void *arg) {
+    struct late *late = arg;
+    bool         looked = late->changed;
+    late->changed = true;
+    if (!looked) pli_comm_ring(late->comm);
+    return looked;
+}
+
+static plait_status wait_for_late(plait_comm *comm, void *user) {
+    (void)user;
+    for (int i = 0; i < 3; i++) {
+        struct late late = { .comm = comm };
+        uint64_t    start_ns = pli_now_ns();
+        PLI_TRY(pli_comm_wait(comm, change_after_looking, &late, NULL, pli_comm_error(comm)));
+        CHECK(pli_now_ns() - start_ns < UINT64_C(10) * 1000000000); /* not by its deadline */
+    }
+    return PLAIT_OK;
+}
+
+static void test_no_change_is_slept_over(void **state) {
+    (void)state;
+    plait_comm_opts opts = opts_of(2, 0, NULL);
+    plait_error     err;
+    opts.timeout_ns = UINT64_C(20) * 1000000000;
+    if (plait_comm_run(&opts, wait_for_late, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_arrive_in_order_by_tag),
@@ -428,6 +518,8 @@ int main(void) {
         cmocka_unit_test(test_shared_memory_is_one_for_all),
         cmocka_unit_test(test_a_run_survives_every_failed_allocation),
         cmocka_unit_test(test_machines_run_in_place_and_lose_nothing),
+        cmocka_unit_test(test_who_unlocks_looks_again),
+        cmocka_unit_test(test_no_change_is_slept_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

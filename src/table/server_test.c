@@ -226,6 +226,33 @@ static void test_who_holds_up(void **state) {
     close_server(&f);
 }
 
+static void test_who_leaves_lets_others_go_on(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 1, 0, 3, 1)), 0);
+    assert_int_equal(deliver(&f, message(&f, 1, PLI_LEAVE, 0, 0)), 1); /* served now */
+    assert_true(*(const float *)pli_msg_body(f.out.first) == 1);
+    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 1));
+    assert_true(served(&f, 2) == 2);
+    close_server(&f);
+}
+
+/* All have left, the slower one last: what the faster one has ended is applied all the same. */
+static void test_when_all_have_left_all_is_applied(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    for (int64_t clock = 0; clock < 3; clock++) deliver(&f, clock_message(&f, 0, clock, 0, ROWS, 1));
+    deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 10));
+    deliver(&f, message(&f, 0, PLI_LEAVE, 3, 0));
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 3, 0, 3, 1)), 0);
+    assert_int_equal(deliver(&f, message(&f, 1, PLI_LEAVE, 1, 0)), 1);
+    assert_true(*(const float *)pli_msg_body(f.out.first) == 13 && f.out.first->head.clock == 3);
+    close_server(&f);
+}
+
 /* The server of a second job hears of a ticket of the first: what follows in the stream comes all the same. */
 static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
     (void)state;
@@ -257,6 +284,7 @@ int main(void) {
         cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
         cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
         cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
+        cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,7 @@ static plait_status call_functions(plait_job *job, void *user) {
     const int64_t rows = *(const int64_t *)user;
     plait_comm   *comm = plait_job_comm(job);
     plait_table  *x, *y, *sparse, *both[2];
-    double        answer[2], a = 0.5, top = 0, workers = plait_comm_workers(comm);
+    double        answer[2], some[6], a = 0.5, top = 0, workers = plait_comm_workers(comm);
     const double *read;
     double       *ones = malloc((size_t)rows * 2 * sizeof *ones);
     for (int64_t i = 0; i < rows * 2; i++) ones[i] = 1;
@@ -134,6 +134,9 @@ static plait_status call_functions(plait_job *job, void *user) {
     CHECK(plait_table_call(&sparse, 1, "dot", NULL, 0, answer, 16) == PLAIT_OK);
     CHECK(answer[0] == workers && answer[1] == workers);
     a = 3;
+    CHECK(plait_table_get_range(x, 0, 3, some) == PLAIT_OK && some[5] == workers);
+    CHECK(plait_table_call(&x, 1, "scale", &a, sizeof a, NULL, 0) == PLAIT_OK); /* no copy of before is read again */
+    CHECK(plait_table_get_range(x, 0, 3, some) == PLAIT_OK && some[5] == 3 * workers);
     CHECK(plait_table_call(&sparse, 1, "scale", &a, sizeof a, NULL, 0) == PLAIT_OK);
     CHECK(plait_table_get(sparse, 1, &me, answer) == PLAIT_OK && answer[0] == 3);
     CHECK(plait_table_call(&x, 1, "dott", NULL, 0, answer, 16) == PLAIT_ENAME);

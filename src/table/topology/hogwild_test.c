@@ -16,38 +16,51 @@
         if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
     } while (0)
 
-enum { KEYS = 20000, PER_CALL = 50, THREADS = 3, WORKERS = 2 };
+enum { KEYS = 20000, PER_CALL = 50, THREADS = 3, WORKERS = 2, HOT_CALLS = 3000 /* on the last key */ };
 
-static const int64_t row_counts[] = { 0, KEYS };
+static const struct shape { int64_t rows; plait_type type; } shapes[] = { { 0, PLAIT_F32 }, { KEYS, PLAIT_F32 }, { KEYS, PLAIT_F64 } };
 
 typedef struct part {
     plait_table *table;
+    plait_type   type;
     uint64_t     seed;
     int          ruled;
     plait_status status;
 } part;
 
-/* Adds 1 to every key, in an order of its own, and now and then reads. */
+static double at(plait_type type, const void *values, int64_t i) {
+    return type == PLAIT_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+static void put(plait_type type, void *values, int64_t i, double x) {
+    if (type == PLAIT_F32) ((float *)values)[i] = (float)x;
+    else ((double *)values)[i] = x;
+}
+
+/* Adds 1 to every key, in an order of its own, and now and then reads; then to one key alone, where all meet. */
 static void *add_all(void *arg) {
     part    *p = arg;
-    float    ones[PER_CALL], values[PER_CALL];
+    double   ones[PER_CALL], values[PER_CALL]; /* of either type */
     uint64_t keys[PER_CALL];
-    for (int i = 0; i < PER_CALL; i++) ones[i] = 1;
+    for (int i = 0; i < PER_CALL; i++) put(p->type, ones, i, 1);
     for (uint64_t block = 0; p->status >= 0 && block < KEYS / PER_CALL; block++) {
         for (uint64_t i = 0; i < PER_CALL; i++) keys[i] = ((block * 7 + p->seed) % (KEYS / PER_CALL)) * PER_CALL + i;
         if (p->seed % 2) keys[0] = keys[1], keys[1]--; /* out of order */
         p->status = plait_table_inc(p->table, PER_CALL, keys, ones, p->ruled);
         if (block % 8 == 0 && p->status >= 0) p->status = plait_table_get(p->table, PER_CALL, keys, values);
-        if (!p->ruled && block % 8 == 0 && p->status >= 0 && !(values[5] >= 1)) p->status = PLAIT_EDIVERGED;
+        if (!p->ruled && block % 8 == 0 && p->status >= 0 && !(at(p->type, values, 5) >= 1)) p->status = PLAIT_EDIVERGED;
     }
+    for (uint64_t i = 0; i < PER_CALL; i++) keys[i] = KEYS - 1;
+    for (int i = 0; i < HOT_CALLS && !p->ruled && p->status >= 0; i++)
+        p->status = plait_table_inc(p->table, PER_CALL, keys, ones, 0);
     return NULL;
 }
 
-static plait_status add_by_threads(plait_comm *comm, plait_table *table, int ruled) {
+static plait_status add_by_threads(plait_comm *comm, plait_table *table, plait_type type, int ruled) {
     pthread_t thread[THREADS];
     part      parts[THREADS];
     for (int t = 0; t < THREADS; t++) {
-        parts[t] = (part){ .table = table, .seed = (uint64_t)(plait_comm_rank(comm) * THREADS + t) * 31, .ruled = ruled };
+        parts[t] = (part){ .table = table, .type = type, .seed = (uint64_t)(plait_comm_rank(comm) * THREADS + t) * 31, .ruled = ruled };
         CHECK(pthread_create(&thread[t], NULL, add_all, &parts[t]) == 0);
     }
     for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
@@ -58,28 +71,32 @@ static plait_status add_by_threads(plait_comm *comm, plait_table *table, int rul
 static plait_status work(plait_job *job, void *user) {
     plait_comm      *comm = plait_job_comm(job);
     plait_table     *sum, *ruled;
+    const struct shape *shape = user;
     plait_table_opts opts;
     int64_t          n;
     uint64_t        *keys;
-    float           *values;
+    void            *values;
     plait_table_opts_init(&opts);
     opts.name = "sum";
-    opts.rows = *(const int64_t *)user;
+    opts.rows = shape->rows;
+    opts.type = shape->type;
     CHECK(plait_table_create(job, &opts, &sum) == PLAIT_OK);
     opts.name = "ruled";
     opts.rule.name = "adagrad";
     opts.rule.l2 = 0.01;
     opts.keyed = 1;
     CHECK(plait_table_create(job, &opts, &ruled) == PLAIT_OK);
-    PLI_TRY(add_by_threads(comm, sum, 0));
-    PLI_TRY(add_by_threads(comm, ruled, 1));
+    PLI_TRY(add_by_threads(comm, sum, shape->type, 0));
+    PLI_TRY(add_by_threads(comm, ruled, shape->type, 1));
     CHECK(plait_job_barrier(job) == PLAIT_OK);
-    CHECK(plait_table_dump(sum, &n, &keys, (void **)&values) == PLAIT_OK && n == KEYS);
-    for (int64_t i = 0; i < n; i++) CHECK(keys[i] == (uint64_t)i && values[i] == WORKERS * THREADS);
+    CHECK(plait_table_dump(sum, &n, &keys, &values) == PLAIT_OK && n == KEYS);
+    for (int64_t i = 0; i < n; i++)
+        CHECK(keys[i] == (uint64_t)i &&
+              at(shape->type, values, i) == WORKERS * THREADS * (i < KEYS - 1 ? 1 : 1 + HOT_CALLS * PER_CALL));
     plait_comm_free(keys);
     plait_comm_free(values);
-    CHECK(plait_table_dump(ruled, &n, &keys, (void **)&values) == PLAIT_OK && n == KEYS);
-    for (int64_t i = 0; i < n; i++) CHECK(values[i] < 0);
+    CHECK(plait_table_dump(ruled, &n, &keys, &values) == PLAIT_OK && n == KEYS);
+    for (int64_t i = 0; i < n; i++) CHECK(at(shape->type, values, i) < 0);
     plait_comm_free(keys);
     plait_comm_free(values);
     return PLAIT_OK;
@@ -96,13 +113,47 @@ static void test_threads_of_workers(void **state) {
     comm_opts.workers = WORKERS;
     job_opts.consistency = "async";
     int64_t live = pli_alloc_live();
-    for (int i = 0; i < 2; i++)
-        if (plait_run(&comm_opts, &job_opts, work, (void *)(uintptr_t)&row_counts[i], &err) < 0)
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (plait_run(&comm_opts, &job_opts, work, (void *)(uintptr_t)&shapes[i], &err) < 0)
             fail_msg("rank %d: %s", err.rank, err.text);
     assert_int_equal(pli_alloc_live(), live);
 }
 
+/* A key twice in one call: two steps, or one of the sum, but none is lost. */
+static plait_status repeat_keys(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *table;
+    plait_table_opts opts;
+    uint64_t         keys[4] = { 3, 3, 5, 3 };
+    float            g[4] = { 1, 2, 8, 4 }, w[2];
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.rows = 10;
+    for (int ruled = 0; ruled < 2; ruled++) {
+        opts.name = ruled ? "ruled" : "sum";
+        opts.rule.name = ruled ? "sgd" : NULL;
+        opts.rule.learning_rate = 1;
+        CHECK(plait_table_create(job, &opts, &table) == PLAIT_OK);
+        CHECK(plait_table_inc(table, 4, keys, g, 1) == PLAIT_OK);
+        CHECK(plait_table_get(table, 2, &keys[1], w) == PLAIT_OK);
+        CHECK(w[0] == (ruled ? -7 : 7) && w[1] == (ruled ? -8 : 8));
+    }
+    return PLAIT_OK;
+}
+
+static void test_repeated_keys(void **state) {
+    (void)state;
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.transport = "threads";
+    job_opts.consistency = "async";
+    if (plait_run(&comm_opts, &job_opts, repeat_keys, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers), cmocka_unit_test(test_repeated_keys) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
