@@ -112,7 +112,10 @@ static plait_status find_classes(pli_run *run) {
     return pli_loss_find(run->opts->model, n, &run->linear.loss, run->err);
 }
 
-/* counts [classes + 3]: rows of each class, then rows to train on, all rows, entries. Checks the labels. */
+enum { COUNTS = 6 }; /* besides those of the classes */
+
+/* counts [classes + COUNTS]: rows of each class, then rows to train on, all rows, entries; of a number its sum of
+ * weights, of weighted labels and of their squares. Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts) {
     int64_t n = run->linear.classes;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
@@ -126,7 +129,14 @@ static plait_status count_rows(pli_run *run, double *counts) {
                                 (long long)(block->first_row + r + 1), block->label[r]);
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
             counts[n]++;
-            if (n > 0) counts[run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0]++;
+            if (n > 0) {
+                counts[run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0]++;
+                continue;
+            }
+            if (block->weight != NULL) weight *= (double)block->weight[r];
+            counts[n + 3] += weight;
+            counts[n + 4] += weight * y;
+            counts[n + 5] += weight * y * y;
         }
     }
     return PLAIT_OK;
@@ -169,9 +179,20 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
     return PLAIT_OK;
 }
 
+/* Where a number's scores begin, and how far they reach: rules with a metric of their own move by about the rate,
+ * whatever the unit of the labels. */
+static void measure_labels(pli_run *run, const double *sums) {
+    if (run->linear.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
+    double mean = sums[1] / sums[0], square = sums[2] / sums[0];
+    double spread = run->linear.intercept ? square - mean * mean : square;
+    if (run->linear.intercept) run->label_mean = mean;
+    if (spread > 1e-13 * square) run->label_spread = sqrt(spread);
+}
+
 static plait_status settle_labels(pli_run *run) {
     PLI_TRY(find_classes(run));
     int64_t n = run->linear.classes;
+    run->label_spread = 1;
     if (run->stream) {
         if (run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
             return pli_fail(run->err, PLAIT_EREFUSED, "class-weight balanced in a single streamed pass is refused: it needs the "
@@ -179,14 +200,15 @@ static plait_status settle_labels(pli_run *run) {
         run->rows = run->train_rows = pli_schema_rows(run->schema);
         return weigh_classes(run, NULL);
     }
-    double *counts = pli_calloc((size_t)n + 3, sizeof *counts);
+    double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
     plait_status status = count_rows(run, counts);
-    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + 3, PLAIT_F64, PLAIT_SUM);
+    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + COUNTS, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = weigh_classes(run, counts);
     run->train_rows = (int64_t)counts[n];
     run->rows = (int64_t)counts[n + 1];
     run->entries = (int64_t)counts[n + 2];
+    measure_labels(run, counts + n + 3);
     pli_free(counts);
     if (status == PLAIT_OK && run->train_rows == 0) return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
     return status;
@@ -202,10 +224,12 @@ static double default_rate(const pli_run *run) {
     static const struct { const char *rule; double batch; bool metric; } rates[] = {
         { "sgd", 1.0, false }, { "momentum", 0.1, false }, { "adagrad", 1.0, true }, { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
-    if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 : 0;
+    double spread = run->label_spread;
+    if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * spread : 0;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
-        return rates[i].metric || strcmp(run->opts->model, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
+        if (rates[i].metric) return rates[i].batch * spread;
+        return strcmp(run->opts->model, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
     }
     return 0;
 }
@@ -318,22 +342,28 @@ static size_t type_bytes(plait_type type) { return type == PLAIT_F32 ? sizeof(fl
 
 plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial_out) {
     *initial_out = NULL;
-    if (run->start == NULL) return PLAIT_OK;
+    bool from_mean = run->start == NULL && run->linear.intercept && run->label_mean != 0;
+    if (run->start == NULL && !from_mean) return PLAIT_OK;
     int64_t      k = run->linear.columns, d = run->linear.features;
     pli_solution scaled;
-    void        *values = pli_array((size_t)(table_rows(run) * k), type_bytes(type));
+    void        *values = pli_calloc((size_t)(table_rows(run) * k), type_bytes(type));
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    plait_status status = pli_solution_make(d, k, false, &scaled, run->err);
-    if (status == PLAIT_OK) {
-        pli_scale_back(&run->scale, k, run->start->solution.weight, run->start->solution.bias, scaled.weight, scaled.bias);
-        for (int64_t i = 0; i < d * k; i++) store(type, values, i, scaled.weight[i]);
-        for (int64_t c = 0; c < k && run->linear.intercept; c++) store(type, values, d * k + c, scaled.bias[c]);
-        pli_solution_free(&scaled);
-        *initial_out = values;
-    } else {
-        pli_free(values);
+    *initial_out = values;
+    if (from_mean) {
+        store(type, values, d * k, run->label_mean);
+        return PLAIT_OK;
     }
-    return status;
+    plait_status status = pli_solution_make(d, k, false, &scaled, run->err);
+    if (status < 0) {
+        pli_free(values);
+        *initial_out = NULL;
+        return status;
+    }
+    pli_scale_back(&run->scale, k, run->start->solution.weight, run->start->solution.bias, scaled.weight, scaled.bias);
+    for (int64_t i = 0; i < d * k; i++) store(type, values, i, scaled.weight[i]);
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) store(type, values, d * k + c, scaled.bias[c]);
+    pli_solution_free(&scaled);
+    return PLAIT_OK;
 }
 
 plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out) {

@@ -42,6 +42,7 @@ typedef struct pli_run {
     double       fraction;                  /* of the rows that are held back for validation */
     pli_linear   linear;
     double      *label, *class_weight;
+    double       label_mean, label_spread;  /* of numbers in memory, mean 0 without intercept; else 0 and 1 */
     pli_scale    scale;
     plait_model *start; /* --init-model */
 
@@ -72,7 +73,8 @@ plait_status pli_prepare(pli_run *run);
 bool pli_run_holds_back(void *user, int64_t row);
 bool pli_run_trains(void *user, int64_t row);
 
-/** First values for the table in training's units, [features + intercept, K] of F32 or F64; *initial_out NULL: zeros. */
+/** First values for the table in training's units, [features + intercept, K] of F32 or F64; *initial_out NULL: zeros.
+ *  Without a model to start from: zeros, and the mean label for intercept. */
 plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial_out);
 /** Penalty factors likewise; NULL: all 1. */
 plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out);
