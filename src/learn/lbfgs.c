@@ -13,7 +13,7 @@
 
 #include "learn/run.h"
 
-enum { TRIES_MAX = 30 };
+enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
 
 typedef struct lbfgs {
     pli_run       *run;
@@ -34,6 +34,8 @@ typedef struct lbfgs {
     pli_lbfgs_moved moved;
     int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
     double          objective, loss;
+    double          length;  /* of the last step; 0: none */
+    double          stretch; /* of the metric's step, while nothing is known of the curvature */
     bool            stop;
 } lbfgs;
 
@@ -166,7 +168,7 @@ static void two_loops(lbfgs *l) {
     int32_t newest = l->pairs > 0 ? l->age[l->pairs - 1] : 0;
     memset(l->args.a, 0, sizeof l->args.a);
     memset(l->args.b, 0, sizeof l->args.b);
-    l->args.gamma = l->pairs > 0 ? l->sy[newest][newest] / l->yhy[newest][newest] : 1;
+    l->args.gamma = l->pairs > 0 ? l->sy[newest][newest] / l->yhy[newest][newest] : l->stretch;
     for (int32_t i = l->pairs - 1; i >= 0; i--) {
         int32_t j = l->age[i];
         double  sq = l->dots.sv[j];
@@ -183,14 +185,18 @@ static void two_loops(lbfgs *l) {
     }
 }
 
-/* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again). */
+/* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again, and the next
+ * step is longer: Huber's loss is straight where residuals are large). */
 static void take_pair(lbfgs *l) {
     int32_t slot = l->args.slot;
     double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
-    if (!(sy > 1e-12 * yhy) || !(yhy > 0)) {
+    double  noise = l->type == PLAIT_F64 ? 1e-12 : 1e-6; /* of a difference of gradients */
+    if (!(sy > 1e-12 * yhy) || !(yhy > noise * noise * l->dots.vhv)) {
         l->args.used[slot] = 0;
+        l->stretch *= 4;
         return;
     }
+    l->stretch = 1;
     for (int32_t j = 0; j < l->args.memory; j++) {
         l->sy[slot][j] = l->dots.sy[j];
         l->sy[j][slot] = l->dots.ys[j];
@@ -230,9 +236,16 @@ static plait_status direction(lbfgs *l) {
     return PLAIT_OK;
 }
 
+/* The first step to try: all of the direction, unless that is far longer than the last step. Where the loss is nearly
+ * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken back. */
+static double first_step(const lbfgs *l) {
+    double most = GROWTH_MAX * l->length, length = sqrt(l->slope.dd);
+    return most > 0 && length > most ? most / length : 1;
+}
+
 /* Backtracking to sufficient decrease (Armijo), by quadratic interpolation. *accepted_out false: no step found. */
 static plait_status line_search(lbfgs *l, bool *accepted_out) {
-    double step = 1;
+    double step = first_step(l);
     *accepted_out = false;
     l->args.step_before = 0;
     for (int32_t i = 0; i < TRIES_MAX; i++) {
@@ -242,6 +255,7 @@ static plait_status line_search(lbfgs *l, bool *accepted_out) {
         double now = penalised(l), slope = l->args.has_old ? l->moved.vmove : step * l->slope.vd;
         if (isfinite(now) && now <= l->objective + 1e-4 * slope) {
             l->objective = now;
+            l->length = step * sqrt(l->slope.dd);
             *accepted_out = true;
             return PLAIT_OK;
         }
@@ -274,6 +288,20 @@ static plait_status first_gradient(lbfgs *l) {
     return PLAIT_OK;
 }
 
+/* Forgets what is known of the curvature: the next direction is the gradient's. */
+static plait_status start_again(lbfgs *l) {
+    l->pairs = 0;
+    l->stretch = 1;
+    memset(l->args.used, 0, sizeof l->args.used);
+    l->args.step = l->args.step_before = 0;
+    PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved)); /* g becomes 0 */
+    PLI_TRY(evaluate(l));
+    l->args.first = 1;
+    PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+    l->args.first = 0;
+    return PLAIT_OK;
+}
+
 static plait_status iterate(lbfgs *l) {
     pli_run *run = l->run;
     double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
@@ -282,17 +310,17 @@ static plait_status iterate(lbfgs *l) {
     for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
         bool accepted;
         PLI_TRY(direction(l));
-        if (!(l->slope.vd < 0)) break; /* rounding is all that is left */
+        bool fresh = l->pairs == 0 && l->stretch == 1;
+        if (!(l->slope.vd < 0)) { /* rounding: of all that is left, or of the pairs */
+            if (fresh || l->dots.vhv <= close * fabs(l->objective)) break;
+            PLI_TRY(start_again(l));
+            continue;
+        }
         PLI_TRY(line_search(l, &accepted));
         if (!accepted) {
             PLI_TRY(go_back(l));
-            if (l->pairs == 0) break;
-            l->pairs = 0; /* start again along the gradient */
-            memset(l->args.used, 0, sizeof l->args.used);
-            PLI_TRY(evaluate(l));
-            l->args.first = 1;
-            PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
-            l->args.first = 0;
+            if (fresh) break;
+            PLI_TRY(start_again(l));
             continue;
         }
         l->args.used[l->args.slot] = 1;
@@ -340,7 +368,7 @@ static plait_status begin(lbfgs *l) {
 }
 
 plait_status pli_lbfgs_train(pli_run *run) {
-    lbfgs        l = { .run = run };
+    lbfgs        l = { .run = run, .stretch = 1 };
     plait_status status = begin(&l);
     pli_meter_start(&l.meter, run);
     if (status == PLAIT_OK) status = iterate(&l);

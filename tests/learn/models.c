@@ -120,6 +120,68 @@ static void test_warm_start(void **state) {
     plait_data_destroy(&other);
 }
 
+/* The defaults reach the optimum whatever the labels' unit and offset. */
+static void test_units_of_labels(void **state) {
+    (void)state;
+    enum { ROWS = 400, FEATURES = 3 };
+    static float  x[ROWS * FEATURES];
+    static double label[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(3, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        label[i] = 50000 + 1000 * pli_random_normal(&r);
+        for (int j = 0; j < FEATURES; j++) {
+            x[i * FEATURES + j] = (float)pli_random_normal(&r);
+            label[i] += 5000 * sin(j + 1.0) * (double)x[i * FEATURES + j];
+        }
+    }
+    static const char *const optimizers[] = { "adagrad", "adam", "sgd", "ftrl" };
+    for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) {
+        training    by_rule = { .model = NULL }, best = { .model = NULL };
+        plait_data *data = NULL;
+        assert_int_equal(plait_data_from_dense(ROWS, FEATURES, x, label, NULL, &data, NULL), PLAIT_OK);
+        plait_train_opts_init(&by_rule.opts);
+        by_rule.opts.model = "squared";
+        by_rule.opts.memory = data;
+        best.opts = by_rule.opts;
+        by_rule.opts.optimizer = optimizers[o];
+        best.opts.optimizer = "lbfgs";
+        assert_int_equal(train(&by_rule, 2, 1), PLAIT_OK);
+        assert_int_equal(train(&best, 1, 1), PLAIT_OK);
+        if (by_rule.report.objective > 1.02 * best.report.objective)
+            fail_msg("%s: objective %g, at best %g", optimizers[o], by_rule.report.objective, best.report.objective);
+        plait_model_destroy(&by_rule.model);
+        plait_model_destroy(&best.model);
+        plait_data_destroy(&data);
+    }
+}
+
+/* Where all residuals are beyond delta Huber's loss is straight: no curvature is to be seen but rounding. */
+static void test_straight_loss(void **state) {
+    (void)state;
+    static const double deltas[] = { 1, 0.5, 0.3, 0.01 };
+    plait_data         *data = points(1000, 5, 0, 4);
+    for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
+        for (int no_intercept = 0; no_intercept < 2; no_intercept++) {
+            training by_rule = { .model = NULL }, best = { .model = NULL };
+            plait_train_opts_init(&by_rule.opts);
+            by_rule.opts.model = "huber";
+            by_rule.opts.memory = data;
+            by_rule.opts.huber_delta = deltas[i];
+            by_rule.opts.no_intercept = no_intercept;
+            best.opts = by_rule.opts;
+            best.opts.optimizer = "lbfgs";
+            assert_int_equal(train(&by_rule, 1, 1), PLAIT_OK);
+            assert_int_equal(train(&best, 2, 1), PLAIT_OK);
+            if (best.report.objective > 1.0001 * by_rule.report.objective)
+                fail_msg("delta %g: lbfgs' objective %g, adagrad's %g", deltas[i], best.report.objective,
+                         by_rule.report.objective);
+            plait_model_destroy(&by_rule.model);
+            plait_model_destroy(&best.model);
+        }
+    }
+    plait_data_destroy(&data);
+}
+
 static void test_early_stop(void **state) {
     (void)state;
     plait_data *data = points(3000, 5, 2, 4);
@@ -188,6 +250,8 @@ static void test_divergence(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_optimum),    cmocka_unit_test(test_l1),
                                         cmocka_unit_test(test_classes),    cmocka_unit_test(test_warm_start),
+                                        cmocka_unit_test(test_units_of_labels),
+                                        cmocka_unit_test(test_straight_loss),
                                         cmocka_unit_test(test_early_stop), cmocka_unit_test(test_interruption),
                                         cmocka_unit_test(test_divergence) };
     return cmocka_run_group_tests(tests, NULL, NULL);
