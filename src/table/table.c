@@ -33,10 +33,10 @@ static const pli_topology_ops *ops_of(const pli_spec *spec) {
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
-    const char *topology = opts->topology != NULL ? opts->topology : job->topology;
-    const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
     if (opts == NULL || opts->size != sizeof *opts)
         return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
+    const char *topology = opts->topology != NULL ? opts->topology : job->topology;
+    const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
     if (job->left || plait_job_clock_now(job) > 0)
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
     PLI_TRY(pli_pair_check(topology, consistency, plait_comm_one_process(job->comm), err));
@@ -102,8 +102,8 @@ static plait_status check_range(const plait_table *table, int64_t first, int64_t
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0) return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
     if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first || (n > 0 && values == NULL))
-        return pli_fail(err, PLAIT_EINVAL, "table %s: rows %lld to %lld of its %lld", spec->name, (long long)first,
-                        (long long)first + (long long)n, (long long)spec->rows);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows from %lld on, of its %lld%s", spec->name, (long long)n,
+                        (long long)first, (long long)spec->rows, n > 0 && values == NULL ? ", or no memory for them" : "");
     return PLAIT_OK;
 }
 

@@ -214,17 +214,13 @@ static void test_functions_refused(void **state) {
 
 /* --- misuse --------------------------------------------------------------------------------------------------------------- */
 
-static plait_status misuse(plait_job *job, void *user) {
+static plait_status misuse_creation(plait_job *job) {
     plait_comm      *comm = plait_job_comm(job);
-    plait_table     *x, *s, *again = NULL;
+    plait_table     *again = NULL;
     plait_table_opts opts;
-    double           value[4] = { 0 };
-    const void      *read;
-    uint64_t         far = 10, keys[2] = { 3, 9 };
-    (void)user;
     plait_table_opts_init(&opts);
+    CHECK(plait_table_create(job, NULL, &again) == PLAIT_EINVAL);
     CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL && again == NULL);
-    CHECK(make_table(job, "x", 10, 2, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
     CHECK(make_table(job, "x", 10, 2, &again) == PLAIT_EINVAL && make_table(job, "z", -1, 2, &again) == PLAIT_EINVAL);
     CHECK(make_table(job, "z", INT64_MAX / 8, INT64_MAX / 8, &again) == PLAIT_EINVAL);
     opts.name = "z";
@@ -247,9 +243,22 @@ static plait_status misuse(plait_job *job, void *user) {
     opts.topology = NULL;
     opts.size = 3;
     CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL);
+    return PLAIT_OK;
+}
+
+static plait_status misuse(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x, *s, *again = NULL;
+    double       value[4] = { 0 };
+    const void  *read;
+    uint64_t     far = 10, keys[2] = { 3, 9 };
+    (void)user;
+    CHECK(make_table(job, "x", 10, 2, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
+    CHECK(misuse_creation(job) == PLAIT_OK);
     CHECK(plait_table_get(x, 1, &far, value) == PLAIT_EINVAL && strstr(plait_comm_error(comm)->text, "key 10") != NULL);
     CHECK(plait_table_get(x, -1, keys, value) == PLAIT_EINVAL && plait_table_get(x, 1, NULL, value) == PLAIT_EINVAL);
     CHECK(plait_table_get_range(x, 9, 2, value) == PLAIT_EINVAL && plait_table_get_range(x, -1, 1, value) == PLAIT_EINVAL);
+    CHECK(plait_table_get_range(x, INT64_MAX, INT64_MAX, value) == PLAIT_EINVAL);
     CHECK(plait_table_get_range(s, 0, 1, value) == PLAIT_EINVAL && plait_table_read(s, 0, 1, &read) == PLAIT_EINVAL);
     CHECK(plait_table_inc(x, 1, &far, value, 0) == PLAIT_EINVAL && plait_table_inc(x, 1, keys, value, -1) == PLAIT_EINVAL);
     CHECK(plait_table_get(s, 2, keys, value) == PLAIT_OK && value[0] == 0 && value[1] == 0);
