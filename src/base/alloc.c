@@ -165,23 +165,10 @@ void *pli_arena_take(pli_arena *arena, size_t bytes) {
     return at;
 }
 
-/* Frees chunk and all older ones. */
-static void free_chunks(struct pli_arena_chunk *chunk) {
-    while (chunk != NULL) {
-        struct pli_arena_chunk *older = chunk->older;
-        pli_free(chunk);
-        chunk = older;
-    }
-}
-
-void pli_arena_reset(pli_arena *arena) {
-    if (arena->chunk == NULL) return;
-    free_chunks(arena->chunk->older); /* the newest is kept: it is the one that was large enough */
-    arena->chunk->older = NULL;
-    arena->chunk->used = 0;
-}
-
 void pli_arena_destroy(pli_arena *arena) {
-    free_chunks(arena->chunk);
-    arena->chunk = NULL;
+    while (arena->chunk != NULL) {
+        struct pli_arena_chunk *older = arena->chunk->older;
+        pli_free(arena->chunk);
+        arena->chunk = older;
+    }
 }

@@ -27,15 +27,14 @@ bool pli_grow(void **array, int64_t *capacity, int64_t need, size_t bytes);
 void    pli_alloc_fail_after(int64_t k);
 int64_t pli_alloc_live(void);
 
-/* A bump allocator: everything taken from it dies at once with reset or destroy. Memory is 64-byte
- * aligned. Not thread-safe. */
+/* A bump allocator: everything taken from it dies at once with destroy. Memory is 64-byte aligned. Not
+ * thread-safe. */
 typedef struct pli_arena {
     struct pli_arena_chunk *chunk; /* newest first */
     size_t                  chunk_bytes;
 } pli_arena;
 void  pli_arena_init(pli_arena *arena, size_t chunk_bytes);
 void *pli_arena_take(pli_arena *arena, size_t bytes); /* NULL: out of memory */
-void  pli_arena_reset(pli_arena *arena);              /* keeps one chunk     */
 void  pli_arena_destroy(pli_arena *arena);
 
 #endif

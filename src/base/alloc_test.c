@@ -117,8 +117,6 @@ static void test_arena(void **state) {
         memset(at, (int)i, i * 7 % 3000); /* the sanitizer sees an overlap with the end of a chunk */
         last = at;
     }
-    pli_arena_reset(&arena);
-    if (counted()) assert_int_equal(pli_alloc_live(), before + 1);
     assert_null(pli_arena_take(&arena, SIZE_MAX / 2));
     assert_non_null(pli_arena_take(&arena, 10));
     pli_arena_destroy(&arena);

@@ -28,8 +28,7 @@ void pli_futex_wake(_Atomic uint32_t *word, int32_t waiters); /* INT32_MAX: all 
 typedef struct pli_mapped { const unsigned char *data; size_t bytes; } pli_mapped;
 plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error *err);
 void         pli_unmap_file(pli_mapped *mapped);
-/** Tells the system that data [bytes] will be read soon, in order, or is not needed any more. */
-void pli_map_will_need(const void *data, size_t bytes);
+/** Tells the system that data [bytes] is not needed any more. */
 void pli_map_drop(const void *data, size_t bytes);
 
 /* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. The target of a

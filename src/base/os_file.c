@@ -56,21 +56,13 @@ void pli_unmap_file(pli_mapped *mapped) {
     *mapped = (pli_mapped){ .data = NULL, .bytes = 0 };
 }
 
-/* madvise wants whole pages. Outwards for what is needed; inwards for what is dropped, since a page on the border may
- * be somebody else's. */
-static void advise(const void *data, size_t bytes, bool inwards, int advice) {
+/* Whole pages within: a page on the border may be somebody else's. */
+void pli_map_drop(const void *data, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
-    if (inwards)
-        begin += page - 1;
-    else
-        end += page - 1;
-    begin &= ~(page - 1);
+    begin = (begin + page - 1) & ~(page - 1);
     end &= ~(page - 1);
-    if (end > begin) (void)madvise((void *)begin, end - begin, advice); /* advice may be ignored */
+    if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* advice may be ignored */
 }
-
-void pli_map_will_need(const void *data, size_t bytes) { advise(data, bytes, false, MADV_WILLNEED); }
-void pli_map_drop(const void *data, size_t bytes) { advise(data, bytes, true, MADV_DONTNEED); }
 
 /* Reads to the end, whatever fstat says: files of /proc have no size. */
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err) {

@@ -7,7 +7,6 @@
 #include "base/base.h"
 
 enum { SLAB_HEAD_BYTES = 64 };
-enum { SLAB_ADOPTED = 1u };
 _Static_assert(sizeof(pli_slab) <= SLAB_HEAD_BYTES, "a slab's head fits in its cache line");
 
 pli_slab *pli_slab_new(size_t bytes) {
@@ -15,19 +14,8 @@ pli_slab *pli_slab_new(size_t bytes) {
     pli_slab *slab = pli_aligned(SLAB_HEAD_BYTES + bytes);
     if (slab == NULL) return NULL;
     atomic_init(&slab->refs, 1);
-    slab->flags = 0;
     slab->bytes = bytes;
     slab->memory = (unsigned char *)slab + SLAB_HEAD_BYTES;
-    return slab;
-}
-
-pli_slab *pli_slab_adopt(void *memory, size_t bytes) {
-    pli_slab *slab = pli_malloc(sizeof *slab);
-    if (slab == NULL) return NULL;
-    atomic_init(&slab->refs, 1);
-    slab->flags = SLAB_ADOPTED;
-    slab->bytes = bytes;
-    slab->memory = memory;
     return slab;
 }
 
@@ -43,7 +31,6 @@ void pli_slab_unref(pli_slab **slab_ptr) {
     if (slab == NULL) return;
     /* release: our reads and writes come before whoever frees or reuses; acquire: he sees them */
     if (atomic_fetch_sub_explicit(&slab->refs, 1, memory_order_acq_rel) != 1) return;
-    if (slab->flags & SLAB_ADOPTED) pli_free(slab->memory);
     pli_free(slab);
 }
 

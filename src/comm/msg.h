@@ -25,13 +25,11 @@ enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags at the ports of tables: memory 
 
 typedef struct pli_slab {
     _Atomic int32_t refs;
-    uint32_t        flags;
     size_t          bytes;
-    void           *memory; /* [bytes], 64-byte aligned; right behind this struct, or adopted  */
+    void           *memory; /* [bytes], 64-byte aligned, a cache line behind this struct's begin */
 } pli_slab;
 
 pli_slab *pli_slab_new(size_t bytes);                     /* refs 1, not zeroed; NULL: out of memory */
-pli_slab *pli_slab_adopt(void *memory, size_t bytes);     /* takes over memory of pli_aligned; NULL: out of memory, memory kept by caller */
 pli_slab *pli_slab_ref(pli_slab *slab);                   /* returns slab                            */
 void      pli_slab_unref(pli_slab **slab);                /* NULLs; frees with the last reference    */
 int       pli_slab_is_mine(const pli_slab *slab);         /* refs == 1: the holder may write (acquire, pairs with unref's release) */

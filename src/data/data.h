@@ -33,7 +33,6 @@ double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sor
 void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text);
 /** Name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
 void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
-bool         pli_schema_has_names(const pli_schema *schema);
 
 /* --- blocks ------------------------------------------------------------------------------------------ */
 

@@ -287,7 +287,6 @@ static const pli_dict *label_texts(const pli_schema *schema) {
 
 int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }
 int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }
-bool    pli_schema_has_names(const pli_schema *schema) { return schema->has_names; }
 
 int64_t pli_schema_labels(const pli_schema *schema) {
     const pli_dict *texts = label_texts(schema);

@@ -388,13 +388,7 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
         scaled.weight[i] = type == PLAIT_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
     for (int64_t c = 0; c < k && run->linear.intercept; c++)
         scaled.bias[c] = type == PLAIT_F32 ? (double)((const float *)values)[n + c] : ((const double *)values)[n + c];
-    if (run->scale.factor != NULL) { /* element by element: in place */
-        for (int64_t j = 0; j < d; j++)
-            for (int64_t c = 0; c < k; c++) {
-                scaled.weight[j * k + c] *= run->scale.factor[j];
-                if (run->scale.centre != NULL) scaled.bias[c] -= run->scale.centre[j] * scaled.weight[j * k + c];
-            }
-    }
+    pli_scale_weights(&run->scale, k, scaled.weight, scaled.bias);
     *solution_out = scaled;
     return PLAIT_OK;
 }

@@ -119,12 +119,11 @@ void pli_scale_destroy(pli_scale *scale) {
     scale->factor = scale->centre = NULL;
 }
 
-void pli_scale_weights(const pli_scale *scale, int64_t k, const double *scaled, const double *scaled_bias, double *w,
-                       double *bias) {
-    for (int64_t c = 0; c < k; c++) bias[c] = scaled_bias[c];
+void pli_scale_weights(const pli_scale *scale, int64_t k, double *w, double *bias) {
+    if (scale->factor == NULL) return;
     for (int64_t j = 0; j < scale->features; j++)
         for (int64_t c = 0; c < k; c++) {
-            w[j * k + c] = scaled[j * k + c] * (scale->factor != NULL ? scale->factor[j] : 1);
+            w[j * k + c] *= scale->factor[j];
             if (scale->centre != NULL) bias[c] -= scale->centre[j] * w[j * k + c];
         }
 }

@@ -25,11 +25,10 @@ plait_status pli_scale_measure(plait_comm *comm, const pli_dataset *data, const 
                                plait_error *err);
 void         pli_scale_destroy(pli_scale *scale);
 
-/** w [features, K] and bias [K] from w' [features, K] and bias' [K]. */
-void pli_scale_weights(const pli_scale *scale, int64_t k, const double *scaled, const double *scaled_bias, double *w,
-                       double *bias);
+/** w' [features, K] and bias' [K], in place, become w and bias. */
+void pli_scale_weights(const pli_scale *scale, int64_t k, double *w, double *bias);
 
-/** w' and bias' from w and bias: the way back. */
+/** The way back: w' [features, K] and bias' [K] from w [features, K] and bias [K]. */
 void pli_scale_back(const pli_scale *scale, int64_t k, const double *w, const double *bias, double *scaled,
                     double *scaled_bias);
 

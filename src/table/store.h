@@ -44,8 +44,6 @@ enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbe
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                                   const void *penalty, plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
-/** The values of all rows as they are to be read: paid up. NULL: out of memory. A reference for the caller. */
-pli_slab *pli_store_publish(pli_store *store);
 
 /* store_sparse.c */
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);

@@ -47,10 +47,3 @@ bool pli_store_own(pli_store *store) {
     store->chunk->values = copy->memory;
     return true;
 }
-
-pli_slab *pli_store_publish(pli_store *store) {
-    if (!store->spec->lazy) return pli_slab_ref(store->slab);
-    pli_slab *paid = pli_slab_new(store->slab->bytes);
-    if (paid != NULL) pli_store_get_rows(store, 0, store->rows, paid->memory);
-    return paid;
-}
