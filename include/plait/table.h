@@ -187,9 +187,10 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
 
 /** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
  *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
- *  what a get of the caller would see. get-type: not collective. update-type: collective over the workers
- *  with equal arguments; runs once a shard, after the updates of all clocks before the caller's, and every
- *  worker gets the same answer; only under bsp (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
+ *  what a get of the caller would see, less those of the caller's incs that have not been sent. get-type:
+ *  not collective. update-type: collective over the workers with equal arguments; runs once a shard, after
+ *  the updates of all clocks before the caller's, and every worker gets the same answer; only under bsp
+ *  (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
 PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                                         size_t args_bytes, void *answer, size_t answer_bytes);
 

@@ -70,8 +70,10 @@ static bool reserve_rows(pli_pending *pending, int64_t rows) {
 static bool add_block(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta) {
     const pli_spec *spec = pending->spec;
     int64_t         at[BLOCK], before = pending->set.n, row_bytes = pli_row_bytes(spec);
-    if (!reserve_rows(pending, before + n) || !pli_rowset_add(&pending->set, n, keys, at)) return false;
+    if (!reserve_rows(pending, before + n)) return false;
+    bool added = pli_rowset_add(&pending->set, n, keys, at); /* else some keys, perhaps: rows of zeros, then */
     memset(pli_at(pending->sum, before * row_bytes), 0, (size_t)((pending->set.n - before) * row_bytes));
+    if (!added) return false;
     pli_values_scatter_add(spec->type, n, spec->cols, at, delta, pending->sum);
     return true;
 }

@@ -22,7 +22,7 @@ static bool uses_array(const pli_rowset *set) { return set->range > 0 && set->ra
 void pli_rowset_clear(pli_rowset *set) {
     if (uses_array(set)) {
         for (int64_t i = 0; i < set->n; i++) set->number_plus_1[set->keys[i] - set->first] = 0;
-    } else if (!set->mapped) {
+    } else if (!set->mapped || set->map.slot == NULL) { /* mapped without slots: out of memory */
         set->n = 0;
     } else if ((int64_t)set->map.mask / 64 > set->n) {
         pli_keymap_destroy(&set->map); /* far too large for what it holds */

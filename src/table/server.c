@@ -106,8 +106,9 @@ void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *reques
     answer->head.kind = PLI_REPLY;
     answer->head.arg32 = request->head.arg32;
     address(server, request->head.src, flags, answer);
-    if (!pli_tx_send(&server->peer[request->head.src].tx, now_ns, answer, out))
-        pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
+    if (pli_tx_send(&server->peer[request->head.src].tx, now_ns, answer, out)) return;
+    pli_msg_free(&answer);
+    pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
 }
 
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,

@@ -56,7 +56,7 @@ struct pli_transport {
     struct fifo { flight *first, **last; } *fifo; /* [size] incoming, by source */
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
-    bool          failed;
+    _Atomic bool  failed; /* written by the driver, read by who would drive */
     unsigned char buffer[RING][HEAD_BYTES];
 };
 

@@ -468,10 +468,16 @@ static plait_status hogwild_dump(plait_table *table, int64_t *n_out, uint64_t **
         return no_memory(table, err);
     }
     pli_hogwild_rows_keys(rows, n, keys);
+    plait_status status = hogwild_get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
+    if (status < 0) {
+        pli_free(keys);
+        pli_free(values);
+        return status;
+    }
     *n_out = n;
     *keys_out = keys;
     *values_out = values;
-    return hogwild_get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
+    return PLAIT_OK;
 }
 
 static plait_status slice_of(plait_table *table, plait_slice *slice, plait_error *err) {
