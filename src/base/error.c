@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include <plait/status.h>
 
 const char *plait_status_text(plait_status status) {
@@ -78,4 +79,14 @@ plait_status pli_fail_at(plait_error *err, const char *fmt, ...) {
     snprintf(text, sizeof text, "%s: %s", prefix, err->text);
     set_text(err, text);
     return err->code;
+}
+
+plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names, size_t n) {
+    const char *near = pli_nearest(name, names, n);
+    char        list[256] = "";
+    size_t      used = 0;
+    for (size_t i = 0; i < n && used + 40 < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.30s", i == 0 ? "" : ", ", names[i]);
+    if (near == NULL) return pli_fail(err, PLAIT_ENAME, "unknown %s '%.60s'; known: %s", what, name, list);
+    return pli_fail(err, PLAIT_ENAME, "unknown %s '%.60s'; did you mean '%s'? known: %s", what, name, near, list);
 }

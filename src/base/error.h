@@ -3,6 +3,8 @@
 #ifndef PLI_BASE_ERROR_H
 #define PLI_BASE_ERROR_H
 
+#include <stddef.h>
+
 #include <plait/status.h>
 
 /** Fills err (NULL is fine) and returns code, so: return pli_fail(err, PLAIT_EINVAL, "...", ...). */
@@ -15,6 +17,9 @@ plait_status pli_fail_errno(plait_error *err, int errnum, const char *fmt, ...) 
 /** Puts "prefix: " before the text of an error already raised; returns its code (EINVAL if err is NULL: who may be
  *  given NULL keeps the code of the call itself). */
 plait_status pli_fail_at(plait_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** ENAME: "unknown WHAT 'name'; did you mean 'x'? known: x, y, z", of the names [n] that there are. */
+plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names, size_t n);
 
 /* Only where nothing is held. */
 #define PLI_TRY(call)                                                                              \

@@ -67,6 +67,21 @@ static void test_status_texts(void **state) {
     assert_non_null(plait_version());
 }
 
+static void test_unknown_names(void **state) {
+    (void)state;
+    const char *const names[] = { "local", "allreduce", "ps" };
+    plait_error       err;
+    assert_int_equal(pli_fail_unknown(&err, "topology", "alreduce", names, 3), PLAIT_ENAME);
+    assert_string_equal(err.text, "unknown topology 'alreduce'; did you mean 'allreduce'? known: local, allreduce, ps");
+    assert_int_equal(pli_fail_unknown(&err, "topology", "star", names, 3), PLAIT_ENAME);
+    assert_string_equal(err.text, "unknown topology 'star'; known: local, allreduce, ps");
+    assert_int_equal(pli_fail_unknown(NULL, "topology", "star", names, 0), PLAIT_ENAME);
+    const char *many[40];
+    for (int i = 0; i < 40; i++) many[i] = "a-name-of-some-length-that-is-cut-in-the-list";
+    assert_int_equal(pli_fail_unknown(&err, "name", "x", many, 40), PLAIT_ENAME);
+    assert_true(strlen(err.text) < sizeof err.text - 1);
+}
+
 struct heard {
     int  lines;
     char text[2000];
@@ -97,6 +112,7 @@ int main(void) {
         cmocka_unit_test(test_prefix_and_own_text_as_argument),
         cmocka_unit_test(test_long_texts_are_cut),
         cmocka_unit_test(test_status_texts),
+        cmocka_unit_test(test_unknown_names),
         cmocka_unit_test(test_log_levels),
     };
     return cmocka_run_group_tests_name("base.error", tests, NULL, NULL);

@@ -39,7 +39,7 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
 }
 
 static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
-    static const char *const names[] = { "threads", "mpi" };
+    static const char *const names[] = { "threads", "mpi" }; /* all but the first are modules */
     pli_launcher             launcher = pli_launcher_find();
     const char              *name = opts->transport;
     if (name == NULL) name = launcher.name != NULL ? "mpi" : "threads";
@@ -50,14 +50,13 @@ static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops 
         *ops_out = &pli_threads_ops;
         return PLAIT_OK;
     }
-    if (strcmp(name, "mpi") == 0) {
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
         plait_status status = load_module(name, ops_out, err);
         if (status < 0 && launcher.name != NULL) pli_fail_at(err, "started by %s", launcher.name);
         return status;
     }
-    const char *near = pli_nearest(name, names, sizeof names / sizeof names[0]);
-    return pli_fail(err, PLAIT_ENAME, "no transport is called \"%s\"%s%s%s; there are threads and mpi", name,
-                    near != NULL ? " (did you mean " : "", near != NULL ? near : "", near != NULL ? "?)" : "");
+    return pli_fail_unknown(err, "transport", name, names, sizeof names / sizeof *names);
 }
 
 static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *opts, plait_error *err) {

@@ -13,16 +13,9 @@ const pli_loss *const *pli_losses(void) { return losses; }
 static plait_status unknown(const char *model, plait_error *err) {
     const char *names[sizeof losses / sizeof *losses];
     size_t      n = 0;
-    char        list[128] = "";
-    for (int32_t i = 0; losses[i] != NULL; i++) {
-        if (n > 0 && strcmp(names[n - 1], losses[i]->model) == 0) continue;
-        names[n++] = losses[i]->model;
-        if (n > 1) strcat(list, ", ");
-        strcat(list, losses[i]->model);
-    }
-    const char *near = pli_nearest(model, names, n);
-    if (near != NULL) return pli_fail(err, PLAIT_ENAME, "no model is called '%s'; did you mean '%s'?", model, near);
-    return pli_fail(err, PLAIT_ENAME, "no model is called '%s'; there are: %s", model, list);
+    for (int32_t i = 0; losses[i] != NULL; i++)
+        if (n == 0 || strcmp(names[n - 1], losses[i]->model) != 0) names[n++] = losses[i]->model;
+    return pli_fail_unknown(err, "model", model, names, n);
 }
 
 plait_status pli_loss_is_class(const char *model, bool *classes_out, plait_error *err) {

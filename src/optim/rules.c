@@ -2,7 +2,6 @@
 #include "optim/rules.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const pli_rule_ops *const all_rules[] = {
@@ -31,16 +30,6 @@ void plait_rule_opts_init(plait_rule_opts *opts) {
     };
 }
 
-static plait_status unknown(const char *what, const char *name, const char *const *names, size_t n, plait_error *err) {
-    const char *near = pli_nearest(name, names, n);
-    char list[128] = "";
-    for (size_t i = 0, used = 0; i < n && used + strlen(names[i]) + 3 < sizeof list; i++) {
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
-    }
-    if (near == NULL) return pli_fail(err, PLAIT_ENAME, "unknown %s \"%s\"; known: %s", what, name, list);
-    return pli_fail(err, PLAIT_ENAME, "unknown %s \"%s\"; the nearest is \"%s\" (known: %s)", what, name, near, list);
-}
-
 static plait_status find_rule(const char *name, const pli_rule_ops **ops_out, plait_error *err) {
     const char *names[N_RULES];
     for (size_t i = 0; i < N_RULES; i++) {
@@ -50,7 +39,7 @@ static plait_status find_rule(const char *name, const pli_rule_ops **ops_out, pl
             return PLAIT_OK;
         }
     }
-    return unknown("optimizer", name, names, N_RULES, err);
+    return pli_fail_unknown(err, "optimizer", name, names, N_RULES);
 }
 
 static plait_status find_schedule(const char *name, int *schedule_out, plait_error *err) {
@@ -60,7 +49,7 @@ static plait_status find_schedule(const char *name, int *schedule_out, plait_err
             return PLAIT_OK;
         }
     }
-    return unknown("schedule", name, schedule_names, N_SCHEDULES, err);
+    return pli_fail_unknown(err, "schedule", name, schedule_names, N_SCHEDULES);
 }
 
 /* Bounds as [low, high), or (low, high) where open. NaN lies in none. */
