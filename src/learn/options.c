@@ -8,23 +8,11 @@
 
 #include "table/topology/topology.h"
 
-static plait_status unknown(const char *what, const char *name, const char *const *names, size_t n, plait_error *err) {
-    const char *near = pli_nearest(name, names, n);
-    char        list[160] = "";
-    if (near != NULL)
-        return pli_fail(err, PLAIT_ENAME, "no %s is called '%s'; did you mean '%s'?", what, name, near);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0) strncat(list, ", ", sizeof list - strlen(list) - 1);
-        strncat(list, names[i], sizeof list - strlen(list) - 1);
-    }
-    return pli_fail(err, PLAIT_ENAME, "no %s is called '%s'; there are: %s", what, name, list);
-}
-
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
     size_t n = 0;
     for (; names[n] != NULL; n++)
         if (strcmp(names[n], name) == 0) return PLAIT_OK;
-    return unknown(what, name, names, n, err);
+    return pli_fail_unknown(err, what, name, names, n);
 }
 
 static plait_status check_optimizer(pli_run *run) {
@@ -42,10 +30,10 @@ static plait_status check_optimizer(pli_run *run) {
 static plait_status check_lbfgs(pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (!run->lbfgs) return PLAIT_OK;
-    if (o->consistency != NULL && strcmp(o->consistency, "bsp") != 0)
+    if (strcmp(run->consistency, "bsp") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
-                        "the nearest is bsp", o->consistency);
+                        "the nearest is bsp", run->consistency);
     if (strcmp(o->model, "hinge") == 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with model hinge is refused: the hinge has a kink, L-BFGS needs a smooth loss; take adagrad");
@@ -86,6 +74,8 @@ plait_status pli_options_check(pli_run *run) {
     bool                     is_class;
     if (o->size != sizeof *o)
         return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
+    run->topology = o->topology != NULL ? o->topology : pli_topology_default(plait_comm_one_process(run->comm))->name;
+    run->consistency = o->consistency != NULL ? o->consistency : "bsp";
     if ((o->data != NULL) == (o->memory != NULL))
         return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
     PLI_TRY(pli_loss_is_class(o->model, &is_class, err));
@@ -104,8 +94,7 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
-    return pli_pair_check(o->topology != NULL ? o->topology : plait_comm_one_process(run->comm) ? "local" : "ps",
-                          o->consistency != NULL ? o->consistency : "bsp", plait_comm_one_process(run->comm), err);
+    return pli_pair_check(run->topology, run->consistency, plait_comm_one_process(run->comm), err);
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

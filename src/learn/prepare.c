@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/topology/topology.h"
+
 bool pli_run_holds_back(void *user, int64_t row) {
     const pli_run *run = user;
     pli_random     random = pli_random_at(run->opts->seed, PLI_RANDOM_SPLIT, 0, (uint64_t)row);
@@ -243,9 +245,8 @@ static int64_t default_epochs(const pli_run *run) {
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
-    bool local = plait_comm_one_process(run->comm) && (o->topology == NULL || strcmp(o->topology, "local") == 0);
-    bool async = o->consistency != NULL && strcmp(o->consistency, "async") == 0;
-    run->rowwise = local && async && !run->lbfgs && o->batch <= 1;
+    bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency);
+    run->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
     run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;

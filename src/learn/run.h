@@ -29,7 +29,7 @@ typedef struct pli_run {
     pli_pool               *pool; /* of the rank */
 
     /* what was decided; 0 in opts is resolved here */
-    const char *optimizer, *schedule; /* schedule NULL: constant */
+    const char *optimizer, *topology, *consistency, *schedule; /* schedule NULL: constant */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;

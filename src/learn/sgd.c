@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "table/topology/topology.h"
+
 /* --- tables ---------------------------------------------------------------------------------------------- */
 
 static plait_status create_weights(pli_run *run) {
@@ -331,7 +333,7 @@ static void end(pli_sgd *sgd) {
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    if (status == PLAIT_OK) sgd.sums_need_all = strcmp(plait_table_topology(run->w), "allreduce") == 0;
+    if (status == PLAIT_OK) sgd.sums_need_all = pli_topology_find(plait_table_topology(run->w))->needs_all;
     if (status == PLAIT_OK) status = begin(&sgd);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);

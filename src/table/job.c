@@ -44,7 +44,9 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_unlink(&job->client, ticket);
     pli_port_leave(job->client_port, &out);
-    return status;
+    if (status < 0 || ticket->failure.code >= 0) return status;
+    *err = ticket->failure;
+    return err->code;
 }
 
 /* Asks servers with an empty message and waits for all answers. */
@@ -58,10 +60,6 @@ static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const 
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
-    if (status >= 0 && ticket.failure.code < 0) {
-        *err = ticket.failure;
-        status = err->code;
-    }
     pli_ticket_free(&ticket);
     return status;
 }
@@ -130,7 +128,7 @@ static plait_status copy_functions(plait_job *job, const plait_job_opts *opts, p
 
 static plait_status take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
     bool        one_process = plait_comm_one_process(job->comm);
-    const char *topology = opts->topology != NULL ? opts->topology : one_process ? "local" : "ps";
+    const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
     const char *consistency = opts->consistency != NULL ? opts->consistency : "bsp";
     int32_t     workers = plait_comm_workers(job->comm), servers = plait_comm_servers(job->comm);
     if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
@@ -317,7 +315,7 @@ plait_status plait_job_barrier(plait_job *job) {
     plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", err)
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
-        if (job->table[i]->served != NULL) pli_cache_forget(job->table[i]->served);
+        if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
     return status;
 }
 
@@ -327,19 +325,16 @@ plait_status plait_job_leave(plait_job *job) {
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     for (int64_t i = 0; i < job->tables; i++)
-        if (job->table[i]->replica != NULL && job->layout.workers > 1)
-            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under allreduce, whose sums need all",
-                            job->table[i]->spec.name);
+        if (job->table[i]->spec.topology->needs_all && job->layout.workers > 1)
+            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s, whose sums need all",
+                            job->table[i]->spec.name, job->table[i]->topology);
     pli_served_finish_gets(job);
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_all(&job->client, now_ns, true, PLI_LEAVE, NULL, &out, err);
     job->client.left = true;
     pli_port_leave(job->client_port, &out);
-    for (int64_t i = 0; i < job->tables; i++) {
-        if (job->table[i]->served == NULL) continue;
-        pli_pending_clear(&job->table[i]->served->pending);
-        pli_cache_forget(job->table[i]->served);
-    }
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->leave != NULL) job->table[i]->ops->leave(job->table[i]);
     job->left = true;
     return status;
 }

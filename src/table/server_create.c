@@ -19,7 +19,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
     if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);
     int64_t bytes = rows * pli_row_bytes(spec);
-    if (*shard_out < 0 || spec->id >= 1 << 16 || spec->topology == PLI_ALLREDUCE ||
+    if (*shard_out < 0 || spec->id >= 1 << 16 || !spec->topology->on_servers ||
         !right_size(create.initial_bytes, bytes) || !right_size(create.penalty_bytes, bytes) ||
         msg->head.body_bytes - sizeof create != pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes))
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a CREATE message is malformed", spec->name);

@@ -27,13 +27,6 @@ static void finish(pli_spec *spec) {
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;
 }
 
-static pli_topology topology_of(const char *name) {
-    const char *const *names = (const char *const[]){ "local", "allreduce", "ps" };
-    for (int i = 0; i < 3; i++)
-        if (strcmp(names[i], name) == 0) return (pli_topology)i;
-    return PLI_PS;
-}
-
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
@@ -47,7 +40,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
-    spec.topology = topology_of(topology);
+    spec.topology = pli_topology_find(topology);
     finish(&spec);
     *spec_out = spec;
     return PLAIT_OK;
@@ -60,11 +53,11 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->type = (uint32_t)spec->type;
     wire->keyed = spec->keyed;
     wire->ruled = spec->ruled;
-    wire->topology = (uint32_t)spec->topology;
     wire->rows = spec->rows;
     wire->cols = spec->cols;
     wire->batch = spec->batch;
     strcpy(wire->name, spec->name);
+    strncpy(wire->topology, spec->topology->name, sizeof wire->topology - 1);
     strcpy(wire->consistency, spec->consistency);
     if (!spec->ruled) return;
     wire->schedule = (uint32_t)rule->schedule;
@@ -104,21 +97,21 @@ static bool is_text(const char *text, size_t bytes) { return memchr(text, '\0', 
 plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,
                              plait_error *err) {
     if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
-        !is_text(wire->rule, sizeof wire->rule))
+        !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows, .cols = wire->cols };
     PLI_TRY(check_shape(&opts, err));
-    if (wire->id > INT32_MAX || wire->topology > PLI_PS || wire->batch <= 0)
+    const pli_topology *topology = pli_topology_find(wire->topology);
+    if (wire->id > INT32_MAX || topology == NULL || wire->batch <= 0)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0, .batch = wire->batch,
-                      .topology = (pli_topology)wire->topology };
+                      .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
     if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));
     finish(&spec);
-    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), spec.topology == PLI_LOCAL, servers,
-                                        first_rank);
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), topology->one_process, servers, first_rank);
     *spec_out = spec;
     return PLAIT_OK;
 }

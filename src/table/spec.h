@@ -8,10 +8,9 @@
 #include "optim/optim.h"
 #include "table/consistency/consistency.h"
 #include "table/placement.h"
+#include "table/topology/topology.h"
 
 enum { PLI_TABLE_NAME_MAX = 63 };
-
-typedef enum pli_topology { PLI_LOCAL, PLI_ALLREDUCE, PLI_PS } pli_topology;
 
 typedef struct pli_spec {
     int32_t      id; /* 0, 1, 2, ... in order of creation, the same on all ranks                  */
@@ -25,7 +24,7 @@ typedef struct pli_spec {
     bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
     pli_rule     rule;
     int64_t      batch; /* of the job                                                               */
-    pli_topology topology;
+    const pli_topology *topology;
     char         consistency[48];
     pli_placement placement;
 } pli_spec;
@@ -33,7 +32,7 @@ typedef struct pli_spec {
 static inline int64_t pli_row_bytes(const pli_spec *spec) { return spec->cols * spec->width; }
 
 /** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are
- *  resolved (not NULL). */
+ *  known pairs (pli_pair_check). */
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err);
 
@@ -42,10 +41,10 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
 
 /* How a spec travels: fixed fields, checked when it arrives. */
 typedef struct pli_wire_spec {
-    uint32_t id, type, keyed, ruled, topology, schedule;
+    uint32_t id, type, keyed, ruled, schedule, zero;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    char     name[PLI_TABLE_NAME_MAX + 1], consistency[48], rule[16];
+    char     name[PLI_TABLE_NAME_MAX + 1], topology[16], consistency[48], rule[16];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
 plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,

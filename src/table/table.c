@@ -28,8 +28,7 @@ plait_request *pli_done_request(void) {
 /* --- creation --------------------------------------------------------------------------------------------------- */
 
 static const pli_topology_ops *ops_of(const pli_spec *spec) {
-    if (spec->topology == PLI_ALLREDUCE) return &pli_replica_ops;
-    return spec->topology == PLI_LOCAL && strcmp(spec->consistency, "async") == 0 ? &pli_hogwild_ops : &pli_served_ops;
+    return pli_pair_is_unlocked(spec->topology, spec->consistency) ? spec->topology->unlocked : spec->topology->ops;
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
@@ -46,7 +45,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
             return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
     pli_spec *spec = &table->spec;
     strcpy(table->topology, topology);
-    spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec), spec->topology != PLI_PS,
+    spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
+                                         spec->topology->one_process || !spec->topology->on_servers,
                                          job->layout.servers, job->layout.first_server);
     return PLAIT_OK;
 }
@@ -249,9 +249,7 @@ static plait_status find_function(const plait_job *job, const char *name, int32_
     const char *names[64];
     size_t      n = job->layout.n_functions < 64 ? (size_t)job->layout.n_functions : 64;
     for (size_t i = 0; i < n; i++) names[i] = job->functions[i].name;
-    const char *nearest = pli_nearest(name, names, n);
-    return pli_fail(err, PLAIT_ENAME, "no server function is named '%s'%s%s%s", name,
-                    nearest == NULL ? "" : ", did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    return pli_fail_unknown(err, "server function", name, names, n);
 }
 
 static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_error *err) {

@@ -3,7 +3,7 @@
  *     table.c    the public calls on tables: checked here, then handed to the table's topology
  *     job.c      the public calls on jobs: creation, clock, barrier, departure
  *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica in each rank), hogwild.c (async
- *                over local: the shared values themselves), pairs.c (what goes with what)
+ *                over local: the shared values themselves), topologies.c (the list), pairs.c (what goes with what)
  *     consistency/  one policy a file
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
  *     shard.h, store.h             rows and how pushes move them
@@ -38,6 +38,8 @@ typedef struct pli_topology_ops {
      *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
+    void (*refresh)(plait_table *table); /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
+    void (*leave)(plait_table *table);   /* no clock follows: drops what was not sent; NULL: keeps nothing             */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
@@ -82,7 +84,8 @@ struct plait_table {
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
 
-/** Waits until the ticket has all its answers, then unlinks it, in any case. what: "clock 7 of table w", "barrier". */
+/** Waits until the ticket has all its answers, then unlinks it, in any case. Fails with the first failure that a server
+ *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
 /** Completes the gets that are under way: a clock must not overtake them. */

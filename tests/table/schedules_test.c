@@ -88,7 +88,7 @@ static void make_spec(world *w, int32_t id) {
     SURE(w, pli_spec_make(id, &opts, "ps", policies[policy], 1, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
-    if (w->spec[id].placement.shards == 1) w->spec[id].topology = PLI_LOCAL;
+    if (w->spec[id].placement.shards == 1) w->spec[id].topology = pli_topology_find("local");
 }
 
 static pli_msg *create_message(const world *w, const pli_spec *spec) {

@@ -41,7 +41,7 @@ typedef struct pli_consistency_ops {
     const char *parameters;  /* "" | ":S" ...: shown in help and errors */
     const char *summary;     /* one line for help                       */
     pli_apply   apply;
-    bool        shares_memory; /* may the local topology let workers write the values unlocked (Hogwild)? */
+    bool        shares_memory; /* may workers that share the values write them unlocked (Hogwild)? */
     /** Reads the parameters after the name's colon (NULL: none given). EINVAL says what is expected. */
     plait_status (*parse)(void *state, const char *parameters, plait_error *err);
     /** Client: the worker reads. SERVE from the copy held or FETCH. Never WAIT. */
@@ -54,6 +54,9 @@ typedef struct pli_consistency_ops {
 
 /** All policies, NULL-terminated. */
 const pli_consistency_ops *const *pli_consistencies(void);
+
+/** The policy that a spec names, whatever its parameters ("ssp:2"); NULL: none. */
+const pli_consistency_ops *pli_consistency_find(const char *spec);
 
 /* A policy with its parameters, as a table holds it (one for the client side, one for the server side). */
 typedef struct pli_policy {

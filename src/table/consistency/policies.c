@@ -1,4 +1,5 @@
 /* The registry of consistency policies: "ssp:2" -> policy object. */
+#include <stdio.h>
 #include <string.h>
 
 #include "table/consistency/policies.h"
@@ -12,16 +13,20 @@ plait_status pli_policy_takes_none(const char *name, const char *parameters, pla
     return pli_fail(err, PLAIT_EINVAL, "consistency %s takes no parameters, not ':%s'", name, parameters);
 }
 
-static plait_status unknown_name(const char *name, plait_error *err) {
-    const char *names[16];
-    size_t      n = 0;
-    for (; policies[n] != NULL && n < 16; n++) names[n] = policies[n]->name;
-    const char *nearest = pli_nearest(name, names, n);
-    return pli_fail(err, PLAIT_ENAME, "unknown consistency '%s'%s%s%s; known are bsp, ssp:S, async", name,
-                    nearest == NULL ? "" : ", did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+enum { POLICIES = sizeof policies / sizeof *policies - 1 };
+
+static plait_status unknown(const char *spec, plait_error *err) {
+    char        texts[POLICIES][24];
+    const char *names[POLICIES];
+    for (size_t i = 0; i < POLICIES; i++) {
+        snprintf(texts[i], sizeof texts[i], "%s%s", policies[i]->name, policies[i]->parameters);
+        names[i] = texts[i];
+    }
+    return pli_fail_unknown(err, "consistency", spec, names, POLICIES);
 }
 
-static const pli_consistency_ops *find(const char *spec, size_t length) {
+const pli_consistency_ops *pli_consistency_find(const char *spec) {
+    size_t length = strcspn(spec, ":");
     for (size_t i = 0; policies[i] != NULL; i++)
         if (strlen(policies[i]->name) == length && memcmp(policies[i]->name, spec, length) == 0) return policies[i];
     return NULL;
@@ -29,9 +34,8 @@ static const pli_consistency_ops *find(const char *spec, size_t length) {
 
 plait_status pli_policy_make(const char *spec, pli_policy *policy_out, plait_error *err) {
     const char *colon = strchr(spec, ':');
-    size_t      length = colon == NULL ? strlen(spec) : (size_t)(colon - spec);
-    pli_policy  policy = { .ops = find(spec, length) };
-    if (policy.ops == NULL) return unknown_name(spec, err);
+    pli_policy  policy = { .ops = pli_consistency_find(spec) };
+    if (policy.ops == NULL) return unknown(spec, err);
     if (strlen(spec) >= sizeof policy.spec)
         return pli_fail(err, PLAIT_EINVAL, "consistency '%.20s...' is too long", spec);
     strcpy(policy.spec, spec);

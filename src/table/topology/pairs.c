@@ -4,10 +4,6 @@
 
 #include "table/topology/topology.h"
 
-static const char *const topology_names[] = { "local", "allreduce", "ps", NULL };
-
-const char *const *pli_topology_names(void) { return topology_names; }
-
 /* Names that the contract knows and that come with later versions. */
 static const char *const later_topologies[] = { "hybrid", "gossip", NULL };
 static const char *const later_policies[] = { "essp", "asp", "bounded-delay", "sequential", "vap", "downpour",
@@ -26,13 +22,13 @@ static bool head_is(const char *spec, const char *name) {
 }
 
 static plait_status check_topology(const char *topology, plait_error *err) {
-    if (is_one_of(topology_names, topology, strlen(topology))) return PLAIT_OK;
+    const char *names[16];
+    size_t      n = 0;
+    if (pli_topology_find(topology) != NULL) return PLAIT_OK;
     if (is_one_of(later_topologies, topology, head_length(topology)))
         return pli_fail(err, PLAIT_EREFUSED, "topology %s comes later; nearest is ps", topology);
-    const char *nearest = pli_nearest(topology, topology_names, 3);
-    return pli_fail(err, PLAIT_ENAME, "unknown topology '%s'%s%s%s; known are local, allreduce, ps", topology,
-                    nearest == NULL ? "" : ", did you mean '", nearest == NULL ? "" : nearest,
-                    nearest == NULL ? "" : "'?");
+    for (; n < sizeof names / sizeof *names && pli_topologies()[n] != NULL; n++) names[n] = pli_topologies()[n]->name;
+    return pli_fail_unknown(err, "topology", topology, names, n);
 }
 
 static plait_status check_consistency(const char *topology, const char *consistency, plait_error *err) {
@@ -53,10 +49,10 @@ plait_status pli_pair_check(const char *topology, const char *consistency, bool 
     PLI_TRY(check_topology(topology, err));
     PLI_TRY(check_consistency(topology, consistency, err));
     size_t length = head_length(consistency);
-    if (strcmp(topology, "local") == 0 && !one_process)
+    if (pli_topology_find(topology)->one_process && !one_process)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "topology local x %s is refused across processes: its workers share one process's memory; "
-                        "nearest is ps x %s", consistency, consistency);
+                        "topology %s x %s is refused across processes: its workers share one process's memory; "
+                        "nearest is ps x %s", topology, consistency, consistency);
     if (strcmp(topology, "allreduce") != 0 || head_is(consistency, "bsp")) return PLAIT_OK;
     if (head_is(consistency, "ssp"))
         return pli_fail(err, PLAIT_EREFUSED,

@@ -51,10 +51,6 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
-    if (status >= 0 && ticket.failure.code < 0) {
-        *err = ticket.failure;
-        status = err->code;
-    }
     pli_ticket_free(&ticket);
     return status;
 }
@@ -227,6 +223,13 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
 }
 
+static void served_refresh(plait_table *table) { pli_cache_forget(table->served); }
+
+static void served_leave(plait_table *table) {
+    pli_pending_clear(&table->served->pending);
+    pli_cache_forget(table->served);
+}
+
 static pli_get_request *get_under_way(const plait_table *table) {
     pli_get_request *request = table->job->gets;
     while (request != NULL && request->ask.table != table->served) request = request->next;
@@ -315,10 +318,6 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(tables[i]->served);
     plait_status status = send_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
-    if (status >= 0 && ticket.failure.code < 0) {
-        *err = ticket.failure;
-        status = err->code;
-    }
     if (status >= 0) status = merge_answers(job, tables[0], function, &ticket, answer, answer_bytes, err);
     pli_ticket_free(&ticket);
     return status;
@@ -381,10 +380,6 @@ static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **k
                                 plait_error *err) {
     pli_ticket   ticket;
     plait_status status = pull_all(table, &ticket, err);
-    if (status >= 0 && ticket.failure.code < 0) {
-        *err = ticket.failure;
-        status = err->code;
-    }
     if (status >= 0) status = gather_all(table, &ticket, n_out, keys_out, values_out, err);
     pli_ticket_free(&ticket);
     return status;
@@ -392,5 +387,5 @@ static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **k
 
 const pli_topology_ops pli_served_ops = {
     .open = served_open, .close = served_close, .get = served_get, .get_begin = served_get_begin, .read = served_read,
-    .inc = served_inc, .flush = served_flush, .call = served_call, .dump = served_dump,
+    .inc = served_inc, .flush = served_flush, .refresh = served_refresh, .leave = served_leave, .call = served_call, .dump = served_dump,
 };
