@@ -115,7 +115,7 @@ static bool is_choice(const char *choices, const char *text) {
 
 /* --- errors -------------------------------------------------------------------------------------------- */
 
-/* "from 1 to 8", "of at least 0", "of at most 1", or nothing. */
+/* "from 1 to 8", "of at least 0", "above 0", "of at most 1", or nothing. */
 static void describe_bounds(const pli_opt *row, char text[96]) {
     char low[32], high[32];
     pli_format_f64(row->min, low);
@@ -124,6 +124,8 @@ static void describe_bounds(const pli_opt *row, char text[96]) {
     if ((row->kind != PLI_OPT_I64 && row->kind != PLI_OPT_F64) || (row->min == 0 && row->max == 0)) return;
     if (isfinite(row->min) && isfinite(row->max))
         snprintf(text, 96, " from %s to %s", low, high);
+    else if (row->min > 0 && row->min < 1e-100)
+        snprintf(text, 96, " above 0");
     else if (isfinite(row->min))
         snprintf(text, 96, " of at least %s", low);
     else if (isfinite(row->max))

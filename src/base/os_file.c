@@ -244,6 +244,11 @@ bool pli_is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool pli_is_pipe(const char *path) {
+    struct stat info;
+    return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
+}
+
 int64_t pli_file_bytes(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 ? (int64_t)info.st_size : -1;

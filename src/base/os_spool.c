@@ -99,12 +99,21 @@ void pli_spool_destroy(pli_spool **spool) {
     *spool = NULL;
 }
 
-plait_status pli_read_stdin(void *data, size_t bytes, size_t *got_out, plait_error *err) {
+plait_status pli_pipe_open(const char *path, int *fd_out, plait_error *err) {
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return pli_fail_errno(err, errno, "%s", path);
+    *fd_out = fd;
+    return PLAIT_OK;
+}
+
+plait_status pli_pipe_read(int fd, void *data, size_t bytes, size_t *got_out, plait_error *err) {
     for (;;) {
-        ssize_t n = read(STDIN_FILENO, data, bytes);
+        ssize_t n = read(fd, data, bytes);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return pli_fail_errno(err, errno, "standard input");
+        if (n < 0) return pli_fail_errno(err, errno, "cannot read");
         *got_out = (size_t)n;
         return PLAIT_OK;
     }
 }
+
+void pli_pipe_close(int fd) { close(fd); }

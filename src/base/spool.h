@@ -17,7 +17,9 @@ plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, siz
 bool         pli_spool_is_file(const pli_spool *spool);
 void         pli_spool_destroy(pli_spool **spool);
 
-/** Reads up to `bytes` from the standard input; *got_out 0: its end. */
-plait_status pli_read_stdin(void *data, size_t bytes, size_t *got_out, plait_error *err);
+/** What is read once, from front to end: a pipe, or "-", the standard input. read: *got_out 0 is its end. */
+plait_status pli_pipe_open(const char *path, int *fd_out, plait_error *err);
+plait_status pli_pipe_read(int fd, void *data, size_t bytes, size_t *got_out, plait_error *err);
+void         pli_pipe_close(int fd);
 
 #endif

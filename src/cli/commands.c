@@ -73,6 +73,11 @@ int pli_cli_unknown(const char *what, const char *given, const char *const *know
     return pli_cli_usage("unknown %s '%s'; known are: %s", what, given, list);
 }
 
+static bool has_option(const pli_opt *rows, const char *name) {
+    while (rows->name != NULL && strcmp(rows->name, name) != 0) rows++;
+    return rows->name != NULL;
+}
+
 bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
                   pli_opts **opts_out, int *code_out) {
     plait_error   err = { 0 };
@@ -88,8 +93,10 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
         pli_fail_at(&err, "%s", command->name);
         *code_out = pli_cli_fail(&err);
     } else if (rest == NULL && words.n > 0) {
-        *code_out =
-            pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, words.item[0], command->name);
+        const char *word = words.item[0];
+        bool        is_data = pli_file_exists(word) && has_option(command->rows, "data");
+        *code_out = is_data ? pli_cli_usage("%s: '%s' is no option; for data write --data before each name", command->name, word)
+                            : pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, word, command->name);
     } else {
         if (rest != NULL) *rest = words;
         return true;

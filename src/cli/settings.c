@@ -236,6 +236,8 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
         pli_text_add(text, "--huber-delta has no effect on --model %s\n", s->model);
     if (given(opts, "momentum") && !is(s->optimizer, "momentum"))
         pli_text_add(text, "--momentum has no effect without --optimizer momentum\n");
-    if (s->patience > 0 && s->validation == NULL) pli_text_add(text, "--patience has no effect without --validation\n");
+    static const char *const steps[] = { "learning-rate", "batch", "schedule" };
+    for (size_t i = 0; is(s->optimizer, "lbfgs") && i < sizeof steps / sizeof *steps; i++)
+        if (given(opts, steps[i])) pli_text_add(text, "--%s has no effect on --optimizer lbfgs\n", steps[i]);
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

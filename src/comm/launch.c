@@ -79,7 +79,7 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
     }
     if (path == NULL && memory)
         return pli_fail(err, PLAIT_EMODULE, "there is no mpirun in .venv/bin above %.200s or on the path: "
-                        "script/bootstrap --all installs one", own);
+                        "install it with script/bootstrap --all and build anew", own);
     if (path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look for mpirun");
     *path_out = path;
     return PLAIT_OK;

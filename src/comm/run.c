@@ -67,8 +67,8 @@ static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *op
     memcpy(opts, given, given->size);
     opts->size = sizeof *opts;
     if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX || opts->servers > RANKS_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "%d workers, %d servers, %d threads: out of range", opts->workers, opts->servers,
-                        opts->threads);
+        return pli_fail(err, PLAIT_EINVAL, "%d workers, %d servers, %d threads: expected 0 to %d workers and servers, threads not negative",
+                        opts->workers, opts->servers, opts->threads, (int)RANKS_MAX);
     if (opts->collective != NULL && strcmp(opts->collective, "auto") != 0 && strcmp(opts->collective, "messages") != 0)
         return pli_fail(err, PLAIT_ENAME, "no form of collectives is called \"%s\"; there are auto and messages",
                         opts->collective);

@@ -53,7 +53,7 @@ void pli_dataset_own(pli_dataset *d) {
 plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     int64_t n = d->sources->n;
     if (n > INT32_MAX) return pli_fail(err, PLAIT_EINVAL, "more than 2^31 files");
-    d->blocks = d->sources->is_stdin ? 1 : d->workers > PLI_MIN_BLOCKS ? d->workers : PLI_MIN_BLOCKS;
+    d->blocks = d->sources->is_pipe ? 1 : d->workers > PLI_MIN_BLOCKS ? d->workers : PLI_MIN_BLOCKS;
     size_t *start = pli_array((size_t)n + 1, sizeof *start);
     d->segment = pli_array((size_t)(n + d->blocks), sizeof *d->segment);
     d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);

@@ -17,25 +17,29 @@ static bool ends_with(const char *text, const char *end) {
 
 /* --- one source ------------------------------------------------------------------------------------------- */
 
-static plait_status receive(pli_spool *spool, plait_error *err) {
+static plait_status receive(int fd, pli_spool *spool, plait_error *err) {
     size_t         got = 1;
     plait_status   status = PLAIT_OK;
     unsigned char *buffer = pli_malloc(1 << 18);
-    if (buffer == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to read the standard input");
+    if (buffer == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to receive data");
     while (status == PLAIT_OK && got > 0) {
-        status = pli_read_stdin(buffer, 1 << 18, &got, err);
+        status = pli_pipe_read(fd, buffer, 1 << 18, &got, err);
         if (status == PLAIT_OK) status = pli_spool_add(spool, buffer, got, err);
     }
     pli_free(buffer);
     return status;
 }
 
-static plait_status open_stdin(pli_source *source, plait_error *err) {
+static plait_status open_pipe(pli_source *source, const char *name, plait_error *err) {
+    int fd = -1;
     PLI_TRY(pli_spool_create(SPOOL_MEMORY, &source->spool, err));
-    PLI_TRY(receive(source->spool, err));
-    PLI_TRY(pli_spool_end(source->spool, &source->data, &source->bytes, err));
-    source->droppable = pli_spool_is_file(source->spool);
-    return PLAIT_OK;
+    PLI_TRY(pli_pipe_open(source->path, &fd, err));
+    plait_status status = receive(fd, source->spool, err);
+    pli_pipe_close(fd);
+    if (status == PLAIT_EIO) return pli_fail_at(err, "%s", name), status;
+    if (status == PLAIT_OK) status = pli_spool_end(source->spool, &source->data, &source->bytes, err);
+    source->droppable = status == PLAIT_OK && pli_spool_is_file(source->spool);
+    return status;
 }
 
 static plait_status open_file(pli_source *source, plait_error *err) {
@@ -105,28 +109,28 @@ static plait_status find_weights(pli_source *source, plait_error *err) {
     return status;
 }
 
-static plait_status open_source(pli_source *source, bool is_stdin, plait_error *err) {
-    const char *name = is_stdin ? "standard input" : source->path;
-    PLI_TRY(is_stdin ? open_stdin(source, err) : open_file(source, err));
+static plait_status open_source(pli_source *source, bool is_pipe, plait_error *err) {
+    const char *name = strcmp(source->path, "-") == 0 ? "standard input" : source->path;
+    PLI_TRY(is_pipe ? open_pipe(source, name, err) : open_file(source, err));
     if (pli_is_packed(source->data, source->bytes)) PLI_TRY(unpack(source, name, err));
     if (source->bytes == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: empty, expected rows", name);
     if (source->bytes >= 3 && memcmp(source->data, "\xef\xbb\xbf", 3) == 0) source->begin = 3;
-    return is_stdin ? PLAIT_OK : find_weights(source, err);
+    return is_pipe ? PLAIT_OK : find_weights(source, err);
 }
 
 /* --- the list --------------------------------------------------------------------------------------------- */
 
 static plait_status add_source(pli_sources *all, const char *path, plait_error *err) {
     void *memory = all->source;
-    bool  is_stdin = strcmp(path, "-") == 0;
+    bool  is_pipe = pli_is_pipe(path);
     if (!pli_grow(&memory, &all->capacity, all->n + 1, sizeof *all->source)) return no_memory(err);
     all->source = memory;
     pli_source *source = &all->source[all->n];
     *source = (pli_source){ .path = pli_strdup(path) };
     if (source->path == NULL) return no_memory(err);
     all->n++; /* from here release takes care of it */
-    all->is_stdin |= is_stdin;
-    return open_source(source, is_stdin, err);
+    all->is_pipe |= is_pipe;
+    return open_source(source, is_pipe, err);
 }
 
 /* Files beside the data that are no data. */
@@ -181,8 +185,8 @@ static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
         PLI_TRY(add_source(all, path, err));
         path = end + 1;
     }
-    if (all->is_stdin && all->n > 1)
-        return pli_fail(err, PLAIT_EINVAL, "the standard input (-) cannot be joined with files");
+    if (all->is_pipe && all->n > 1)
+        return pli_fail(err, PLAIT_EINVAL, "the standard input (-) or a pipe cannot be joined with files");
     return PLAIT_OK;
 }
 

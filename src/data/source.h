@@ -1,4 +1,4 @@
-/* data/source.h - where bytes come from: files, directories, patterns, the standard input; plain, gzip, zstd.
+/* data/source.h - where bytes come from: files, directories, patterns, pipes; plain, gzip, zstd.
  * Whatever it was, a source is one piece of readable memory in the end. */
 #ifndef PLI_DATA_SOURCE_H
 #define PLI_DATA_SOURCE_H
@@ -25,7 +25,7 @@ typedef struct pli_source {
 typedef struct pli_sources {
     pli_source     *source;
     int64_t         n, capacity;
-    bool            is_stdin;
+    bool            is_pipe; /* the standard input or a pipe: one block */
     _Atomic int32_t users;
 } pli_sources;
 

@@ -53,44 +53,6 @@ static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pl
     return status;
 }
 
-static void tell_notes(pli_run *run, const pli_dataset *data) {
-    const char *note = pli_dataset_notes(data);
-    while (*note != '\0') {
-        size_t length = strcspn(note, "\n");
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, plait_comm_rank(run->comm), "data", "%.*s", (int)length, note);
-        note += length + (note[length] == '\n');
-    }
-}
-
-enum { SMALL_BYTES = 16 << 20 };
-
-/* A single pass streams what is not small. Small plain files are as well read at once. */
-static bool should_stream(const pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    int64_t                 bytes = 0;
-    if (o->epochs != 1 || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
-    for (int64_t i = 0; i < o->data->n_paths && bytes >= 0; i++) {
-        int64_t size = pli_is_directory(o->data->paths[i]) ? -1 : pli_file_bytes(o->data->paths[i]);
-        bytes = size < 0 ? -1 : bytes + size;
-    }
-    return bytes < 0 || bytes > SMALL_BYTES;
-}
-
-/* One data set of the run, opened, loaded (or scanned, for a stream), agreed upon. fixed: the schema it must follow. */
-static plait_status open_data(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
-                              bool stream, pli_dataset **data_out) {
-    int32_t worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
-    if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
-    PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
-    char print[64];
-    snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
-    PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
-    if (stream) PLI_TRY(pli_dataset_scan(*data_out, false, run->pool, run->err));
-    else PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
-    tell_notes(run, *data_out);
-    return PLAIT_OK;
-}
-
 /* --- labels ---------------------------------------------------------------------------------------------- */
 
 static plait_status find_classes(pli_run *run) {
@@ -101,7 +63,8 @@ static plait_status find_classes(pli_run *run) {
         return pli_fail(run->err, PLAIT_EFORMAT,
                         "labels are no classes (numbers that are not integers, or more than 65536 of them): model %s "
                         "needs classes; for numbers take --model squared", run->opts->model);
-    if (is_class && n < 2) return pli_fail(run->err, PLAIT_EFORMAT, "all rows have one label: there is nothing to tell apart");
+    if (is_class && n < 2) return pli_fail(run->err, PLAIT_EFORMAT, "all rows have one label: there is nothing to tell apart "
+                                                                        "(in csv and tsv --label names its column)");
     run->label = pli_array((size_t)n, sizeof *run->label);
     if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
     for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
@@ -311,8 +274,8 @@ plait_status pli_prepare(pli_run *run) {
     const plait_train_opts *o = run->opts;
     uint64_t                begun_ns = pli_now_ns();
     PLI_TRY(load_start(run));
-    run->stream = should_stream(run);
-    PLI_TRY(open_data(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
+    run->stream = pli_run_streams(run);
+    PLI_TRY(pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     settle_defaults(run);
@@ -322,9 +285,9 @@ plait_status pli_prepare(pli_run *run) {
         plait_data_opts file = *o->data;
         file.paths = &o->validation;
         file.n_paths = 1;
-        PLI_TRY(open_data(run, &file, NULL, run->schema, false, &run->validation));
+        PLI_TRY(pli_run_open(run, &file, NULL, run->schema, false, &run->validation));
     }
-    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(open_data(run, o->test, o->test_memory, run->schema, false, &run->test));
+    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
     run->load_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
     return PLAIT_OK;

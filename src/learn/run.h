@@ -1,7 +1,8 @@
 /* learn/run.h - one training run as one rank sees it, while plait_train lasts.
  *
  *     options.c  names, ranges, pairs; equal on every rank
- *     prepare.c  data opened, schema and labels agreed, test and validation, scales, defaults that follow from the data
+ *     open.c     data opened and read
+ *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
@@ -68,6 +69,13 @@ plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text
 
 /** Everything up to the tables. */
 plait_status pli_prepare(pli_run *run);
+
+/** A single pass streams what is not small. */
+bool pli_run_streams(const pli_run *run);
+/** One data set of the run, opened and loaded (or scanned, for a stream); its notes are told. fixed: the schema it must
+ *  follow. Errors: EREFUSED a pipe where ranks are processes. Collective over the workers. */
+plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
+                          bool stream, pli_dataset **data_out);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

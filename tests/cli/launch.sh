@@ -10,6 +10,7 @@ works done launch -n 2 -- plait train --data part --epochs 2 --out model --metri
 [ "$(grep -o '"pid": [0-9]*' m | sort -u | wc -l)" -eq 2 ] || fail "the ranks are not two processes"
 works short launch -n 1 -- version
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
+exits 2 'refused with several processes' stdin launch -n 2 -- plait train --data -
 exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
 
 start() {

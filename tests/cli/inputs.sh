@@ -1,0 +1,40 @@
+#!/bin/sh
+# What --data takes besides files: pipes, several names; notes are told once.
+. "$(dirname "$0")/common.sh"
+
+# piped NAME words...: the same with part on the standard input
+piped() {
+    name=$1
+    shift
+    code=0
+    "$PLAIT" "$@" <part >"$name.out" 2>"$name.err" || code=$?
+    [ $code -eq 0 ] || { fail "exit $code of: plait $* <part"; tail -n 5 "$name.err"; }
+}
+piped alone train --data - --epochs 3 --json --quiet
+for topology in local allreduce ps; do
+    piped three train --data - --epochs 3 --json --quiet --workers 3 --topology $topology
+    [ "$(field three rows)" = 300 ] || fail "$topology: $(field three rows) rows"
+    [ "$(field three objective | cut -c 1-7)" = "$(field alone objective | cut -c 1-7)" ] ||
+        fail "$topology: 3 workers on - end at $(field three objective), 1 at $(field alone objective)"
+done
+piped stream train --data - --epochs 1 --json --quiet --workers 2
+mkfifo pipe
+cat part >pipe &
+works pipe train --data pipe --epochs 3 --json --quiet
+[ "$(field pipe model_hash)" = "$(field alone model_hash)" ] || fail "a pipe gives another model than -"
+exits 1 'standard input: empty' empty train --data - --workers 3
+
+# Notes: once where all workers have the same, else by rank.
+printf '4,2,no,yes\n1,2,0\n2,1,1\n3,1,0\n1,5,1\n' >sizes.csv
+sed 's/ / qid:1 /' part >qid
+works noted train --data sizes.csv --workers 3 --epochs 2
+[ "$(grep -c 'left out' noted.err)" -eq 1 ] || fail "a note of all workers is told $(grep -c 'left out' noted.err) times"
+works one train --data qid --epochs 2
+[ "$(grep -c 'qid' one.err)" -eq 1 ] || fail "a note of one worker is told $(grep -c qid one.err) times"
+
+exits 2 'write --data before each name' words train --data part part
+exits 2 'above 0' rate train --data part --learning-rate 0
+exits 2 'a file of labels comes with a later version' labels train --data sizes.csv --label part
+works unused train --data part --optimizer lbfgs --epochs 3 --batch 10
+grep -q 'batch has no effect' unused.err || fail "lbfgs does not say that --batch has no effect"
+finish
