@@ -183,8 +183,8 @@ static void test_collectives_in_both_forms_send_the_same_bytes(void **state) {
 }
 
 static plait_status many_small(plait_comm *comm, void *user) {
-    (void)user;
-    for (int64_t i = 0; i < 3000; i++) {
+    const int64_t times = user != NULL ? *(const int64_t *)user : 3000;
+    for (int64_t i = 0; i < times; i++) {
         int64_t x = i + plait_comm_rank(comm), w = plait_comm_workers(comm);
         CHECK(plait_comm_allreduce(comm, &x, 1, PLAIT_I64, PLAIT_SUM) == PLAIT_OK);
         CHECK(x == i * w + w * (w - 1) / 2);
@@ -416,6 +416,31 @@ static void test_machines_run_in_place_and_lose_nothing(void **state) {
     run_ok(1, 0, NULL, play, NULL);
 }
 
+/* Ranks that send their last message and end at once, while its receiver's machine may be running: no message is lost,
+ * none comes after the news of its rank's end, nobody sleeps through either. */
+static plait_status say_and_end(plait_comm *comm, void *user) {
+    (void)user;
+    int32_t me = plait_comm_rank(comm), value;
+    size_t  bytes;
+    if (me > 0) return plait_comm_send(comm, 0, 1, &me, sizeof me);
+    for (int32_t from = 1; from < plait_comm_size(comm); from++) {
+        CHECK(plait_comm_recv(comm, from, 1, &value, sizeof value, &bytes, NULL) == PLAIT_OK);
+        CHECK(value == from);
+    }
+    return PLAIT_OK;
+}
+
+static void test_no_message_is_lost_however_threads_cross(void **state) {
+    (void)state;
+    static const int64_t times = 600;
+    atomic_store(&pli_comm_shaken, true);
+    for (int i = 0; i < 600; i++) run_ok(5, 0, NULL, say_and_end, NULL);
+    for (int i = 0; i < 5; i++) run_ok(4, 0, NULL, play, NULL);
+    run_ok(3, 0, NULL, pass_round, NULL);
+    run_ok(4, 0, "messages", many_small, (void *)(uintptr_t)&times);
+    atomic_store(&pli_comm_shaken, false);
+}
+
 /* A message pushed while another rank's thread runs the machine, after it took the inbox: who pushes does not wait and
  * does not come back, so who unlocks must look again. Rank 1 runs rank 0's machine with the first message until rank 2
  * has pushed the second. */
@@ -518,6 +543,7 @@ int main(void) {
         cmocka_unit_test(test_shared_memory_is_one_for_all),
         cmocka_unit_test(test_a_run_survives_every_failed_allocation),
         cmocka_unit_test(test_machines_run_in_place_and_lose_nothing),
+        cmocka_unit_test(test_no_message_is_lost_however_threads_cross),
         cmocka_unit_test(test_who_unlocks_looks_again),
         cmocka_unit_test(test_no_change_is_slept_over),
     };

@@ -1,6 +1,12 @@
 /* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
 #include "comm/world.h"
 
+#ifdef PLI_TESTING /* see world.h */
+#define SHAKE() pli_comm_shake()
+#else
+#define SHAKE() ((void)0)
+#endif
+
 void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number) {
     atomic_init(&port->inbox, NULL);
     atomic_init(&port->lock, 0);
@@ -135,6 +141,7 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
 static void run_locked(pli_port *port, pli_work *work) {
     pli_world *world = port->comm->world;
     int32_t    events = atomic_load(&world->n_events);
+    SHAKE();
     pli_msg   *msg = take_all(port);
     bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN;
     uint64_t   now_ns = open ? pli_now_ns() : 0;
@@ -161,6 +168,7 @@ static void run_locked(pli_port *port, pli_work *work) {
 static void try_port(pli_port *port, pli_work *work) {
     while (has_work(port) && try_lock(port)) {
         run_locked(port, work);
+        SHAKE();
         unlock(port);
     }
 }
@@ -171,6 +179,7 @@ void pli_work_run(pli_work *work, pli_world *world) {
         work->first = port->next_run;
         if (work->first == NULL) work->last = &work->first;
         atomic_exchange(&port->queued, 0); /* before we look: who pushes from now on queues it anew */
+        SHAKE();
         try_port(port, work);
     }
     if (work->remote && world->ops->progress != NULL) world->ops->progress(world->transport);

@@ -7,10 +7,27 @@
 
 #include "comm/world.h"
 
+#ifdef PLI_TESTING /* see world.h */
+#define SHAKE() pli_comm_shake()
+#else
+#define SHAKE() ((void)0)
+#endif
+
 enum { SPIN_NS = 5000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000, YIELDS = 4 };
+
+#ifdef PLI_TESTING
+_Atomic bool pli_comm_shaken;
+void pli_comm_shake(void) {
+    if (!atomic_load_explicit(&pli_comm_shaken, memory_order_relaxed)) return;
+    _Atomic uint32_t nobody_rings = 0;
+    if (pli_now_ns() % 8 == 0) pli_futex_wait(&nobody_rings, 0, 100000); /* some long, most short */
+    else sched_yield();
+}
+#endif
 
 void pli_comm_ring(plait_comm *comm) {
     atomic_fetch_add(&comm->bell, 1);
+    SHAKE();
     if (atomic_load(&comm->sleepers) != 0) pli_futex_wake(&comm->bell, INT32_MAX);
 }
 
@@ -130,6 +147,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         if (until_ns > deadline_ns) until_ns = deadline_ns;
         uint64_t sleep_ns = until_ns == PLI_NEVER ? 3600000000000u : until_ns > now_ns ? until_ns - now_ns : 0;
         if (sleep_ns > nap_ns) sleep_ns = nap_ns;
+        SHAKE();
         atomic_fetch_add(&comm->sleepers, 1);
         if (sleep_ns > 0 && atomic_load(&comm->bell) == bell) pli_futex_wait(&comm->bell, bell, sleep_ns);
         atomic_fetch_sub(&comm->sleepers, 1);

@@ -119,6 +119,13 @@ void pli_world_control(pli_world *world, pli_msg *msg);
 /** Tells the other processes how a rank of this one has ended, then does pli_world_member. */
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why);
 
+/* Tests set pli_comm_shaken: where a change and a look of two threads may cross, others then go first, so that crossings
+ * which are rare become common. */
+#ifdef PLI_TESTING
+extern _Atomic bool pli_comm_shaken;
+void pli_comm_shake(void);
+#endif
+
 static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
     return rank >= world->place.first && rank - world->place.first < world->place.count;
 }
