@@ -170,6 +170,7 @@ static void test_nearest(void **state) {
     assert_string_equal(pli_nearest("optimiser", names, n), "optimizer");
     assert_string_equal(pli_nearest("l2", names, n), "l2");
     assert_string_equal(pli_nearest("l3", names, n), "l1"); /* the first of equals */
+    assert_string_equal(pli_nearest("learn", names, n), "learning-rate"); /* its beginning */
     assert_null(pli_nearest("bandwidth", names, n));
     assert_null(pli_nearest("xy", names, n)); /* no letter right */
     assert_null(pli_nearest("", names, n));

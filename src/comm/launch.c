@@ -51,12 +51,12 @@ static char *look_above(const char *directory, bool *memory) {
     }
 }
 
-static char *look_in_path(bool *memory) {
+static char *look_in_path(const char *name, const char *other, bool *memory) {
     const char *at = pli_env("PATH");
     while (at != NULL && *at != '\0' && *memory) {
         size_t length = strcspn(at, ":");
-        char  *path = length > 0 ? look(at, length, "mpirun", memory) : NULL;
-        if (path == NULL && length > 0 && *memory) path = look(at, length, "mpiexec", memory);
+        char  *path = length > 0 ? look(at, length, name, memory) : NULL;
+        if (path == NULL && length > 0 && *memory && other != NULL) path = look(at, length, other, memory);
         if (path != NULL) return path;
         at += length + (at[length] == ':');
     }
@@ -75,7 +75,7 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
         memory = path != NULL;
     } else {
         path = look_above(own, &memory);
-        if (path == NULL && memory) path = look_in_path(&memory);
+        if (path == NULL && memory) path = look_in_path("mpirun", "mpiexec", &memory);
     }
     if (path == NULL && memory)
         return pli_fail(err, PLAIT_EMODULE, "there is no mpirun in .venv/bin above %.200s or on the path: "
@@ -83,6 +83,16 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
     if (path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look for mpirun");
     *path_out = path;
     return PLAIT_OK;
+}
+
+/* mpirun's own answer to a program that is not there is a page, and a code of its own. */
+static plait_status check_program(const char *name, plait_error *err) {
+    bool  memory = true;
+    char *path = strchr(name, '/') == NULL ? look_in_path(name, NULL, &memory) : NULL;
+    bool  there = path != NULL || (strchr(name, '/') != NULL && is_program(name));
+    pli_free(path);
+    if (!memory) return pli_fail(err, PLAIT_ENOMEM, "no memory to look for %s", name);
+    return there ? PLAIT_OK : pli_fail(err, PLAIT_ENAME, "there is no program %s to start", name);
 }
 
 /* --- running it ------------------------------------------------------------------------------------------ */
@@ -206,6 +216,7 @@ plait_status pli_launch(int32_t processes, char *const *argv, int32_t *exit_out,
         return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", processes,
                         argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
     char *mpirun = NULL, number[16];
+    PLI_TRY(check_program(argv[0], err));
     PLI_TRY(pli_launch_find(&mpirun, err));
     snprintf(number, sizeof number, "%d", processes);
     const char **all = command(mpirun, number, argv), **env = environment();

@@ -97,7 +97,8 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->linear, j->solution, j->map, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
-        pli_fail(&j->error[own], PLAIT_EFORMAT, "the label %g is not among the model's labels", b.unknown);
+        pli_fail(&j->error[own], PLAIT_EFORMAT, isnan(b.unknown) ? "a row has no label, or one that the model does not know (%g)"
+                                                                 : "the label %g is not among the model's labels", b.unknown);
     j->sums[own] = b.sums;
 }
 

@@ -11,6 +11,7 @@ works done launch -n 2 -- plait train --data part --epochs 2 --out model --metri
 works short launch -n 1 -- version
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
 exits 2 'refused with several processes' stdin launch -n 2 -- plait train --data -
+exits 2 'no program nosuch' program launch -n 2 -- nosuch
 exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
 
 start() {
