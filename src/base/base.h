@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/event.h"
 #include "base/hash.h"
 #include "base/keymap.h"
 #include "base/log.h"

@@ -15,7 +15,6 @@
 #define PLI_TABLE_SERVER_H
 
 #include "comm/comm.h"
-#include "table/event.h"
 #include "table/shard.h"
 #include "table/wire.h"
 

@@ -174,6 +174,43 @@ static void test_doubles_and_the_dead_are_dropped(void **state) {
     close_server(&f);
 }
 
+typedef struct heard {
+    int     n[PLI_EVENT_APPLY + 1];
+    pli_event last;
+} heard;
+
+static void hear(void *user, const pli_event *event) {
+    heard *h = user;
+    h->n[event->kind]++;
+    h->last = *event;
+}
+
+/* Each update is told once: as it comes where it is applied at once, in the order of workers where a clock ends. */
+static void test_events_tell_each_update_once(void **state) {
+    (void)state;
+    for (int at_once = 0; at_once < 2; at_once++) {
+        fixture              f;
+        heard                h = { 0 };
+        const pli_event_sink sink = { .raise = hear, .user = &h };
+        open_server(&f, at_once ? "async" : "bsp");
+        f.server.sink = &sink;
+        pli_msg *msg = clock_message(&f, 1, 0, 4, 3, 1), *again = pli_msg_copy(msg);
+        deliver(&f, msg);
+        deliver(&f, again);
+        assert_int_equal(h.n[PLI_EVENT_CLOCK], 1);
+        assert_int_equal(h.n[PLI_EVENT_APPLY], at_once);
+        deliver(&f, clock_message(&f, 0, 0, 2, 5, 1));
+        assert_int_equal(h.n[PLI_EVENT_CLOCK], 2);
+        assert_int_equal(h.n[PLI_EVENT_APPLY], 2);
+        if (!at_once) {
+            assert_int_equal(h.last.kind, PLI_EVENT_APPLY);
+            assert_true(h.last.peer == 1 && h.last.rank == RANK && h.last.first == 4 && h.last.rows == 3);
+            assert_true(h.last.clock == 0 && h.last.seq == 1 && h.last.table == 0 && h.last.shard == 0);
+        }
+        close_server(&f);
+    }
+}
+
 static void test_values_handed_out_are_never_written(void **state) {
     (void)state;
     fixture f;
@@ -285,7 +322,7 @@ int main(void) {
         cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
         cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
         cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
-        cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),
+        cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream), cmocka_unit_test(test_events_tell_each_update_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

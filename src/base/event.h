@@ -1,7 +1,7 @@
-/* table/event.h - the one seam through which the event log sees reads, updates and clocks. A job without a sink
- * pays one comparison. */
-#ifndef PLI_TABLE_EVENT_H
-#define PLI_TABLE_EVENT_H
+/* base/event.h - the one seam through which the event log sees reads, updates and clocks: rooms raise events into a sink
+ * that they were given; no sink costs one comparison. The machines of tables raise them today, a job gives no sink yet. */
+#ifndef PLI_BASE_EVENT_H
+#define PLI_BASE_EVENT_H
 
 #include <stdint.h>
 
