@@ -178,40 +178,22 @@ static bool given(const pli_opts *opts, const char *name) {
     return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
 }
 
-bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, const plait_log *log,
-                         pli_train_plan *plan) {
-    *plan = (pli_train_plan){ 0 };
-    if (s->in.data.n == 0) {
-        pli_cli_usage("train: no data; name a file with --data D");
-        return false;
-    }
-    plait_comm_opts_init(&plan->comm);
-    plan->comm.transport = s->transport;
-    plan->comm.workers = (int32_t)s->workers;
-    plan->comm.servers = (int32_t)s->servers;
-    plan->comm.threads = (int32_t)s->in.threads;
-    plan->comm.timeout_ns = s->timeout_ns;
-    plan->comm.log = log;
+static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_comm_opts *comm) {
+    plait_comm_opts_init(comm);
+    comm->transport = s->transport;
+    comm->workers = (int32_t)s->workers;
+    comm->servers = (int32_t)s->servers;
+    comm->threads = (int32_t)s->in.threads;
+    comm->timeout_ns = s->timeout_ns;
+    comm->log = log;
+}
 
-    pli_input_opts(&s->in, log, &plan->data);
-    plan->data.seed = (uint64_t)s->seed;
-    plan->test = plan->data;
-    plan->test.paths = &s->test;
-    plan->test.n_paths = 1;
-
-    plait_train_opts *t = &plan->train;
+static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_train_opts *t) {
     plait_train_opts_init(t);
     t->model = s->model;
-    t->data = &plan->data;
-    t->test = s->test != NULL ? &plan->test : NULL;
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;
-    if (s->table != NULL) {
-        if (!table_setting(s->table, plan)) return false;
-        if (plan->topology[0] != '\0') t->topology = plan->topology;
-        if (plan->consistency[0] != '\0') t->consistency = plan->consistency;
-    }
     t->optimizer = s->optimizer;
     t->epochs = s->epochs;
     t->batch = s->batch;
@@ -228,6 +210,30 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
     t->seed = (uint64_t)s->seed;
     t->init_model = s->init_model;
     t->dry_run = s->dry_run;
+}
+
+bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, const plait_log *log,
+                         pli_train_plan *plan) {
+    *plan = (pli_train_plan){ 0 };
+    if (s->in.data.n == 0) {
+        pli_cli_usage("train: no data; name a file with --data D");
+        return false;
+    }
+    plan_comm(s, log, &plan->comm);
+    plan_train(s, opts, &plan->train);
+    pli_input_opts(&s->in, log, &plan->data);
+    plan->data.seed = (uint64_t)s->seed;
+    plan->train.data = &plan->data;
+    if (s->test != NULL) {
+        plan->test = plan->data;
+        plan->test.paths = &s->test;
+        plan->test.n_paths = 1;
+        plan->train.test = &plan->test;
+    }
+    if (s->table == NULL) return true;
+    if (!table_setting(s->table, plan)) return false;
+    if (plan->topology[0] != '\0') plan->train.topology = plan->topology;
+    if (plan->consistency[0] != '\0') plan->train.consistency = plan->consistency;
     return true;
 }
 
