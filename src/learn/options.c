@@ -29,14 +29,16 @@ static plait_status check_optimizer(pli_run *run) {
 
 static plait_status check_lbfgs(pli_run *run) {
     const plait_train_opts *o = run->opts;
+    const pli_loss         *loss;
     if (!run->lbfgs) return PLAIT_OK;
     if (strcmp(run->consistency, "bsp") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
                         "the nearest is bsp", run->consistency);
-    if (strcmp(o->model, "hinge") == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with model hinge is refused: the hinge has a kink, L-BFGS needs a smooth loss; take adagrad");
+    PLI_TRY(pli_loss_find(o->model, 2, &loss, run->err));
+    if (!loss->smooth)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "
+                        "smooth one; take adagrad", o->model);
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps");
     if (o->patience > 0)
