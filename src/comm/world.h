@@ -64,7 +64,6 @@ struct plait_comm {
 struct pli_world {
     const pli_transport_ops *ops;
     pli_transport           *transport;
-    void                    *module;
     pli_place                place;
     int32_t                  size, threads;
     uint64_t                 timeout_ns;

@@ -12,7 +12,7 @@
 typedef struct pli_cell {
     const unsigned char *text;
     size_t               length;
-    bool                 quoted, doubled; /* doubled: holds "" */
+    bool                 doubled; /* quoted, and holds "" */
 } pli_cell;
 
 typedef struct pli_cells {
@@ -57,10 +57,9 @@ static inline bool pli_cells_next(pli_cells *cells, pli_cell *cell, bool *bad_ou
     const unsigned char *p = cells->at, *end = cells->end;
     if (p > end) return false;
     while (p < end && pli_is_space(*p) && !pli_at_delimiter(cells, p)) p++;
-    *cell = (pli_cell){ p, 0, false, false };
+    *cell = (pli_cell){ p, 0, false };
     if (p < end && *p == '"') {
         cell->text = ++p;
-        cell->quoted = true;
         while ((p = memchr(p, '"', (size_t)(end - p))) != NULL && p + 1 < end && p[1] == '"') {
             cell->doubled = true;
             p += 2;

@@ -18,7 +18,7 @@ typedef struct pli_libsvm_rules {
 /* What the rows held, beside themselves. Zero-initialised is empty. */
 typedef struct pli_found {
     uint64_t   max_index; /* as written */
-    bool       any_index, zero_index, real_labels, no_labels;
+    bool       any_index, zero_index, real_labels;
     int64_t    qids, dropped, unknown_texts, unknown_labels;
     pli_keymap labels;    /* bits of the distinct labels; up to PLI_MAX_LABELS */
     double     recent[2]; /* labels added lately                                */

@@ -47,8 +47,6 @@ static plait_status open_file(pli_source *source, plait_error *err) {
     source->data = source->mapped.data;
     source->bytes = source->mapped.bytes;
     source->droppable = true;
-    source->disk_bytes = (int64_t)source->bytes;
-    source->mtime_ns = pli_file_mtime_ns(source->path);
     return PLAIT_OK;
 }
 

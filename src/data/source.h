@@ -18,7 +18,6 @@ typedef struct pli_source {
     bool                 droppable; /* pages of a file: they can be had again */
     float               *weight;    /* [weights] of FILE.weight; NULL: no such file */
     int64_t              weights;
-    int64_t              disk_bytes, mtime_ns; /* of the file as it lies there */
 } pli_source;
 
 /* Shared by the datasets of one process's workers. */

@@ -27,7 +27,7 @@ typedef struct pli_table_rules {
     pli_table_cell   *cell;          /* [cells] */
     const pli_schema *schema;        /* names, dictionaries, keys: the dataset's */
     bool              in_order;      /* the file's columns have increasing keys */
-    bool              labels_optional, has_weights, has_text, fixed, learning;
+    bool              labels_optional, has_weights, has_text, fixed;
     char            **name; /* [cells] */
 } pli_table_rules;
 

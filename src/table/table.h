@@ -44,7 +44,6 @@ typedef struct pli_topology_ops {
                          void *answer, size_t answer_bytes, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
-    bool any_thread; /* get and inc may be called by several threads of the rank at once */
 } pli_topology_ops;
 
 extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops;

@@ -526,5 +526,5 @@ void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys) 
 
 const pli_topology_ops pli_hogwild_ops = {
     .open = hogwild_open, .close = hogwild_close, .get = hogwild_get, .read = hogwild_read, .inc = hogwild_inc,
-    .call = hogwild_call, .dump = hogwild_dump, .any_thread = true,
+    .call = hogwild_call, .dump = hogwild_dump,
 };

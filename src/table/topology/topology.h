@@ -19,7 +19,8 @@ typedef struct pli_topology {
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
     const struct pli_topology_ops *ops;
-    const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory; NULL: has no such form */
+    const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory: get and inc by any thread of
+                                                the rank; NULL: has no such form */
 } pli_topology;
 
 /** All topologies, NULL-terminated. */
