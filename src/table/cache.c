@@ -17,9 +17,8 @@ plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **tabl
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
         goto free_table;
     }
-    pli_view old = { .workers = 1, .clock = 1, .held = 0, .slowest = -1, .applied = -1 };
     table->at_clock = table->policy.ops->apply == PLI_APPLY_AT_CLOCK;
-    table->reuses = table->policy.ops->on_get(table->policy.state, &old) == PLI_SERVE;
+    table->reuses = table->policy.ops->reuses != NULL && table->policy.ops->reuses(table->policy.state);
     *table_out = table;
     return PLAIT_OK;
 free_table:

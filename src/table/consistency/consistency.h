@@ -44,6 +44,8 @@ typedef struct pli_consistency_ops {
     bool        shares_memory; /* may workers that share the values write them unlocked (Hogwild)? */
     /** Reads the parameters after the name's colon (NULL: none given). EINVAL says what is expected. */
     plait_status (*parse)(void *state, const char *parameters, plait_error *err);
+    /** Client: may a copy be read in a later clock than the one that fetched it? Where not, none is kept. NULL: never. */
+    bool (*reuses)(const void *state);
     /** Client: the worker reads. SERVE from the copy held or FETCH. Never WAIT. */
     pli_read (*on_get)(void *state, const pli_view *view);
     /** Server: a pull has come. SERVE now or WAIT (asked again when a clock or the values have moved). */

@@ -19,6 +19,8 @@ static plait_status ssp_parse(void *state, const char *parameters, plait_error *
     return PLAIT_OK;
 }
 
+static bool ssp_reuses(const void *state) { return ((const struct ssp_state *)state)->bound > 0; }
+
 static pli_read ssp_on_get(void *state, const pli_view *view) {
     const struct ssp_state *ssp = state;
     return view->held >= view->clock - ssp->bound ? PLI_SERVE : PLI_FETCH;
@@ -36,6 +38,7 @@ const pli_consistency_ops pli_ssp_ops = {
     .summary = "a get in clock c contains all updates of clocks <= c-1-S",
     .apply = PLI_APPLY_NOW,
     .parse = ssp_parse,
+    .reuses = ssp_reuses,
     .on_get = ssp_on_get,
     .on_pull = ssp_on_pull,
 };
