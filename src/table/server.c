@@ -63,17 +63,20 @@ void pli_server_close(pli_server *server) {
 
 /* --- clocks ------------------------------------------------------------------------------------------------ */
 
-static int64_t slowest(const pli_server *server) {
-    int64_t lowest = INT64_MAX;
+/* Clocks only move on, so the lowest one changes only when one that held it does. */
+static void move_clock(pli_server *server, int32_t worker, int64_t clock) {
+    int64_t before = server->clocks[worker];
+    server->clocks[worker] = clock;
+    if (before != server->slowest) return;
+    server->slowest = INT64_MAX;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        if (server->clocks[w] < lowest) lowest = server->clocks[w];
-    return lowest;
+        if (server->clocks[w] < server->slowest) server->slowest = server->clocks[w];
 }
 
 /* Invariant 2's right-hand side. */
 static int64_t ended_by_all(const pli_server *server) {
-    int64_t lowest = slowest(server), highest = 0;
-    if (lowest != INT64_MAX) return lowest;
+    int64_t highest = 0;
+    if (server->slowest != INT64_MAX) return server->slowest;
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (server->peer[w].ended > highest) highest = server->peer[w].ended;
     return highest;
@@ -81,7 +84,7 @@ static int64_t ended_by_all(const pli_server *server) {
 
 pli_view pli_server_view(const pli_server *server, int32_t worker, int64_t clock) {
     return (pli_view){ .workers = server->layout.workers, .worker = worker, .clock = clock, .held = -1,
-                       .slowest = slowest(server), .clocks = server->clocks, .applied = server->applied };
+                       .slowest = server->slowest, .clocks = server->clocks, .applied = server->applied };
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
@@ -175,7 +178,7 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
         pli_peer *peer = &server->peer[w];
         if (peer->call == NULL && !peer->gone) return;
         if (peer->call == NULL) continue;
-        if (peer->call->head.clock > server->applied && slowest(server) != INT64_MAX) return;
+        if (peer->call->head.clock > server->applied && server->slowest != INT64_MAX) return;
         first = first == NULL ? peer->call : first;
     }
     if (first == NULL) return;
@@ -245,7 +248,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         *peer->queue_last = msg;
         peer->queue_last = &msg->next;
     }
-    server->clocks[worker] = ++peer->ended;
+    move_clock(server, worker, ++peer->ended);
     pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = server->rank, .peer = worker, .table = -1,
                                                 .shard = -1, .first = -1, .clock = peer->ended - 1,
                                                 .version = server->applied, .seq = msg->head.seq });
@@ -290,7 +293,7 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 }
 
 static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    server->clocks[msg->head.src] = INT64_MAX;
+    move_clock(server, msg->head.src, INT64_MAX);
     look_again(server, now_ns, out);
     return false;
 }
@@ -310,7 +313,7 @@ static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     bool      kept = keep_in(&peer->bye, msg, out);
-    server->clocks[msg->head.src] = INT64_MAX;
+    move_clock(server, msg->head.src, INT64_MAX);
     peer->gone = true;
     look_again(server, now_ns, out);
     return kept;
@@ -437,7 +440,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_peer *peer = &server->peer[event->rank];
     peer->gone = true;
     if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
-    server->clocks[event->rank] = INT64_MAX;
+    move_clock(server, event->rank, INT64_MAX);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);

@@ -2,7 +2,8 @@
  *
  * It holds one clock for each worker, the pushes that wait for a clock to end, and the pulls that wait until the
  * table's consistency lets them be served. Invariants, after each event:
- *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died.
+ *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died; slowest is the
+ *     lowest of them, kept since every pull asks for it.
  *   2 applied = min(clocks) as far as a worker is left, else the highest clock ended; every push of a clock < applied
  *     to a table that applies at clocks is in the values, none of a later clock is.
  *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream.
@@ -50,7 +51,7 @@ typedef struct pli_server {
     uint32_t           epoch, incarnation;
     pli_peer          *peer;   /* [workers] */
     int64_t           *clocks; /* [workers]; see 1 */
-    int64_t            applied;
+    int64_t            slowest, applied;
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
