@@ -45,7 +45,7 @@ static void out_of_memory(pli_collective *c) {
     pli_fail(&c->error, PLAIT_ENOMEM, "no memory for a message of a collective");
 }
 
-static bool send_part(pli_collective *c, uint64_t now_ns, const pli_step *s, pli_out *out) {
+static bool send_part(pli_collective *c, uint64_t now_ns, const pli_coll_move *s, pli_out *out) {
     pli_msg *msg;
     if (c->passing != NULL && s->send_bytes == c->passing->head.body_bytes && s->send_bytes > 0) {
         msg = pli_msg_of_slab(c->passing->body, c->passing->offset, s->send_bytes);
@@ -61,7 +61,7 @@ static bool send_part(pli_collective *c, uint64_t now_ns, const pli_step *s, pli
 }
 
 /* Is msg of the call in flight? Otherwise the call has failed, and the error names both. */
-static bool check_part(pli_collective *c, const pli_step *s, const pli_msg *msg) {
+static bool check_part(pli_collective *c, const pli_coll_move *s, const pli_msg *msg) {
     pli_coll theirs = read_stamp(msg);
     if (msg->head.arg32 == (uint32_t)c->started && same_call(&theirs, &c->call) && msg->head.body_bytes == s->recv_bytes)
         return true;
@@ -74,7 +74,7 @@ static bool check_part(pli_collective *c, const pli_step *s, const pli_msg *msg)
 }
 
 /* Keeps msg where the next step passes on just what has been copied: a ring's second half, a tree's inner node. */
-static void apply_part(pli_collective *c, const pli_step *s, pli_msg *msg) {
+static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg) {
     unsigned char *mine = (unsigned char *)c->call.buf + s->recv_at;
     const void    *theirs = pli_msg_body(msg);
     pli_msg_free(&c->passing);
@@ -100,7 +100,7 @@ static pli_msg *pop(struct pli_fifo *fifo) {
 
 /* Takes one step if it can. false: it waits, or the call is over (finished says). */
 static bool take_step(pli_collective *c, uint64_t now_ns, pli_out *out) {
-    pli_step s;
+    pli_coll_move s;
     if (!pli_coll_step(&c->call, c->me, c->workers, c->step, &s)) {
         finish(c, out);
         return false;

@@ -40,14 +40,14 @@ typedef struct pli_coll {
 size_t pli_type_bytes(plait_type type);
 
 /* One step of one worker: send first, then receive. */
-typedef struct pli_step {
+typedef struct pli_coll_move {
     int32_t to, from; /* workers, or -1 */
     size_t  send_at, send_bytes, recv_at, recv_bytes;
     bool    reduce; /* what comes is reduced into buf; else copied */
-} pli_step;
+} pli_coll_move;
 
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
-bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_step *step_out);
+bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
 /** What worker `me` sends for this call in all, headers included. */
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);

@@ -25,7 +25,7 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
 }
 
 /* In round i everyone tells the one 2^i further on: after ceil(log2 W) rounds each has heard of all. */
-static bool barrier_step(int32_t me, int32_t workers, int64_t i, pli_step *s) {
+static bool barrier_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i > 30 || ((int64_t)1 << i) >= workers) return false;
     int64_t far = (int64_t)1 << i;
     s->to = (int32_t)((me + far) % workers);
@@ -40,7 +40,7 @@ static uint32_t power_of_two_from(uint32_t n) { /* the smallest >= n */
 }
 
 /* Counted from the root, v's parent is v without its lowest bit; its children are v plus each lower bit. */
-static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     uint32_t v = (uint32_t)((me - c->root + workers) % workers);
     uint32_t bit = v == 0 ? power_of_two_from((uint32_t)workers) : v & -v; /* all children are below */
     if (v != 0) {
@@ -61,7 +61,7 @@ static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64
 }
 
 /* The workers beyond the largest power of two P give theirs to a partner first and get the result last. */
-static bool doubling_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+static bool doubling_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     size_t  bytes = (size_t)c->n * pli_type_bytes(c->type);
     int32_t p = (int32_t)power_of_two_from((uint32_t)workers);
     if (p > workers) p >>= 1;
@@ -100,12 +100,12 @@ static int32_t wrapped(int64_t rank, int32_t workers) {
 }
 
 /* W - 1 steps: to the right neighbour goes what came from the left one a step before. */
-static void ring_step(int32_t me, int32_t workers, pli_step *s) {
+static void ring_step(int32_t me, int32_t workers, pli_coll_move *s) {
     s->to = wrapped((int64_t)me + 1, workers);
     s->from = wrapped((int64_t)me - 1, workers);
 }
 
-static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i >= 2 * ((int64_t)workers - 1)) return false;
     ring_step(me, workers, s);
     s->reduce = i < workers - 1;
@@ -118,7 +118,7 @@ static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, 
     return true;
 }
 
-static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_step *s) {
+static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i >= (int64_t)workers - 1) return false;
     ring_step(me, workers, s);
     int32_t out = wrapped(me - i, workers), in = wrapped(me - i - 1, workers);
@@ -129,8 +129,8 @@ static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64
     return true;
 }
 
-bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_step *s) {
-    *s = (pli_step){ .to = -1, .from = -1 };
+bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
+    *s = (pli_coll_move){ .to = -1, .from = -1 };
     if (workers == 1) return false;
     if (call->meet) return barrier_step(me, workers, i, s);
     switch (call->kind) {
@@ -146,8 +146,8 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
 }
 
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers) {
-    uint64_t bytes = 0;
-    pli_step s;
+    uint64_t      bytes = 0;
+    pli_coll_move s;
     for (int64_t i = 0; pli_coll_step(call, me, workers, i, &s); i++)
         if (s.to >= 0) bytes += sizeof(pli_head) + s.send_bytes;
     return bytes;

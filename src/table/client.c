@@ -86,7 +86,7 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
 
 plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
                              pli_ticket *ticket, pli_out *out, plait_error *err) {
-    pli_link *link = &client->link[server];
+    pli_client_link *link = &client->link[server];
     if (msg == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
     if (link->lost) {
         pli_msg_free(&msg);
@@ -182,7 +182,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         pli_msg_free(&msg);
         return;
     }
-    pli_link *link = &client->link[server];
+    pli_client_link *link = &client->link[server];
     pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);

@@ -34,7 +34,7 @@ typedef struct pli_ticket {
     struct pli_ticket *next;
 } pli_ticket;
 
-typedef struct pli_link { /* to one server */
+typedef struct pli_client_link { /* to one server */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
@@ -43,7 +43,7 @@ typedef struct pli_link { /* to one server */
     pli_msg *push;
     uint64_t     *keys_to;
     unsigned char *values_to;
-} pli_link;
+} pli_client_link;
 
 struct pli_client_table;
 
@@ -51,7 +51,7 @@ typedef struct pli_client {
     pli_layout layout;
     int32_t    rank;
     uint32_t   epoch, incarnation, next_ticket;
-    pli_link  *link; /* [servers] */
+    pli_client_link *link; /* [servers] */
     pli_ticket *tickets;
     int64_t    clock;
     bool       left;

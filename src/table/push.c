@@ -38,8 +38,8 @@ static void measure(pli_client *client, const pli_client_table *table, int64_t *
     const pli_spec *spec = &table->spec;
     if (spec->keyed) count_keys(table, count);
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
-        pli_link *link = &client->link[server_of(spec, shard)];
-        int64_t   first, n = count[shard];
+        pli_client_link *link = &client->link[server_of(spec, shard)];
+        int64_t          first, n = count[shard];
         if (!spec->keyed) overlap(table, shard, &first, &n);
         link->parts++;
         link->bytes += sizeof(pli_wire_part) + data_bytes(table, n);
@@ -47,7 +47,7 @@ static void measure(pli_client *client, const pli_client_table *table, int64_t *
 }
 
 /* The next part of a server's message: its header, and where its data go. */
-static unsigned char *next_part(pli_link *link, const pli_client_table *table, int64_t first, int64_t n) {
+static unsigned char *next_part(pli_client_link *link, const pli_client_table *table, int64_t first, int64_t n) {
     unsigned char *body = pli_msg_body(link->push);
     pli_wire_part  part = { .table = (uint32_t)table->spec.id, .flags = table->spec.keyed ? PLI_PART_KEYED : 0,
                             .examples = table->pending.examples, .first = first, .n = n, .keys_at = link->bytes };
@@ -75,18 +75,18 @@ static void fill_keyed(pli_client *client, const pli_client_table *table, int64_
     int64_t           row_bytes = pli_row_bytes(spec);
     count_keys(table, count);
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
-        pli_link *link = &client->link[server_of(spec, shard)];
+        pli_client_link *link = &client->link[server_of(spec, shard)];
         link->keys_to = (uint64_t *)next_part(link, table, -1, count[shard]);
         link->values_to = (unsigned char *)(link->keys_to + count[shard]);
     }
     if (spec->placement.shards == 1 && set->n > 0) {
-        pli_link *link = &client->link[server_of(spec, 0)];
+        pli_client_link *link = &client->link[server_of(spec, 0)];
         memcpy(link->keys_to, set->keys, (size_t)set->n * 8);
         memcpy(link->values_to, table->pending.sum, (size_t)(set->n * row_bytes));
         return;
     }
     for (int64_t i = 0; i < set->n; i++) {
-        pli_link *link = &client->link[server_of(spec, pli_placement_shard_of(&spec->placement, set->keys[i]))];
+        pli_client_link *link = &client->link[server_of(spec, pli_placement_shard_of(&spec->placement, set->keys[i]))];
         *link->keys_to++ = set->keys[i];
         if (row_bytes == 4) memcpy(link->values_to, pli_at_const(table->pending.sum, i * 4), 4);
         else memcpy(link->values_to, pli_at_const(table->pending.sum, i * row_bytes), (size_t)row_bytes);
@@ -104,7 +104,7 @@ static void drop_built(pli_client *client) {
 
 static bool make_messages(pli_client *client, pli_kind kind) {
     for (int32_t s = 0; s < client->layout.servers; s++) {
-        pli_link *link = &client->link[s];
+        pli_client_link *link = &client->link[s];
         if (!link->used || (kind == PLI_PUSH && link->parts == 0)) continue;
         link->push = pli_msg_new(link->bytes);
         if (link->push == NULL) return false;
