@@ -25,9 +25,9 @@ static const struct topic {
                   "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
                   "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
                   "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n" },
-    { "hinge", "linear support vector machine: binary classification.\n"
-               "  loss     max(0, 1 - y f) with y = -1, +1\n"
-               "  tells    loss, accuracy, area under the curve\n" },
+    { "hinge", "linear support vector machine: classification, binary or multiclass.\n"
+               "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
+               "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n" },
     { "squared", "linear regression by least squares.\n"
                  "  loss     (f - y)^2 / 2\n"
                  "  tells    loss, root mean squared error, mean absolute error\n" },

@@ -110,6 +110,15 @@ static void test_warm_start(void **state) {
     assert_int_equal(train(&again, 2, 1), PLAIT_OK);
     assert_true(distance(again.model, t.model) < 1e-4);
     assert_near(again.report.objective, t.report.objective, 1e-8);
+    static const char *const optimizers[] = { "adagrad", "adam", "ftrl" };
+    for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) { /* the first steps do not undo the start */
+        plait_model_destroy(&again.model);
+        again.opts.optimizer = optimizers[o];
+        assert_int_equal(train(&again, 1, 1), PLAIT_OK);
+        if (again.report.progressive_loss > 1.05 * t.report.train_loss)
+            fail_msg("%s: the start has a loss of %g, the first epoch %g", optimizers[o], t.report.train_loss,
+                     again.report.progressive_loss);
+    }
     plait_data *other = points(2000, 5, 3, 9);
     plait_model_destroy(&again.model);
     again.opts.memory = other;
