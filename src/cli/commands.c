@@ -1,5 +1,6 @@
 /* The table of commands, and what all commands share: reading options, errors, the end of stdout. */
 #include "cli/cli.h"
+#include "cli/verdict.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -174,5 +175,7 @@ int pli_cli_main(int argc, char *const *argv) {
         if (name[0] == '-') return pli_cli_usage("'%s' before the command; say 'plait COMMAND %s ...'", name, name);
         return unknown_command(name);
     }
-    return command->run(argc - 2, argv + 2);
+    int code = command->run(argc - 2, argv + 2);
+    pli_verdict_give(code);
+    return code;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/verdict.h"
 
 typedef struct launch_settings {
     int64_t ranks;
@@ -59,7 +60,7 @@ static char *record_of(const pli_text_list *words) {
     return train && out != NULL ? pli_format("%s.done", out) : NULL;
 }
 
-/* mpirun's exit code is that of the first rank that failed. One killed by a signal that nobody sends to end a job well is
+/* mpirun's exit code should be that of the first rank that failed (verdict.c). One killed by a signal that nobody sends to end a job well is
  * a lost peer. */
 static bool was_killed(int code) {
     static const int fatal[] = { SIGKILL, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE };
@@ -72,6 +73,7 @@ static bool was_killed(int code) {
 static int start(const launch_settings *set, const pli_text_list *words) {
     plait_error err = { .rank = -1 };
     char       *owned = NULL, **argv = command_of(words, &owned), *record = record_of(words);
+    char       *verdicts = pli_verdicts_open();
     int64_t     before = record != NULL ? pli_file_mtime_ns(record) : -1;
     int32_t     code = PLI_EXIT_FAILED;
     if (argv == NULL) {
@@ -89,7 +91,9 @@ static int start(const launch_settings *set, const pli_text_list *words) {
             code = PLI_EXIT_FAILED;
         }
     }
+    int said = pli_verdicts_close(&verdicts);
     if (was_killed(code)) code = PLI_EXIT_PEERS;
+    else if (code != PLI_EXIT_DONE && said != 0) code = said;
     pli_free(record);
     pli_free(argv);
     pli_free(owned);

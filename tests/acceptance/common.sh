@@ -26,6 +26,10 @@ run() {
     shift
     code=0
     "$PLAIT" "$@" >"$name.out" 2>"$name.err" </dev/null || code=$?
+    if grep -q 'Sanitizer' "$name.err"; then
+        fail "a sanitizer speaks in: plait $*"
+        grep -A 20 'Sanitizer' "$name.err" | head -n 40
+    fi
 }
 
 # works NAME words...: it must exit 0
@@ -42,7 +46,10 @@ exits() {
     want=$1 text=$2
     shift 2
     run "$@"
-    [ $code -eq "$want" ] || fail "exit $code instead of $want of: plait $*"
+    if [ $code -ne "$want" ]; then
+        fail "exit $code instead of $want of: plait $*"
+        tail -n 20 "$1.err"
+    fi
     if ! grep -Eqi -- "$text" "$1.err"; then
         fail "stderr does not say '$text' of: plait $*"
         tail -n 5 "$1.err"

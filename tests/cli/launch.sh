@@ -3,6 +3,9 @@
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
+mkdir folder
+TMPDIR=$scratch/folder
+export TMPDIR
 
 works done launch -n 2 -- plait train --data part --epochs 2 --out model --metrics m --json
 [ -s model.done ] || fail "no completion record"
@@ -37,6 +40,14 @@ start
 kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
 ends 3
 [ -e model.done ] && fail "a killed run is said to be done"
+
+# An mpirun whose exit code lies: what the ranks say themselves counts; nobody says anything of a rank that was killed.
+printf '#!/bin/sh\nshift 2\n"$@"\nexit 1\n' >liar
+chmod +x liar
+code=0
+PLAIT_MPIRUN=$scratch/liar "$PLAIT" launch -n 2 -- plait train --data part --epohcs 2 2>liar.err || code=$?
+[ $code -eq 2 ] || fail "exit $code instead of the ranks' own 2"
+[ -z "$(ls "$TMPDIR")" ] || fail "launch leaves $(ls "$TMPDIR")"
 
 # Without an MPI: how to get it, and exit 2.
 code=0

@@ -1,0 +1,59 @@
+/* What the ranks themselves say of their end, for `plait launch`.
+ *
+ * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may answer 0 for a lost job, and 1 for ranks
+ * that have all ended with 2. So launch names a file in the environment, and each process of the program that ends by
+ * itself adds a line with its exit code: one short append, which the system does whole. Ranks on another host cannot;
+ * for them the launcher's code stands. */
+#include "cli/verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const char variable[] = "PLAIT_VERDICTS";
+
+char *pli_verdicts_open(void) {
+    const char *folder = pli_env("TMPDIR");
+    char       *path = pli_format("%s/plait-launch-XXXXXX", folder != NULL && folder[0] != '\0' ? folder : "/tmp");
+    int         fd = path != NULL ? mkstemp(path) : -1;
+    if (fd >= 0 && setenv(variable, path, 1) == 0) {
+        close(fd);
+        return path;
+    }
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    pli_free(path);
+    return NULL;
+}
+
+int pli_verdicts_close(char **path) {
+    enum { LARGEST = 1 << 20 };
+    pli_text text = { 0 };
+    int      code = 0;
+    if (*path == NULL) return 0;
+    if (pli_read_whole(*path, LARGEST, &text, NULL) >= 0)
+        for (const char *at = text.data; code == 0 && at != NULL && *at != '\0';) {
+            code = (int)strtol(at, NULL, 10);
+            at = strchr(at, '\n');
+            at += at != NULL;
+        }
+    pli_text_free(&text);
+    unlink(*path);
+    unsetenv(variable);
+    pli_free(*path);
+    *path = NULL;
+    return code;
+}
+
+void pli_verdict_give(int code) {
+    const char *path = pli_env(variable);
+    FILE       *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file == NULL) return;
+    fprintf(file, "%d\n", code);
+    fclose(file);
+}

@@ -1,0 +1,13 @@
+/* cli/verdict.h - how the processes of a job tell `plait launch` their exit codes. */
+#ifndef PLI_CLI_VERDICT_H
+#define PLI_CLI_VERDICT_H
+
+/** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's code
+ *  must do. */
+char *pli_verdicts_open(void);
+/** The code of the first process that did not end with 0; 0: none said so. Removes the file; frees and NULLs the path. */
+int pli_verdicts_close(char **path);
+/** A process of the program ends with this code. Nothing happens where no launch asks for it. */
+void pli_verdict_give(int code);
+
+#endif
