@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/opts_impl.h"
@@ -182,6 +183,71 @@ static plait_status read_config(pli_opts *opts, const char *flag, void *target, 
     plait_status status = pli_read_whole(path, CONFIG_MAX_BYTES, &text, err);
     if (status == PLAIT_OK) status = pli_opts_read_yaml(opts, target, path, text.data, text.length, err);
     pli_text_free(&text);
+    return status;
+}
+
+/* --- variables that nobody knows ----------------------------------------------------------------------- */
+
+enum { PREFIX = 6 }; /* of "PLAIT_" */
+
+typedef struct variable {
+    char name[VARIABLE_BYTES];
+} variable;
+
+/* Is name [length] one of others? One that ends in * stands for all that begin so. */
+static bool is_other(const char *name, size_t length, const char *const *others, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        size_t known = strlen(others[i]);
+        bool   all = known > 0 && others[i][known - 1] == '*';
+        if (all ? length >= known - 1 && strncmp(name, others[i], known - 1) == 0
+                : length == known && strncmp(name, others[i], known) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_option(const char *name, size_t length, const variable *known, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(known[i].name) == length && strncmp(name, known[i].name, length) == 0) return true;
+    }
+    return false;
+}
+
+static plait_status unknown_variable(const char *name, size_t length, const variable *known, size_t n,
+                                     plait_error *err) {
+    char         bare[VARIABLE_BYTES], upper[VARIABLE_BYTES];
+    const char **names = pli_array(n + 1, sizeof *names);
+    if (names == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
+    for (size_t i = 0; i < n; i++) names[i] = known[i].name + PREFIX;
+    snprintf(bare, sizeof bare, "%.*s", (int)(length - PREFIX), name + PREFIX);
+    variable_name(bare, upper);
+    const char *nearest = pli_nearest(upper + PREFIX, names, n);
+    pli_free(names);
+    if (nearest != NULL)
+        return pli_fail(err, PLAIT_ENAME, "unknown variable PLAIT_%s; did you mean PLAIT_%s?", bare, nearest);
+    return pli_fail(err, PLAIT_ENAME, "unknown variable PLAIT_%s: no option has that name; unset it", bare);
+}
+
+plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tables, const char *const *others,
+                                      size_t n_others, plait_error *err) {
+    size_t       n = 0;
+    plait_status status = PLAIT_OK;
+    for (size_t t = 0; t < n_tables; t++) {
+        for (const pli_opt *row = tables[t]; row->name != NULL; row++) n++;
+    }
+    variable *known = pli_array(n + 1, sizeof *known);
+    if (known == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
+    n = 0;
+    for (size_t t = 0; t < n_tables; t++) {
+        for (const pli_opt *row = tables[t]; row->name != NULL; row++) variable_name(row->name, known[n++].name);
+    }
+    for (char **at = environ; at != NULL && *at != NULL && status == PLAIT_OK; at++) {
+        size_t length = strcspn(*at, "=");
+        if (strncmp(*at, "PLAIT_", PREFIX) != 0 || (*at)[length] == '\0' || (*at)[length + 1] == '\0') continue;
+        if (!is_option(*at, length, known, n) && !is_other(*at, length, others, n_others))
+            status = unknown_variable(*at, length, known, n, err);
+    }
+    pli_free(known);
     return status;
 }
 

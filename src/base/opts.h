@@ -66,6 +66,11 @@ void pli_opts_value(const pli_opt *row, const void *target, pli_text *text);
 /** Writes help for rows, wrapped to width columns, grouped. */
 void pli_opts_help(const pli_opt *rows, int width, pli_text *text);
 
+/** Looks for a variable PLAIT_* that sets no option of any of tables [n_tables] and is none of others [n_others] (one that
+ *  ends in * stands for all that begin so). An empty one counts as unset. Errors: ENAME (the nearest is named), ENOMEM. */
+plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tables, const char *const *others,
+                                      size_t n_others, plait_error *err);
+
 /** An environment variable, or NULL. For the few that are not options (a launcher's, NO_COLOR, HOME). */
 const char *pli_env(const char *name);
 

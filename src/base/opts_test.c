@@ -369,6 +369,38 @@ static void test_out_of_memory(void **state) {
     unlink("mem.yaml");
 }
 
+static void test_variables_that_nobody_knows(void **state) {
+    (void)state;
+    static const pli_opt     more[] = { { "proba", PLI_OPT_FLAG, 0, NULL, NULL, "", 0, 0, NULL }, { 0 } };
+    const pli_opt *const     tables[] = { rows, more };
+    static const char *const others[] = { "PLAIT_TREE", "PLAIT_HOST_*" };
+    static const struct {
+        const char *name, *value, *text; /* NULL: known */
+    } cases[] = {
+        { "PLAIT_EPOCHS", "3", NULL },
+        { "PLAIT_PROBA", "1", NULL },
+        { "PLAIT_GPU_TAX", "1", NULL }, /* refused by the command that has it */
+        { "PLAIT_TREE", "x", NULL },
+        { "PLAIT_HOST_1", "x", NULL },
+        { "PLAIT_EPOCH", "", NULL },
+        { "PLAITS_EPOCH", "3", NULL },
+        { "PLAIT_EPOCH", "3", "unknown variable PLAIT_EPOCH; did you mean PLAIT_EPOCHS?" },
+        { "PLAIT_epochs", "3", "unknown variable PLAIT_epochs; did you mean PLAIT_EPOCHS?" },
+        { "PLAIT_TREES", "x", "unknown variable PLAIT_TREES: no option has that name; unset it" },
+        { "PLAIT_ZZZZ", "x", "unknown variable PLAIT_ZZZZ: no option has that name; unset it" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        plait_error err = { 0 };
+        char        variable[64], *mine[] = { variable, NULL }, **theirs = environ;
+        snprintf(variable, sizeof variable, "%s=%s", cases[i].name, cases[i].value);
+        environ = mine;
+        plait_status status = pli_opts_check_variables(tables, 2, others, 2, &err);
+        environ = theirs;
+        assert_int_equal(status, cases[i].text == NULL ? PLAIT_OK : PLAIT_ENAME);
+        assert_string_equal(err.text, cases[i].text == NULL ? "" : cases[i].text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
@@ -381,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_positionals_where_none_are_wanted),
         cmocka_unit_test(test_long_lists),
+        cmocka_unit_test(test_variables_that_nobody_knows),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests_name("base.opts", tests, NULL, NULL);

@@ -17,6 +17,13 @@ static const pli_command *const commands[] = {
 /* Promised by name, not there yet: refused as such, never mistaken for a typo. */
 static const char *const later[] = { "audit", "compare", "export", "doctor", "checkpoint", "plan", "cv", "tune" };
 
+/* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
+ * sets beside a service named plait. */
+static const char *const variables[] = {
+    "PLAIT_MPIRUN",    "PLAIT_MODULES",    "PLAIT_JOBS",      "PLAIT_TEST_FULL", "PLAIT_SCHEDULES",
+    "PLAIT_BUILD_DIR", "PLAIT_SOURCE_DIR", "PLAIT_SERVICE_*", "PLAIT_PORT",      "PLAIT_PORT_*",
+};
+
 const pli_command *const *pli_commands(void) { return commands; }
 
 const pli_command *pli_command_find(const char *name) {
@@ -79,6 +86,14 @@ static bool has_option(const pli_opt *rows, const char *name) {
     return rows->name != NULL;
 }
 
+/* A variable that no command has an option for is a typo; one of another command's is not. */
+static plait_status check_variables(plait_error *err) {
+    const pli_opt *tables[sizeof commands / sizeof commands[0]];
+    size_t         n = 0;
+    for (size_t i = 0; commands[i] != NULL; i++) tables[n++] = commands[i]->rows;
+    return pli_opts_check_variables(tables, n, variables, sizeof variables / sizeof variables[0], err);
+}
+
 bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
                   pli_opts **opts_out, int *code_out) {
     plait_error   err = { 0 };
@@ -86,6 +101,7 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
     bool          help = false;
     *opts_out = NULL;
     plait_status status = pli_opts_read(command->rows, argc, argv, target, &words, &help, opts_out, &err);
+    if (status >= 0 && !help) status = check_variables(&err);
     if (help) {
         pli_text text = { 0 };
         pli_cli_help(command, pli_terminal_columns(1), &text);
@@ -96,8 +112,10 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
     } else if (rest == NULL && words.n > 0) {
         const char *word = words.item[0];
         bool        is_data = pli_file_exists(word) && has_option(command->rows, "data");
-        *code_out = is_data ? pli_cli_usage("%s: '%s' is no option; for data write --data before each name", command->name, word)
-                            : pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, word, command->name);
+        *code_out =
+            is_data
+                ? pli_cli_usage("%s: '%s' is no option; for data write --data before each name", command->name, word)
+                : pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, word, command->name);
     } else {
         if (rest != NULL) *rest = words;
         return true;

@@ -26,5 +26,23 @@ printf 'epohcs: 3\n' >typo.yaml
 exits 2 "typo.yaml:1.*epochs" typo train --data part --config typo.yaml
 printf 'epochs: none\n' >value.yaml
 exits 2 "value.yaml:1" value train --data part --config value.yaml
+# A mistyped variable is answered as a mistyped flag is, by every command that reads options; one that is no option, or
+# another command's, is left alone.
+PLAIT_EPOCH=3
+export PLAIT_EPOCH
+exits 2 "unknown variable PLAIT_EPOCH; did you mean PLAIT_EPOCHS" variable train --data part
+exits 2 "did you mean PLAIT_EPOCHS" variable predict --model-file m --data part
+works help train -h
+PLAIT_EPOCH=
+works empty config --data part
+unset PLAIT_EPOCH
+PLAIT_XYZZYFOO=1
+export PLAIT_XYZZYFOO
+exits 2 "unknown variable PLAIT_XYZZYFOO.*unset it" variable config --data part
+unset PLAIT_XYZZYFOO
+PLAIT_PROBA=1 PLAIT_JOBS=2 PLAIT_SERVICE_HOST=10.0.0.1 PLAIT_PORT_80_TCP_ADDR=10.0.0.1
+export PLAIT_PROBA PLAIT_JOBS PLAIT_SERVICE_HOST PLAIT_PORT_80_TCP_ADDR
+works others config --data part
+unset PLAIT_PROBA PLAIT_JOBS PLAIT_SERVICE_HOST PLAIT_PORT_80_TCP_ADDR
 exits 1 "gone.yaml" gone train --data part --config gone.yaml
 finish
