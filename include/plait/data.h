@@ -37,6 +37,7 @@ typedef struct plait_data_opts {
     int32_t            threads;       /* that parse; default 1                                            */
     uint64_t           seed;
     const plait_log   *log;
+    const char        *text_columns;  /* csv, tsv: names or numbers, "zip,3": their cells are texts, numbers too; NULL: none */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

@@ -42,6 +42,8 @@ const pli_opt pli_train_rows[] = {
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label, by name or number from 1", 0, 0,
       "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
+    { "text-columns", PLI_OPT_TEXT, AT(in.text_columns), NULL, "A,B",
+      "columns of csv or tsv data whose cells are texts, also where they are numbers", 0, 0, "data" },
     { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features to 2^N", 1, 31, "data" },
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL, "keep a binary cache beside the data", 0, 0, "data" },
 
@@ -139,6 +141,7 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     if (in->header != NULL) opts->header = in->header;
     opts->label = in->label;
     opts->weight_column = in->weight_column;
+    opts->text_columns = in->text_columns;
     opts->hash_bits = (int32_t)in->hash_bits;
     opts->cache = in->cache;
     if (in->threads > 0) opts->threads = (int32_t)in->threads;

@@ -44,14 +44,24 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
     return pli_hash_bytes(facts, sizeof facts, add_to_stamp(stamp, slash != NULL ? slash + 1 : path));
 }
 
+/* The texts among options on which the blocks depend. */
+enum { TEXTS = 6 };
+
+static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
+    const char **all[TEXTS] = {
+        &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns
+    };
+    memcpy(texts, all, sizeof all);
+}
+
 /* Of all that the blocks depend on. */
 static plait_status make_stamp(pli_datacache_wish *wish, char *files, int32_t workers, plait_error *err) {
-    const plait_data_opts *o = &wish->opts;
-    const char            *texts[] = { o->format, o->index_base, o->header, o->label, o->weight_column };
-    int64_t  numbers[] = { CACHE_VERSION, o->hash_bits, workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS };
+    const char **texts[TEXTS];
+    int64_t  numbers[] = { CACHE_VERSION, wish->opts.hash_bits, workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS };
     uint64_t stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
     pli_text json = { 0 };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) stamp = add_to_stamp(stamp, texts[i]);
+    texts_of(&wish->opts, texts);
+    for (size_t i = 0; i < TEXTS; i++) stamp = add_to_stamp(stamp, *texts[i]);
     for (char *at = files; *at != '\0';) {
         char *end = strchr(at, '\n');
         *end = '\0';
@@ -80,14 +90,15 @@ static bool own_text(const char **text) {
 static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_schema *fixed) {
     pli_datacache_wish *wish = pli_calloc(1, sizeof *wish);
     if (wish == NULL) return NULL;
+    const char    **to[TEXTS], **from[TEXTS];
+    plait_data_opts given = *opts;
+    bool            good = true;
     wish->opts.size = opts->size;
     wish->opts.hash_bits = opts->hash_bits;
-    const char **to[] = { &wish->opts.format, &wish->opts.index_base, &wish->opts.header, &wish->opts.label,
-                          &wish->opts.weight_column };
-    const char  *from[] = { opts->format, opts->index_base, opts->header, opts->label, opts->weight_column };
-    bool         good = true;
-    for (size_t i = 0; good && i < sizeof to / sizeof to[0]; i++) {
-        *to[i] = from[i];
+    texts_of(&wish->opts, to);
+    texts_of(&given, from);
+    for (size_t i = 0; good && i < TEXTS; i++) {
+        *to[i] = *from[i];
         good = own_text(to[i]);
     }
     if (good && fixed != NULL) good = (wish->fixed = pli_schema_copy(fixed)) != NULL;
@@ -116,8 +127,9 @@ plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *f
 void pli_datacache_forget(pli_datacache_wish **wish) {
     pli_datacache_wish *w = wish != NULL ? *wish : NULL;
     if (w == NULL) return;
-    const char *texts[] = { w->opts.format, w->opts.index_base, w->opts.header, w->opts.label, w->opts.weight_column };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) pli_free((void *)(uintptr_t)texts[i]);
+    const char **texts[TEXTS];
+    texts_of(&w->opts, texts);
+    for (size_t i = 0; i < TEXTS; i++) pli_free((void *)(uintptr_t)*texts[i]);
     pli_schema_destroy(&w->fixed);
     pli_free(w->path);
     pli_free(w);

@@ -29,7 +29,7 @@ void pli_found_free(pli_found *found);
 /* Where a text is wrong, and how. */
 typedef struct pli_bad {
     const unsigned char *at;
-    char                 text[240];
+    char                 text[360];
 } pli_bad;
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -225,7 +225,7 @@ static plait_status no_such_column(const pli_dataset *d, const char *what, const
     if (pli_file_exists(name))
         return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s; a file of labels comes with a later version",
                         d->sources->source[0].path, name, what);
-    const char            *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
+    const char *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
     return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s%s%.60s%s", d->sources->source[0].path, name, what,
                     near != NULL ? "; did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "");
 }
@@ -246,26 +246,66 @@ static plait_status find_column(const pli_dataset *d, const char *what, const ch
 
 /* --- kinds ------------------------------------------------------------------------------------------------------ */
 
-static void sample_line(pli_table_rules *t, const unsigned char *line, const unsigned char *end) {
+/* What the sampled cells of a column are; missing ones are neither. */
+typedef struct kinds {
+    int64_t numbers, texts;
+} kinds;
+
+/* A column of numbers may have a slip in it: a single text, or one cell in ten, does not make it one of texts, and is an
+ * error when its row is read. */
+static bool is_text_column(const kinds *k) {
+    return k->texts > 0 && (k->numbers == 0 || (k->texts > 1 && k->texts > (k->numbers + k->texts) / 10));
+}
+
+static void sample_line(const pli_table_rules *t, kinds *found, const unsigned char *line, const unsigned char *end) {
     pli_cells cells = pli_cells_of(line, end, t->delimiter);
     pli_cell  cell;
     bool      bad = false;
-    for (int64_t i = 0; i < t->cells && pli_cells_next(&cells, &cell, &bad); i++)
-        if (t->cell[i].role != PLI_ROLE_TEXT && !pli_cell_is_missing(&cell) && !pli_cell_is_number(&cell))
-            t->cell[i].role = PLI_ROLE_TEXT;
+    for (int64_t i = 0; i < t->cells && pli_cells_next(&cells, &cell, &bad); i++) {
+        if (pli_cell_is_missing(&cell)) continue;
+        if (pli_cell_is_number(&cell))
+            found[i].numbers++;
+        else
+            found[i].texts++;
+    }
 }
 
-/* Marks columns that hold texts, from the first rows of each segment of the data set. */
-static void sample_kinds(pli_dataset *d) {
+/* Counts kinds of cells in the first rows of each segment of the data set. */
+static void sample_kinds(const pli_dataset *d, kinds *found) {
     for (int64_t i = 0; i < d->segments; i++) {
         const pli_source    *source = &d->sources->source[d->segment[i].source];
         const unsigned char *p = source->data + d->segment[i].from, *to = source->data + d->segment[i].to, *next;
         const unsigned char *stop = to - p > SAMPLE_BYTES ? p + SAMPLE_BYTES : to;
         for (p = pli_table_reader.row(p, to); p < stop; p = pli_table_reader.row(next, to)) {
             const unsigned char *end = pli_line_end(p, to, &next);
-            sample_line(d->table, p, end);
+            sample_line(d->table, found, p, end);
         }
     }
+}
+
+/* Marks the columns that hold texts: those that the sample finds, and those named ("city,3"). */
+static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *err) {
+    pli_table_rules *t = d->table;
+    kinds           *found = pli_calloc((size_t)t->cells, sizeof *found);
+    char            *copy = names != NULL ? pli_strdup(names) : NULL, *next = NULL;
+    plait_status     status = found == NULL || (names != NULL && copy == NULL) ? no_memory(err) : PLAIT_OK;
+    if (status == PLAIT_OK) sample_kinds(d, found);
+    for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
+        if (!is_text_column(&found[i])) continue;
+        t->cell[i].role = PLI_ROLE_TEXT;
+        if (found[i].numbers > 0)
+            pli_dataset_note(d, "column \"%.60s\" holds texts, though %lld of %lld cells looked at are numbers",
+                             t->name[i], (long long)found[i].numbers, (long long)(found[i].numbers + found[i].texts));
+    }
+    for (char *name = copy != NULL && status == PLAIT_OK ? strtok_r(copy, ",", &next) : NULL;
+         name != NULL && status == PLAIT_OK; name = strtok_r(NULL, ",", &next)) {
+        int64_t at = 0;
+        status = find_column(d, "texts", name, &at, err);
+        if (status == PLAIT_OK) t->cell[at].role = PLI_ROLE_TEXT;
+    }
+    pli_free(copy);
+    pli_free(found);
+    return status;
 }
 
 /* --- roles, found ------------------------------------------------------------------------------------------------- */
@@ -286,7 +326,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     if (opts->weight_column != NULL) PLI_TRY(find_column(d, "the weights", opts->weight_column, &weight, err));
     if (label == weight) return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
-    sample_kinds(d);
+    PLI_TRY(mark_texts(d, opts->text_columns, err));
     schema->has_names = t->header;
     schema->delimiter = t->delimiter;
     for (int64_t i = 0; i < t->cells; i++) {

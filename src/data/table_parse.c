@@ -1,6 +1,7 @@
 /* Rows of csv and tsv into CSR. Numbers are read in place; zeros are left out; a missing number is held as NaN until
  * the mean of its column is known. */
 #include <math.h>
+#include <stdio.h>
 
 #include "data/table.h"
 
@@ -92,6 +93,17 @@ static bool refuse(parser *s, cursor at, int64_t column, const char *expected, c
     return false;
 }
 
+/* In a column of numbers. A text may be a slip of the data, or meant. */
+static bool refuse_number(parser *s, int64_t i, const pli_cell *cell, const char *expected) {
+    refuse(s, cell->text, i, expected, cell);
+    if (pli_cell_is_number(cell) || s->t->fixed) return false;
+    size_t used = strlen(s->bad->text);
+    snprintf(s->bad->text + used, sizeof s->bad->text - used,
+             "; mend the cell or leave it empty, or take all of the column as texts: --text-columns %.40s",
+             s->t->name[i]);
+    return false;
+}
+
 static bool no_memory(parser *s) {
     s->bad->at = NULL;
     s->status = PLAIT_ENOMEM;
@@ -121,7 +133,7 @@ static bool read_number(parser *s, int64_t i, const pli_cell *cell) {
         s->any_missing = true;
         return put(s, (uint32_t)s->t->schema->column[c->column].first_key, NAN);
     }
-    if (!number_in(cell, &value) || fabs(value) > 3.4e38) return refuse(s, cell->text, i, "a finite number", cell);
+    if (!number_in(cell, &value) || fabs(value) > 3.4e38) return refuse_number(s, i, cell, "a finite number");
     return put_number(s, c, (float)value);
 }
 
@@ -149,7 +161,7 @@ static bool read_label(parser *s, int64_t i, const pli_cell *cell) {
     if (!s->has_label) return s->t->labels_optional ? true : refuse(s, cell->text, i, "a label", cell);
     if (!c->label_is_text) {
         if (number_in(cell, &s->label)) return true;
-        if (!s->t->labels_optional) return refuse(s, cell->text, i, "a label (a finite number)", cell);
+        if (!s->t->labels_optional) return refuse_number(s, i, cell, "a label (a finite number)");
         s->has_label = false;
         s->found->unknown_labels++;
         return true;

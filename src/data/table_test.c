@@ -262,11 +262,61 @@ static void test_refusals(void **state) {
     refuse("1,2\n1,2\n", &opts, NULL, PLAIT_ENAME, "did you mean csv?");
 }
 
+/* A slip among numbers is an error where it stands; a column that is half of texts, or named, is one of texts. */
+static void test_slips_among_numbers(void **state) {
+    plait_data_opts opts = table_opts("y");
+    (void)state;
+    refuse(
+        "age,y\n1,0\n2,1\nold,1\n", &opts, NULL, PLAIT_EFORMAT,
+        ":4: column \"age\": expected a finite number, found \"old\"; mend the cell or leave it empty, or take all of "
+        "the column as texts: --text-columns age");
+    refuse("age,y\nold,1\n2,1\n3,0\n", &opts, NULL, PLAIT_EFORMAT, ":2: column \"age\": expected a finite number");
+    refuse("age,y\n1,0\n2,1\n3,x\n", &opts, NULL, PLAIT_EFORMAT,
+           ":4: column \"y\": expected a label (a finite number), found \"x\"; mend");
+    expect("age,y\n1,0\nold,1\nnew,1\n", &opts, NULL, "0 age=1:1|1 age=old:1|1 age=new:1|");
+    opts.text_columns = "age";
+    expect("age,y\n1,0\n2,1\nold,1\n", &opts, NULL, "0 age=1:1|1 age=2:1|1 age=old:1|");
+    opts.text_columns = "1,y";
+    expect("age,y\n1,4\n2,3\n", &opts, NULL, "1 age=1:1|0 age=2:1|");
+    opts.text_columns = "agee";
+    refuse("age,y\n1,4\n", &opts, NULL, PLAIT_ENAME, "no column \"agee\" for texts; did you mean \"age\"?");
+    opts = table_opts("y");
+    opts.text_columns = "age";
+    write_file("age,y\n7,4\n8,3\n");
+    pli_dataset *d = load(&opts, NULL);
+    pli_schema  *fixed = pli_schema_copy(pli_dataset_schema(d));
+    pli_dataset_destroy(&d);
+    opts = table_opts(NULL);
+    expect("age,y\n8,4\n7,4\n", &opts, fixed, "4 age=8:1|4 age=7:1|");
+    pli_schema_destroy(&fixed);
+}
+
+/* One in ten, exactly: not yet a column of texts. */
+static void test_a_tenth_of_texts(void **state) {
+    plait_data_opts opts = table_opts("y");
+    (void)state;
+    for (int texts = 2; texts <= 3; texts++) {
+        pli_text csv = { 0 };
+        pli_text_add(&csv, "x,y\n");
+        for (int i = 0; i < 20; i++) pli_text_add(&csv, i < texts ? "t,%d\n" : "5,%d\n", i);
+        if (texts == 2) {
+            refuse(csv.data, &opts, NULL, PLAIT_EFORMAT, ":2: column \"x\"");
+        } else {
+            write_file(csv.data);
+            pli_dataset *d = load(&opts, NULL);
+            assert_int_equal(pli_schema_features(pli_dataset_schema(d)), 2);
+            pli_dataset_destroy(&d);
+        }
+        pli_text_free(&csv);
+    }
+}
+
 static void test_every_failed_allocation(void **state) {
     plait_data_opts opts = table_opts("y");
     plait_error     err;
     int64_t         before = pli_alloc_live();
     (void)state;
+    opts.text_columns = "city";
     write_file("city,age,y\nRome,4,b\n\"Os\"\"lo\",2,a\nRome,,a\n");
     for (int64_t k = 0;; k++) {
         pli_dataset *d = NULL;
@@ -297,6 +347,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_headers_and_labels),
         cmocka_unit_test(test_texts_and_missing),
+        cmocka_unit_test(test_slips_among_numbers),
+        cmocka_unit_test(test_a_tenth_of_texts),
         cmocka_unit_test(test_workers_see_the_same_rows),
         cmocka_unit_test(test_streamed),
         cmocka_unit_test(test_model_schema),
