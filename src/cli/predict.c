@@ -28,7 +28,7 @@ static const pli_opt rows[] = {
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
       0, 0, "data" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
-    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write here, whole or not at all, instead of to standard output", 0,
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write here, whole or not at all; - or none: to standard output", 0,
       0, "run" },
     { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -125,6 +125,7 @@ static int predict(int argc, char *const *argv) {
     pli_talk         talk;
     int              code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_predict, argc, argv, &set, NULL, &opts, &code)) return code;
+    if (set.out != NULL && strcmp(set.out, "-") == 0) set.out = NULL;
     if (set.model_file == NULL) {
         pli_cli_usage("predict: no model; name it with --model-file FILE");
     } else if (set.in.data.n == 0) {

@@ -215,6 +215,17 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->dry_run = s->dry_run;
 }
 
+/* Standard output is the record's: what else is written has a name. */
+static bool check_files(const pli_train_settings *s) {
+    if (is(s->out, "-"))
+        pli_cli_usage("train: --out -: a model is not written to standard output; name a file, as --out model");
+    else if (is(s->metrics, "-"))
+        pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");
+    else
+        return true;
+    return false;
+}
+
 bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, const plait_log *log,
                          pli_train_plan *plan) {
     *plan = (pli_train_plan){ 0 };
@@ -222,6 +233,7 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
         pli_cli_usage("train: no data; name a file with --data D");
         return false;
     }
+    if (!check_files(s)) return false;
     plan_comm(s, log, &plan->comm);
     plan_train(s, opts, &plan->train);
     pli_input_opts(&s->in, log, &plan->data);

@@ -73,6 +73,15 @@ exits 1 "nowhere" dry $t --out nowhere/model --dry-run
 exits 1 "gone" dry train --data gone --dry-run
 exits 2 "nearest" dry $t --dry-run --workers 2 --topology allreduce --consistency ssp:2
 
+# - is standard output where lines are written, and never a file of that name.
+works model $t --epochs 1 --out model --quiet
+works named predict --model-file model --data part --out named
+works dash predict --model-file model --data part --out -
+cmp -s named dash.out || fail "predict --out - does not write to standard output"
+exits 2 "--out -.*name a file" dash $t --out -
+exits 2 "--metrics -.*name a file" dash $t --metrics -
+[ -e ./- ] && fail "there is a file named -"
+
 # One line, with its beginning.
 for file in command option value word nodata; do
     [ "$(wc -l <$file.err)" -eq 1 ] || fail "$file: $(wc -l <$file.err) lines"
