@@ -49,12 +49,20 @@ void pli_talk_close(pli_talk *talk) {
 }
 
 static void say(pli_talk *talk, const char *fmt, va_list args) {
-    char text[1024], line[1088];
-    vsnprintf(text, sizeof text, fmt, args);
-    snprintf(line, sizeof line, "plait: %s\n", text);
+    pli_text line = { 0 };
+    char     text[1024];
+    va_list  again;
+    va_copy(again, args);
+    int   length = vsnprintf(text, sizeof text, fmt, args);
+    char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* the command that goes on */
+    if (whole != NULL) vsnprintf(whole, (size_t)length + 1, fmt, again);
+    va_end(again);
+    pli_text_add(&line, "plait: %s\n", whole != NULL ? whole : text);
     pthread_mutex_lock(&talk->mutex);
-    put(talk, line);
+    put(talk, line.data != NULL ? line.data : "plait: out of memory\n");
     pthread_mutex_unlock(&talk->mutex);
+    pli_text_free(&line);
+    pli_free(whole);
 }
 
 void pli_talk_say(pli_talk *talk, const char *fmt, ...) {

@@ -26,6 +26,7 @@ typedef struct run {
     pli_metrics *metrics;
     plait_report report;
     bool         saved;
+    int64_t      epochs; /* planned; as last told */
 } run;
 
 /* Who reports and saves: the lowest living worker. A run whose rank dies ends (until ranks can be lost), so all live. */
@@ -37,6 +38,7 @@ static int32_t leader(const plait_comm *comm) {
 
 static void on_progress(void *user, const plait_progress *progress) {
     run *r = user;
+    r->epochs = progress->epochs;
     pli_metrics_progress(r->metrics, progress);
     pli_talk_progress(&r->talk, progress);
 }
@@ -163,25 +165,66 @@ static void quote(pli_text *text, const char *word) {
     pli_text_add(text, "'");
 }
 
-/* The command as it was given, with --init-model set to what was saved. */
+/* Options that the command which goes on sets anew. */
+static bool is_set_anew(const char *word, bool *with_value) {
+    static const char *const names[] = { "--init-model", "--epochs", "--metrics" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        *with_value = word[0] != '\0' && strncmp(word, names[i], length) == 0 && word[length] == '=';
+        if (*with_value || strcmp(word, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* A name that is not taken, so that the metrics of this run stay: m.2, m.3, ... */
+static void add_metrics(const char *path, pli_text *text) {
+    char *name = NULL;
+    for (int n = 2; n < 1000; n++) {
+        pli_free(name);
+        name = pli_format("%s.%d", path, n);
+        if (name == NULL || !pli_file_exists(name)) break;
+    }
+    pli_text_add(text, " --metrics");
+    quote(text, name != NULL ? name : path);
+    pli_free(name);
+}
+
+/* The command as it was given, for the epochs that are left, from what was saved. */
+static void add_command(const run *r, int argc, char *const *argv, int64_t left, pli_text *text) {
+    pli_text_add(text, "plait train");
+    for (int i = 0; i < argc; i++) {
+        bool with_value = false;
+        if (!is_set_anew(argv[i], &with_value))
+            quote(text, argv[i]);
+        else if (!with_value)
+            i++;
+    }
+    pli_text_add(text, " --epochs %" PRId64 " --init-model", left);
+    quote(text, r->settings->out);
+    if (r->settings->metrics != NULL) add_metrics(r->settings->metrics, text);
+}
+
 static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     if (!r->saved) {
         pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --out FILE");
         return;
     }
-    pli_text text = { 0 };
-    pli_text_add(&text, "plait train");
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--init-model") == 0) {
-            i++;
-        } else if (strncmp(argv[i], "--init-model=", 13) != 0) {
-            quote(&text, argv[i]);
-        }
+    const plait_report *report = &r->report;
+    int64_t             left = r->epochs - report->epochs > 0 ? r->epochs - report->epochs : 1;
+    pli_text            text = { 0 };
+    pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64 " of %" PRId64 " epochs done; ", report->clocks,
+                 report->epochs, r->epochs);
+    if (report->features == 0) {
+        pli_text_add(&text,
+                     "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
+                     "them: --hash-bits 22)",
+                     r->settings->out);
+    } else {
+        pli_text_add(&text, "to go on%s: ", strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
+        add_command(r, argc, argv, left, &text);
+        pli_text_add(&text, "  (from the saved weights; step sizes and the optimizer's memory begin anew)");
     }
-    pli_text_add(&text, " --init-model");
-    quote(&text, r->settings->out);
-    if (!text.failed)
-        pli_talk_tell(&r->talk, "interrupted after clock %" PRId64 "; to go on: %s", r->report.clocks, text.data);
+    pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
     pli_text_free(&text);
 }
 

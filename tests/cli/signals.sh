@@ -21,18 +21,36 @@ ends() {
     [ $code -eq "$1" ] || { fail "exit $code instead of $1"; tail -n 5 err; }
 }
 
+# goes_on: the command that was told, with 2 epochs instead of all that are left
+goes_on() {
+    sed -n 's/.*to go on: plait \(train .*--epochs \)[0-9]* \(.*\)  (from the saved.*/\1 2 \2/p' err
+}
 for signal in INT TERM; do
     for workers in 1 3; do
-        start --data part --epochs 1000000 --workers $workers --out model --json
+        rm -f model model.done m.2
+        start --data part --epochs 1000000 --workers $workers --out model --json --seed 5
+        until_holds 60 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         ends 75
         [ -s model ] || fail "SIG$signal: no model"
         [ -e model.done ] && fail "SIG$signal: an interrupted run is said to be done"
-        grep -q 'to go on: plait train .*--init-model model' err || fail "SIG$signal: the command that goes on is not told"
         [ "$(wc -l <out)" -eq 1 ] || fail "SIG$signal: no record"
         tail -n 1 m | grep -q interrupted || fail "SIG$signal: the metrics do not tell it"
-        works onward train --data part --epochs 1 --init-model model --out model --quiet
+        # What is told works, for as many epochs as are left, and leaves the metrics of this run alone.
+        cp out first.out
+        done=$(field first epochs)
+        grep -q "$done of 1000000 epochs done" err || fail "SIG$signal: the epochs done ($done) are not told: $(tail -n 1 err)"
+        grep -q "to go on: .* --epochs $((1000000 - done)) --init-model model --metrics m.2 " err ||
+            fail "SIG$signal: the command that goes on is not told"
+        goes_on | grep -q -- '--seed 5' || fail "SIG$signal: the command is not the one that was given"
+        [ "$(goes_on | grep -o -- --epochs | wc -l)" -eq 1 ] || fail "SIG$signal: epochs twice"
+        cp m m.before
+        # shellcheck disable=SC2046
+        works onward $(goes_on)
         [ -e model.done ] || fail "the run that went on is not done"
+        [ "$(field onward epochs)" = 2 ] || fail "the run that went on has $(field onward epochs) epochs"
+        cmp -s m m.before || fail "the run that went on wrote over the metrics"
+        says m.2 start || fail "the run that went on has no metrics"
     done
 done
 start --data part --epochs 1000000
