@@ -20,8 +20,8 @@ static const char *const later[] = { "audit", "compare", "export", "doctor", "ch
 /* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
  * sets beside a service named plait. */
 static const char *const variables[] = {
-    "PLAIT_MPIRUN",    "PLAIT_MODULES",    "PLAIT_JOBS",      "PLAIT_TEST_FULL", "PLAIT_SCHEDULES",
-    "PLAIT_BUILD_DIR", "PLAIT_SOURCE_DIR", "PLAIT_SERVICE_*", "PLAIT_PORT",      "PLAIT_PORT_*",
+    "PLAIT_MPIRUN",    "PLAIT_MODULES",    "PLAIT_VERDICTS",  "PLAIT_JOBS", "PLAIT_TEST_FULL", "PLAIT_SCHEDULES",
+    "PLAIT_BUILD_DIR", "PLAIT_SOURCE_DIR", "PLAIT_SERVICE_*", "PLAIT_PORT", "PLAIT_PORT_*",
 };
 
 const pli_command *const *pli_commands(void) { return commands; }

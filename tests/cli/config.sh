@@ -44,5 +44,11 @@ PLAIT_PROBA=1 PLAIT_JOBS=2 PLAIT_SERVICE_HOST=10.0.0.1 PLAIT_PORT_80_TCP_ADDR=10
 export PLAIT_PROBA PLAIT_JOBS PLAIT_SERVICE_HOST PLAIT_PORT_80_TCP_ADDR
 works others config --data part
 unset PLAIT_PROBA PLAIT_JOBS PLAIT_SERVICE_HOST PLAIT_PORT_80_TCP_ADDR
+# Whatever the sources read or hand on by name is known.
+grep -rhoE --include='*.c' --exclude='*_test.c' '"PLAIT_[A-Z_]+["=]' "$PLAIT_SOURCE_DIR/src" | grep -v 'PLAIT_"' | tr -d '"=' | sort -u >names
+[ -s names ] || fail "no variable is found in the sources"
+while read -r name; do
+    grep -q "\"$name\"" "$PLAIT_SOURCE_DIR/src/cli/commands.c" || [ "$name" = PLAIT_CONFIG ] || fail "$name is no known variable"
+done <names
 exits 1 "gone.yaml" gone train --data part --config gone.yaml
 finish

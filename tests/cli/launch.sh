@@ -35,7 +35,7 @@ until_holds 30 says err wait || fail "SIGUSR1 is not answered"
 kill -INT $pid
 ends 75
 [ -s model ] || fail "interrupted: no model"
-grep -q 'to go on: plait train' err || fail "interrupted: the command that goes on is not told"
+grep -q 'to go on, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2' err || fail "interrupted: the command that goes on is not told"
 start
 kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
 ends 3
