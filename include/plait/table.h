@@ -22,6 +22,7 @@
 #define PLAIT_TABLE_H
 
 #include <plait/comm.h>
+#include <plait/consistency.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,6 +86,9 @@ typedef struct plait_job_opts {
     int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
     const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
     int32_t               n_functions;
+    const plait_consistency *policies; /* consistency policies of the program's own [n_policies], beside Plait's;
+                                          the same on every rank                                       */
+    int32_t               n_policies;
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -171,7 +175,7 @@ PLAIT_API plait_status plait_table_read(plait_table *table, int64_t first, int64
 
 /** inc: adds delta [n, cols] to the rows keys [n] (repeats add up); on a ruled table delta is a gradient,
  *  summed over `examples` rows of data (0 on an additive table; a worker that pushes one batch in pieces
- *  counts its rows once). Never waits. _begin + wait: sent at once (while a get of the table is under way:
+ *  counts its rows once). Waits only where the consistency says so (a turn, a bound on values). _begin + wait: sent at once (while a get of the table is under way:
  *  after it, by the wait), acknowledged when the wait returns; keys and delta are lent until then. Not
  *  collective. */
 PLAIT_API plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,

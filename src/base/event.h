@@ -9,7 +9,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_GET,   /* a worker was given values: version and what of its own they contain */
     PLI_EVENT_INC,   /* a worker added an update to its buffer or sent it                    */
     PLI_EVENT_CLOCK, /* a worker ended a clock                                               */
-    PLI_EVENT_APPLY  /* an owner applied a push                                              */
+    PLI_EVENT_APPLY, /* an owner applied a push                                              */
+    PLI_EVENT_DROP   /* an owner dropped a push: it came too late, or its policy said so     */
 } pli_event_kind;
 
 typedef struct pli_event {

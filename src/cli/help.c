@@ -55,7 +55,7 @@ static void overview(pli_text *text) {
 /* --- help pairs ------------------------------------------------------------------------------------- */
 
 /* A policy with an example of its parameters: "ssp:2". */
-static void example(const pli_consistency_ops *policy, char spec[48]) {
+static void example(const plait_consistency *policy, char spec[48]) {
     snprintf(spec, 48, "%s", policy->name);
     for (const char *c = policy->parameters; c != NULL && *c != '\0'; c++) {
         if (*c == ':' && strlen(spec) + 3 < 48) strcat(spec, ":2");
@@ -65,7 +65,7 @@ static void example(const pli_consistency_ops *policy, char spec[48]) {
 /* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
 static void pairs_of(pli_text *text, pli_text *reasons, bool one_process, int *refused) {
     const pli_topology *const        *topology = pli_topologies();
-    const pli_consistency_ops *const *policy = pli_consistencies();
+    const plait_consistency *const *policy = pli_consistencies();
     pli_text_add(text, "%-16s", "");
     for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, "%-12s", topology[t]->name);
     pli_text_add(text, "\n");
@@ -75,7 +75,7 @@ static void pairs_of(pli_text *text, pli_text *reasons, bool one_process, int *r
         pli_text_add(text, "%-16s", spec);
         for (int t = 0; topology[t] != NULL; t++) {
             plait_error err = { 0 };
-            if (pli_pair_check(topology[t]->name, spec, one_process, &err) >= 0) {
+            if (pli_pair_check(topology[t]->name, spec, NULL, one_process, &err) >= 0) {
                 pli_text_add(text, "%-12s", "trains");
             } else {
                 char mark[32];

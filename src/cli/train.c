@@ -95,7 +95,7 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const plait_train_opts   *t = &r->plan.train;
     if (t->topology != NULL) {
         const char *consistency = t->consistency != NULL ? t->consistency : "bsp";
-        PLI_TRY(pli_pair_check(t->topology, consistency, plait_comm_one_process(comm) != 0, err));
+        PLI_TRY(pli_pair_check(t->topology, consistency, NULL, plait_comm_one_process(comm) != 0, err));
     }
     if (!leads(comm)) return PLAIT_OK;
     say_notes(r);

@@ -96,7 +96,7 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
-    return pli_pair_check(run->topology, run->consistency, plait_comm_one_process(run->comm), err);
+    return pli_pair_check(run->topology, run->consistency, NULL, plait_comm_one_process(run->comm), err);
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

@@ -208,7 +208,7 @@ static int64_t default_epochs(const pli_run *run) {
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
-    bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency);
+    bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
     run->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
     run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;

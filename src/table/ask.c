@@ -42,11 +42,11 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
     int64_t high = ask->first + ask->n < first + n ? ask->first + ask->n : first + n;
     *piece = (pli_held){ .first = low, .n = low < high ? high - low : 0 };
     if (piece->n == 0) return PLAIT_OK;
-    if (covers(held, piece) && pli_cache_serves(client, table, held->version, client->clock)) {
+    if (covers(held, piece) && pli_cache_serves(client, table, &held->age, client->clock)) {
         piece->msg = pli_msg_copy(held->msg);
         piece->first = held->first;
         piece->n = held->n;
-        piece->version = held->version;
+        piece->age = held->age;
         return piece->msg == NULL ? no_memory(table, err) : PLAIT_OK;
     }
     pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .first = piece->first, .n = piece->n };
@@ -70,12 +70,13 @@ static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_e
 }
 
 /* An answer becomes the copy that is held; the ask has a reference of its own. */
-static plait_status take_piece(pli_client_table *table, pli_ask *ask, pli_msg *reply, plait_error *err) {
+static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *reply, plait_error *err) {
+    pli_client_table *table = ask->table;
     int32_t   shard = pli_placement_shard_at(&table->spec.placement, reply->head.src);
     pli_held *piece = shard < 0 ? NULL : &ask->piece[shard];
     if (piece == NULL || reply->head.body_bytes != (uint64_t)(piece->n * pli_row_bytes(&table->spec)))
         return bad_answer(ask, reply, err);
-    piece->version = reply->head.clock;
+    piece->age = (pli_age){ .version = reply->head.clock, .fetched = client->clock };
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
     pli_msg_free(&table->held[shard].msg);
@@ -84,11 +85,11 @@ static plait_status take_piece(pli_client_table *table, pli_ask *ask, pli_msg *r
     return PLAIT_OK; /* a copy that could not be held is fetched anew next time */
 }
 
-static plait_status finish_range(pli_ask *ask, plait_error *err) {
+static plait_status finish_range(const pli_client *client, pli_ask *ask, plait_error *err) {
     pli_client_table *table = ask->table;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
     for (pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
-        PLI_TRY(take_piece(table, ask, reply, err));
+        PLI_TRY(take_piece(client, ask, reply, err));
     for (int32_t shard = 0; ask->values != NULL && shard < table->spec.placement.shards; shard++) {
         const pli_held *piece = &ask->piece[shard];
         if (piece->msg == NULL) continue;
@@ -167,7 +168,8 @@ plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table 
     return PLAIT_OK;
 }
 
-static plait_status take_rows(pli_ask *ask, const pli_msg *reply, plait_error *err) {
+static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_msg *reply, plait_error *err) {
+    const pli_age     age = { .version = reply->head.clock, .fetched = client->clock };
     pli_client_table *table = ask->table;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
     int32_t           shard = pli_placement_shard_at(&table->spec.placement, reply->head.src);
@@ -177,15 +179,42 @@ static plait_status take_rows(pli_ask *ask, const pli_msg *reply, plait_error *e
     const void *rows = pli_msg_body(reply);
     if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
     else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
-    if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, reply->head.clock);
+    if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, &age);
     return PLAIT_OK;
 }
 
-static plait_status finish_keys(pli_ask *ask, plait_error *err) {
+static plait_status finish_keys(const pli_client *client, pli_ask *ask, plait_error *err) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
-        PLI_TRY(take_rows(ask, reply, err));
+        PLI_TRY(take_rows(client, ask, reply, err));
     if (!ask->table->spec.ruled) pli_pending_overlay(&ask->table->pending, ask->n, ask->keys, ask->values);
     return PLAIT_OK;
+}
+
+/* --- no rows ------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask, pli_out *out,
+                          plait_error *err) {
+    const pli_placement *placement = &table->spec.placement;
+    pli_wire_pull        pull = { .table = (uint32_t)table->spec.id, .flags = table->spec.rows == 0 ? PLI_PULL_KEYS : 0 };
+    *ask = (pli_ask){ .table = table };
+    pli_ticket_open(client, &ask->ticket);
+    for (int32_t i = 0; i < placement->shards; i++) {
+        const pli_client_shard *shard = &table->shard[i];
+        int64_t                 rows;
+        bool late = what == PLAIT_TURN ? shard->admitted < client->clock
+                                       : client->link[pli_placement_rank(placement, i) - placement->first_rank].tx.acked < shard->sent;
+        if (table->spec.rows > 0) pli_placement_range(placement, i, &pull.first, &rows);
+        if (late) PLI_TRY(send_pull(client, now_ns, ask, i, &pull, NULL, out, err));
+    }
+    return PLAIT_OK;
+}
+
+/* Who has answered has let the worker into its clock. */
+static void note_admission(const pli_client *client, const pli_ask *ask) {
+    for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
+        int32_t shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
+        if (shard >= 0) ask->table->shard[shard].admitted = client->clock;
+    }
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
@@ -220,7 +249,9 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err) 
         if (err != NULL) *err = ask->ticket.failure;
         status = ask->ticket.failure.code;
     } else {
-        status = ask->by_key ? finish_keys(ask, err) : finish_range(ask, err);
+        note_admission(client, ask);
+        if (ask->n == 0) return PLAIT_OK;
+        status = ask->by_key ? finish_keys(client, ask, err) : finish_range(client, ask, err);
     }
     raise_get(client, ask);
     return status;

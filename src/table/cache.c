@@ -4,21 +4,25 @@
 #include "table/client.h"
 #include "table/values.h"
 
-plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **table_out, plait_error *err) {
+plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
+                                   plait_error *err) {
+    const pli_scope   scope = pli_layout_scope(layout);
     pli_client_table *table = pli_calloc(1, sizeof *table);
     if (table == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
     table->spec = *spec;
     pli_pending_init(&table->pending, &table->spec, 0);
     pli_rowset_init(&table->rows, 0, (uint64_t)spec->rows);
-    plait_status status = pli_policy_make(spec->consistency, &table->policy, err);
+    plait_status status = pli_policy_make(spec->consistency, &scope, &table->policy, err);
     if (status < 0) goto free_table;
     table->held = pli_calloc((size_t)spec->placement.shards, sizeof *table->held);
-    if (table->held == NULL) {
+    table->shard = pli_calloc((size_t)spec->placement.shards, sizeof *table->shard);
+    if (table->held == NULL || table->shard == NULL) {
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
         goto free_table;
     }
-    table->at_clock = table->policy.ops->apply == PLI_APPLY_AT_CLOCK;
-    table->reuses = table->policy.ops->reuses != NULL && table->policy.ops->reuses(table->policy.state);
+    for (int32_t i = 0; i < spec->placement.shards; i++) table->shard[i].admitted = -1;
+    table->at_clock = pli_policy_at_clock(&table->policy);
+    table->reuses = pli_policy_reuses(&table->policy);
     *table_out = table;
     return PLAIT_OK;
 free_table:
@@ -35,7 +39,8 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     pli_rowset_destroy(&table->rows);
     pli_policy_destroy(&table->policy);
     pli_free(table->row_values);
-    pli_free(table->row_version);
+    pli_free(table->row_age);
+    pli_free(table->shard);
     pli_free(table->held);
     pli_free(table);
 }
@@ -57,11 +62,11 @@ void pli_client_count_bytes(pli_client *client, const pli_client_table *table) {
 
 /* --- what a copy is good for ---------------------------------------------------------------------------- */
 
-bool pli_cache_serves(const pli_client *client, const pli_client_table *table, int64_t version, int64_t clock) {
-    pli_view view = { .workers = client->layout.workers, .worker = client->rank, .clock = clock, .held = version,
-                      .slowest = -1, .applied = -1 };
-    return version != PLI_NO_VERSION && !client->left &&
-           table->policy.ops->on_get(table->policy.state, &view) == PLI_SERVE;
+bool pli_cache_serves(const pli_client *client, const pli_client_table *table, const pli_age *age, int64_t clock) {
+    plait_view view = { .workers = client->layout.workers, .worker = client->rank, .clock = clock, .held = age->version,
+                        .fetched = age->fetched };
+    return age->version != PLAIT_NO_VERSION && !client->left &&
+           table->policy.ops->worker.on_get(table->policy.state, &view) == PLAIT_SERVE;
 }
 
 void pli_cache_forget(pli_client_table *table) {
@@ -110,16 +115,16 @@ static void drop_pushed_rows(pli_client_table *table) {
         int64_t m = table->pending.set.n - from < PLI_BLOCK ? table->pending.set.n - from : PLI_BLOCK;
         pli_rowset_find(&table->rows, m, table->pending.set.keys + from, at);
         for (int64_t i = 0; i < m; i++)
-            if (at[i] >= 0) table->row_version[at[i]] = PLI_NO_VERSION;
+            if (at[i] >= 0) table->row_age[at[i]].version = PLAIT_NO_VERSION;
     }
 }
 
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock) {
-    bool pushed = table->pending.touched;
+    bool pushed = table->pending.touched && !table->keeps;
     for (int32_t i = 0; i < table->spec.placement.shards; i++) {
         pli_held *held = &table->held[i];
         if (held->msg == NULL) continue;
-        bool keep = pli_cache_serves(client, table, held->version, next_clock) && !(pushed && table->spec.ruled);
+        bool keep = pli_cache_serves(client, table, &held->age, next_clock) && !(pushed && table->spec.ruled);
         if (!keep) pli_msg_free(&held->msg);
         else if (pushed) write_through(table, held);
     }
@@ -129,20 +134,23 @@ void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t
 
 /* --- rows by key -------------------------------------------------------------------------------------------- */
 
+static bool is_as_old(const pli_age *a, const pli_age *b) { return a->version == b->version && a->fetched == b->fetched; }
+
 int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
                       uint32_t *missing) {
     int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(&table->spec), left = 0;
-    int64_t good = PLI_NO_VERSION, bad = PLI_NO_VERSION; /* the policy's last answers: versions come in runs */
+    const pli_age none = { .version = PLAIT_NO_VERSION };
+    pli_age       good = none, bad = none; /* the policy's last answers: ages come in runs */
     for (int64_t from = 0; from < n; from += PLI_BLOCK) {
         int64_t m = n - from < PLI_BLOCK ? n - from : PLI_BLOCK;
         pli_rowset_find(&table->rows, m, keys + from, at);
         for (int64_t i = 0; i < m; i++) {
-            int64_t version = at[i] < 0 ? PLI_NO_VERSION : table->row_version[at[i]];
-            if (version == good && version != PLI_NO_VERSION) {
-            } else if (version != bad && pli_cache_serves(client, table, version, client->clock)) {
-                good = version;
+            const pli_age *age = at[i] < 0 ? &none : &table->row_age[at[i]];
+            if (is_as_old(age, &good) && age->version != PLAIT_NO_VERSION) {
+            } else if (!is_as_old(age, &bad) && pli_cache_serves(client, table, age, client->clock)) {
+                good = *age;
             } else {
-                bad = version;
+                bad = *age;
                 missing[left++] = (uint32_t)(from + i);
                 continue;
             }
@@ -158,14 +166,14 @@ static bool reserve_rows(pli_client_table *table, int64_t rows) {
     int64_t capacity = table->rows_capacity * 2 > rows ? table->rows_capacity * 2 : rows;
     void   *values = pli_realloc(table->row_values, (size_t)capacity, (size_t)pli_row_bytes(&table->spec));
     if (values != NULL) table->row_values = values;
-    int64_t *version = pli_realloc(table->row_version, (size_t)capacity, sizeof *version);
-    if (version != NULL) table->row_version = version;
-    if (values == NULL || version == NULL) return false;
+    pli_age *age = pli_realloc(table->row_age, (size_t)capacity, sizeof *age);
+    if (age != NULL) table->row_age = age;
+    if (values == NULL || age == NULL) return false;
     table->rows_capacity = capacity;
     return true;
 }
 
-void pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, int64_t version) {
+void pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, const pli_age *age) {
     int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(&table->spec);
     for (int64_t from = 0; from < n; from += PLI_BLOCK) {
         int64_t m = n - from < PLI_BLOCK ? n - from : PLI_BLOCK;
@@ -176,7 +184,7 @@ void pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, con
         for (int64_t i = 0; i < m; i++) {
             memcpy(pli_at(table->row_values, at[i] * row_bytes), pli_at_const(values, (from + i) * row_bytes),
                    (size_t)row_bytes);
-            table->row_version[at[i]] = version;
+            table->row_age[at[i]] = *age;
         }
     }
 }

@@ -88,26 +88,41 @@ plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used,
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */
 
+/* What a copy is: version of its values, and the worker's clock when they came. */
+typedef struct pli_age {
+    int64_t version, fetched;
+} pli_age;
+
 typedef struct pli_held { /* a copy of a part of a dense shard; msg NULL: none */
     pli_msg *msg;
-    int64_t  first, n, version;
+    int64_t  first, n;
+    pli_age  age;
 } pli_held;
+
+typedef struct pli_client_shard { /* what the worker has had to do with one shard */
+    uint64_t sent;     /* number of the last message to its server with updates of the table */
+    int64_t  admitted; /* the last clock in which it has answered a get; -1: none            */
+} pli_client_shard;
 
 typedef struct pli_client_table {
     pli_spec    spec;
     pli_policy  policy;
     bool        at_clock; /* pushes are applied at clocks                          */
     bool        reuses;   /* the policy may serve a copy in a later clock          */
+    bool        keeps;    /* what is pending stays when the clock ends             */
+    bool        kept;     /* some of what is pending is of a clock that has ended  */
     pli_pending pending;
-    pli_held   *held; /* [shards], dense */
+    pli_client_shard *shard; /* [shards]        */
+    pli_held   *held;        /* [shards], dense */
     /* copies of single rows, where the policy reuses them */
     pli_rowset  rows;
     void       *row_values;  /* [rows.n, cols] */
-    int64_t    *row_version; /* [rows.n]       */
+    pli_age    *row_age;     /* [rows.n]       */
     int64_t     rows_capacity;
 } pli_client_table;
 
-plait_status pli_client_table_open(const pli_spec *spec, pli_client_table **table_out, plait_error *err);
+plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
+                                   plait_error *err);
 void         pli_client_table_close(pli_client_table **table);
 /** The client's clocks and pushes include the table from now on; links to its servers count as used. */
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err);
@@ -115,7 +130,7 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table);
 
 /* cache.c */
-bool pli_cache_serves(const pli_client *client, const pli_client_table *table, int64_t version, int64_t clock);
+bool pli_cache_serves(const pli_client *client, const pli_client_table *table, const pli_age *age, int64_t clock);
 /** What a push does to the copies held; next_clock: the clock that will read them. */
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock);
 void         pli_cache_forget(pli_client_table *table);
@@ -123,7 +138,7 @@ void         pli_cache_forget(pli_client_table *table);
  *  returned. */
 int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
                       uint32_t *missing);
-void    pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, int64_t version);
+void    pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, const pli_age *age);
 
 /* ask.c: a get that is under way */
 typedef struct pli_ask {
@@ -143,6 +158,10 @@ plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table 
                           void *values, pli_ask *ask, pli_out *out, plait_error *err);
 plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
                            void *values, pli_ask *ask, pli_out *out, plait_error *err);
+/** Asks for no rows: of every shard that must still let the worker into this clock (PLAIT_TURN), or that has not yet
+ *  acknowledged what was sent to it (PLAIT_SETTLE). Pending nothing: there was none. */
+plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask, pli_out *out,
+                          plait_error *err);
 /** When its ticket is done: values are filled, with the worker's own updates (additive tables). values NULL (by
  *  range): nothing is copied, the pieces stay. pli_ask_abandon follows, in any case. */
 plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
@@ -150,6 +169,8 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
 void pli_ask_abandon(pli_ask *ask);
 
 /* push.c */
+/** An update of norm (as plait_view has it) is about to be accepted: what the policy wants done, PLAIT_TURN and others. */
+int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta);
 /** Sends what is pending on table (NULL: on all) to its owners; kind PLI_PUSH, or PLI_CLOCK, which also ends the clock.
  *  Nothing has changed where it fails with ENOMEM before the first message was sent. */
 plait_status pli_client_build_push(pli_client *client, pli_client_table *table, pli_kind kind, plait_error *err);

@@ -104,6 +104,7 @@ static uint64_t job_hash(const plait_job *job) {
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
+    for (int32_t i = 0; i < job->layout.n_policies; i++) hash = hash_text(job->policies[i].name, hash);
     return hash;
 }
 
@@ -126,6 +127,16 @@ static plait_status copy_functions(plait_job *job, const plait_job_opts *opts, p
     return PLAIT_OK;
 }
 
+static plait_status copy_policies(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    PLI_TRY(pli_consistencies_check(opts->policies, opts->n_policies, err));
+    job->policies = pli_calloc((size_t)opts->n_policies, sizeof *job->policies);
+    if (job->policies == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    if (opts->n_policies > 0) memcpy(job->policies, opts->policies, (size_t)opts->n_policies * sizeof *job->policies);
+    job->layout.policies = job->policies;
+    job->layout.n_policies = opts->n_policies;
+    return PLAIT_OK;
+}
+
 static plait_status take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
     bool        one_process = plait_comm_one_process(job->comm);
     const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
@@ -134,12 +145,14 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
     job->batch = opts->batch;
     if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows", (long long)opts->batch);
-    PLI_TRY(pli_pair_check(topology, consistency, one_process, err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);
     snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
     job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
+    PLI_TRY(copy_policies(job, opts, err));
+    const pli_scope scope = pli_layout_scope(&job->layout);
+    PLI_TRY(pli_pair_check(topology, consistency, &scope, one_process, err));
     PLI_TRY(copy_functions(job, opts, err));
     job->layout.job_hash = job_hash(job);
     return PLAIT_OK;
@@ -182,6 +195,7 @@ static void free_job(plait_job *job) {
     if (job->serves) pli_server_close(&job->server);
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
     pli_free(job->functions);
+    pli_free(job->policies);
     pli_free(job->table);
     pli_free(job);
 }
@@ -222,6 +236,7 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
         return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end }, err);
     pli_served_finish_gets(job);
+    PLI_TRY(pli_served_send_kept(job, err));
     return ask_servers(job, false, PLI_BYE, "the end of the job", err);
 }
 
@@ -312,6 +327,7 @@ plait_status plait_job_barrier(plait_job *job) {
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
+    PLI_TRY(pli_served_send_kept(job, err));
     plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", err)
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
@@ -329,6 +345,7 @@ plait_status plait_job_leave(plait_job *job) {
             return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s, whose sums need all",
                             job->table[i]->spec.name, job->table[i]->topology);
     pli_served_finish_gets(job);
+    PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_all(&job->client, now_ns, true, PLI_LEAVE, NULL, &out, err);
     job->client.left = true;

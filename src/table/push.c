@@ -94,8 +94,33 @@ static void fill_keyed(pli_client *client, const pli_client_table *table, int64_
     }
 }
 
+static plait_view view_of(const pli_client *client) {
+    return (plait_view){ .workers = client->layout.workers, .worker = client->rank, .clock = client->clock };
+}
+
+int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta) {
+    const plait_consistency *policy = table->policy.ops;
+    const pli_spec          *spec = &table->spec;
+    plait_view               view = view_of(client);
+    if (policy->worker.on_inc == NULL) return 0;
+    if (policy->reads_norms)
+        view.norm = pli_values_max_norm(spec->type, values, delta) / (spec->ruled ? (double)spec->batch : 1);
+    return policy->worker.on_inc(table->policy.state, &view);
+}
+
+/* Which tables keep back what is pending, now that the clock ends (or, kind PUSH, something is sent earlier). */
+static void ask_what_stays(pli_client *client, pli_kind kind) {
+    plait_view view = view_of(client);
+    for (int64_t i = 0; i < client->tables; i++) {
+        pli_client_table        *table = client->table[i];
+        const plait_consistency *policy = table->policy.ops;
+        table->keeps = kind == PLI_CLOCK && policy->worker.on_clock != NULL &&
+                       policy->worker.on_clock(table->policy.state, &view) == PLAIT_END_KEEP;
+    }
+}
+
 static bool takes_part(const pli_client_table *table, const pli_client_table *only) {
-    return (only == NULL || only == table) && table->pending.touched;
+    return (only == NULL || only == table) && table->pending.touched && !table->keeps;
 }
 
 static void drop_built(pli_client *client) {
@@ -124,10 +149,17 @@ static void raise_inc(const pli_client *client, const pli_client_table *table) {
                                   .clock = client->clock });
 }
 
+/* The messages that are built leave next, and only the worker sends: these will be their numbers. */
+static void note_sent(const pli_client *client, pli_client_table *table) {
+    for (int32_t shard = 0; shard < table->spec.placement.shards; shard++)
+        table->shard[shard].sent = client->link[server_of(&table->spec, shard)].tx.next;
+}
+
 plait_status pli_client_build_push(pli_client *client, pli_client_table *only, pli_kind kind, plait_error *err) {
     int64_t *count = pli_calloc((size_t)client->layout.servers, sizeof *count);
     if (count == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     drop_built(client);
+    ask_what_stays(client, kind);
     for (int32_t s = 0; s < client->layout.servers; s++) client->link[s].parts = 0, client->link[s].bytes = 0;
     for (int64_t i = 0; i < client->tables; i++)
         if (takes_part(client->table[i], only)) measure(client, client->table[i], count);
@@ -143,9 +175,12 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     if (!made) drop_built(client);
     if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     for (int64_t i = 0; i < client->tables; i++) {
-        if (only != NULL && only != client->table[i]) continue;
-        pli_cache_pushed(client, client->table[i], client->clock + (kind == PLI_CLOCK));
-        pli_pending_clear(&client->table[i]->pending);
+        pli_client_table *table = client->table[i];
+        if (only != NULL && only != table) continue;
+        pli_cache_pushed(client, table, client->clock + (kind == PLI_CLOCK));
+        table->kept = table->keeps && (table->kept || table->pending.touched);
+        if (takes_part(table, only)) note_sent(client, table);
+        if (!table->keeps) pli_pending_clear(&table->pending);
     }
     return PLAIT_OK;
 }

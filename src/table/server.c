@@ -68,23 +68,15 @@ static void move_clock(pli_server *server, int32_t worker, int64_t clock) {
     int64_t before = server->clocks[worker];
     server->clocks[worker] = clock;
     if (before != server->slowest) return;
-    server->slowest = INT64_MAX;
+    server->slowest = PLAIT_LEFT;
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (server->clocks[w] < server->slowest) server->slowest = server->clocks[w];
 }
 
-/* Invariant 2's right-hand side. */
-static int64_t ended_by_all(const pli_server *server) {
-    int64_t highest = 0;
-    if (server->slowest != INT64_MAX) return server->slowest;
-    for (int32_t w = 0; w < server->layout.workers; w++)
-        if (server->peer[w].ended > highest) highest = server->peer[w].ended;
-    return highest;
-}
 
-pli_view pli_server_view(const pli_server *server, int32_t worker, int64_t clock) {
-    return (pli_view){ .workers = server->layout.workers, .worker = worker, .clock = clock, .held = -1,
-                       .slowest = server->slowest, .clocks = server->clocks, .applied = server->applied };
+plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t worker, int64_t clock) {
+    return (plait_view){ .workers = server->layout.workers, .worker = worker, .clock = clock, .now_ns = now_ns,
+                         .slowest = server->slowest, .clocks = server->clocks, .applied = server->applied };
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
@@ -146,7 +138,7 @@ static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
         pli_msg *msg = list;
         list = msg->next;
         msg->next = NULL;
-        if (pli_server_may_serve(server, msg)) {
+        if (pli_server_may_serve(server, now_ns, msg)) {
             pli_server_serve(server, now_ns, msg, out);
             pli_msg_free(&msg);
         } else {
@@ -178,7 +170,7 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
         pli_peer *peer = &server->peer[w];
         if (peer->call == NULL && !peer->gone) return;
         if (peer->call == NULL) continue;
-        if (peer->call->head.clock > server->applied && server->slowest != INT64_MAX) return;
+        if (peer->call->head.clock > server->applied && server->slowest != PLAIT_LEFT) return;
         first = first == NULL ? peer->call : first;
     }
     if (first == NULL) return;
@@ -197,12 +189,32 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (all != requests) pli_free(all);
 }
 
-static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
-    int64_t target = ended_by_all(server);
-    while (server->applied < target) {
-        if (!pli_server_apply_clock(server, server->applied, out)) return;
-        server->applied++;
+/* Invariant 2's right-hand side. */
+static int64_t complete(const pli_server *server, uint64_t now_ns) {
+    int64_t highest = 0, least = INT64_MAX;
+    for (int32_t w = 0; server->slowest == PLAIT_LEFT && w < server->layout.workers; w++)
+        if (server->peer[w].ended > highest) highest = server->peer[w].ended;
+    if (server->slowest == PLAIT_LEFT) return highest;
+    for (int64_t i = 0; i < server->tables; i++) {
+        const pli_server_table *table = server->table[i];
+        if (table == NULL || !table->at_clock) continue;
+        if (table->policy.ops->server.complete == NULL) return server->slowest;
+        plait_view view = pli_server_view(server, now_ns, -1, -1);
+        int64_t    clocks = table->policy.ops->server.complete(table->policy.state, &view);
+        least = clocks < least ? clocks : least;
     }
+    return least == INT64_MAX ? server->slowest : least;
+}
+
+static bool apply_complete(pli_server *server, uint64_t now_ns, pli_out *out) {
+    int64_t target = complete(server, now_ns);
+    for (; server->applied < target; server->applied++)
+        if (!pli_server_apply_clock(server, server->applied, out)) return false;
+    return true;
+}
+
+static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
+    if (!apply_complete(server, now_ns, out)) return;
     serve_parked(server, now_ns, out);
     run_calls(server, now_ns, out);
     answer_when_all(server, now_ns, offsetof(pli_peer, barrier), out);
@@ -214,11 +226,21 @@ static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_out_ring(out);
 }
 
-static void on_policy_clock(pli_server *server, int32_t worker) {
-    pli_view view = pli_server_view(server, worker, server->peer[worker].ended);
+static void tell_clock(pli_server *server, uint64_t now_ns, int32_t worker) {
+    plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL && server->table[i]->policy.ops->on_clock != NULL)
-            server->table[i]->policy.ops->on_clock(server->table[i]->policy.state, &view);
+        if (server->table[i] != NULL && server->table[i]->policy.ops->server.on_clock != NULL)
+            server->table[i]->policy.ops->server.on_clock(server->table[i]->policy.state, &view);
+}
+
+/* A worker takes no further clock. */
+static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
+    if (server->clocks[worker] == PLAIT_LEFT) return;
+    move_clock(server, worker, PLAIT_LEFT);
+    plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->policy.ops->server.on_member != NULL)
+            server->table[i]->policy.ops->server.on_member(server->table[i]->policy.state, &view);
 }
 
 /* --- messages, by kind; true: the message was kept --------------------------------------------------------------- */
@@ -227,8 +249,7 @@ typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
 
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     bool keep = false;
-    (void)now_ns;
-    if (pli_server_take_push(server, msg, &keep, out) && keep)
+    if (pli_server_take_push(server, now_ns, msg, &keep, out) && keep)
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed outside of a clock to a table that applies at clocks",
                      msg->head.src);
     return false;
@@ -238,12 +259,12 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     int32_t   worker = msg->head.src;
     pli_peer *peer = &server->peer[worker];
     bool      keep = false;
-    if (msg->head.clock != peer->ended || server->clocks[worker] == INT64_MAX) {
+    if (msg->head.clock != peer->ended || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d ended clock %lld, clock %lld was due", worker,
                      (long long)msg->head.clock, (long long)peer->ended);
         return false;
     }
-    if (!pli_server_take_push(server, msg, &keep, out)) return false;
+    if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
     if (keep) {
         *peer->queue_last = msg;
         peer->queue_last = &msg->next;
@@ -252,13 +273,14 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = server->rank, .peer = worker, .table = -1,
                                                 .shard = -1, .first = -1, .clock = peer->ended - 1,
                                                 .version = server->applied, .seq = msg->head.seq });
-    on_policy_clock(server, worker);
+    if (!apply_complete(server, now_ns, out)) return keep;
+    tell_clock(server, now_ns, worker);
     look_again(server, now_ns, out);
     return keep;
 }
 
 static bool serve_or_park(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    if (pli_server_may_serve(server, msg)) {
+    if (pli_server_may_serve(server, now_ns, msg)) {
         pli_server_serve(server, now_ns, msg, out);
         return false;
     }
@@ -293,7 +315,7 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 }
 
 static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    move_clock(server, msg->head.src, INT64_MAX);
+    leave(server, now_ns, msg->head.src);
     look_again(server, now_ns, out);
     return false;
 }
@@ -313,7 +335,7 @@ static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     bool      kept = keep_in(&peer->bye, msg, out);
-    move_clock(server, msg->head.src, INT64_MAX);
+    leave(server, now_ns, msg->head.src);
     peer->gone = true;
     look_again(server, now_ns, out);
     return kept;
@@ -339,7 +361,7 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
         const pli_peer *peer = &server->peer[w];
         bool absent = (barrier && peer->barrier == NULL) || (call && peer->call == NULL) || bye;
         if (absent && !peer->gone) return w;
-        if ((pull || call) && server->clocks[w] != INT64_MAX && (holder < 0 || server->clocks[w] < server->clocks[holder]))
+        if ((pull || call) && server->clocks[w] != PLAIT_LEFT && (holder < 0 || server->clocks[w] < server->clocks[holder]))
             holder = w;
     }
     return holder;
@@ -440,7 +462,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_peer *peer = &server->peer[event->rank];
     peer->gone = true;
     if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
-    move_clock(server, event->rank, INT64_MAX);
+    leave(server, now_ns, event->rank);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);

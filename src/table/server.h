@@ -4,9 +4,11 @@
  * table's consistency lets them be served. Invariants, after each event:
  *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died; slowest is the
  *     lowest of them, kept since every pull asks for it.
- *   2 applied = min(clocks) as far as a worker is left, else the highest clock ended; every push of a clock < applied
- *     to a table that applies at clocks is in the values, none of a later clock is.
- *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream.
+ *   2 applied is how many clocks are complete: min(clocks) as far as a worker is left, unless all policies that apply at
+ *     clocks say more, and the highest clock ended when none is left. Every push of a clock < applied to a table that
+ *     applies at clocks is in the values, or was dropped since it came later; none of a later clock is in them.
+ *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream, or was dropped
+ *     since the policy said so.
  *   4 Each message of a stream is acted upon once, in order (comm/stream.h).
  *   5 A parked pull is one that the policy lets wait; none that it would serve is parked.
  *   6 No slab that went out in a message is written again while somebody holds it.
@@ -26,11 +28,19 @@ typedef struct pli_layout {
     uint64_t              resend_after_ns;
     const plait_function *functions; /* [n_functions], borrowed */
     int32_t               n_functions;
+    const plait_consistency *policies; /* [n_policies], borrowed: the program's own */
+    int32_t               n_policies;
 } pli_layout;
+
+/** Where the job's policies are looked up. */
+static inline pli_scope pli_layout_scope(const pli_layout *layout) {
+    return (pli_scope){ .own = layout->policies, .n_own = layout->n_policies, .setting = { .workers = layout->workers } };
+}
 
 typedef struct pli_server_table {
     pli_shard  shard;
     pli_policy policy;
+    bool       at_clock; /* pushes are applied at clocks */
     uint64_t   hash;
 } pli_server_table;
 
@@ -52,6 +62,7 @@ typedef struct pli_server {
     pli_peer          *peer;   /* [workers] */
     int64_t           *clocks; /* [workers]; see 1 */
     int64_t            slowest, applied;
+    int64_t            dropped; /* parts of pushes that were */
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
@@ -72,10 +83,7 @@ void         pli_server_close(pli_server *server);
 static inline pli_server_table *pli_server_table_of(const pli_server *server, uint64_t id) {
     return id < (uint64_t)server->tables ? server->table[id] : NULL;
 }
-static inline bool pli_table_at_clock(const pli_server_table *table) {
-    return table->policy.ops->apply == PLI_APPLY_AT_CLOCK;
-}
-pli_view pli_server_view(const pli_server *server, int32_t worker, int64_t clock);
+plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t worker, int64_t clock);
 
 /** Sends answer (taken; NULL: out of memory, which fails the job) to a request. */
 void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out);
@@ -86,12 +94,12 @@ void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg
 plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_error *err);
 
 /* server_push.c: false: malformed or out of memory, the job has failed */
-bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out);
+bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
 
 /* server_pull.c: is the request well formed? then: may it be served now? then: serve it */
 bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);
-bool pli_server_may_serve(const pli_server *server, const pli_msg *msg);
+bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_msg *msg);
 void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 
 /* server_call.c */

@@ -22,12 +22,12 @@ bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_e
     if ((server->layout.functions[call->function].updates != 0) != (call->updates != 0)) return false;
     for (uint32_t i = 0; i < call->n_tables; i++) {
         const pli_server_table *table = pli_server_table_of(server, tables_of(call)[i]);
-        if (table == NULL || (call->updates && !pli_table_at_clock(table))) return false;
+        if (table == NULL || (call->updates && !table->at_clock)) return false;
     }
     return true;
 }
 
-static bool has_left(const pli_server *server, const pli_msg *msg) { return server->clocks[msg->head.src] == INT64_MAX; }
+static bool has_left(const pli_server *server, const pli_msg *msg) { return server->clocks[msg->head.src] == PLAIT_LEFT; }
 
 /* The clock of one who has left stands still. */
 static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg *b) {

@@ -40,10 +40,12 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     for (; before < server->tables_capacity; before++) server->table[before] = NULL;
     table = pli_calloc(1, sizeof *table);
     if (table == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);
-    plait_status status = pli_policy_make(spec.consistency, &table->policy, err);
+    const pli_scope scope = pli_layout_scope(&server->layout);
+    plait_status    status = pli_policy_make(spec.consistency, &scope, &table->policy, err);
     if (status < 0) goto free_table;
+    table->at_clock = pli_policy_at_clock(&table->policy);
     const unsigned char *data = (const unsigned char *)(wire + 1);
-    status = pli_shard_open(&table->shard, &spec, shard, pli_table_at_clock(table), wire->initial_bytes ? data : NULL,
+    status = pli_shard_open(&table->shard, &spec, shard, table->at_clock, wire->initial_bytes ? data : NULL,
                             wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
     if (status < 0) goto free_policy;
     table->hash = wire->spec_hash;

@@ -50,26 +50,25 @@ bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_e
     return false;
 }
 
-static bool table_may_serve(const pli_server *server, const pli_server_table *table, const pli_msg *msg) {
-    pli_view view = pli_server_view(server, msg->head.src, msg->head.clock);
+static bool table_may_serve(const pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg) {
+    plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
     /* one who has left, or whose whole job has, waits for nothing */
-    if (server->clocks[msg->head.src] == INT64_MAX && view.slowest == INT64_MAX) return true;
-    return table->policy.ops->on_pull(table->policy.state, &view) == PLI_SERVE;
+    if (server->clocks[msg->head.src] == PLAIT_LEFT && view.slowest == PLAIT_LEFT) return true;
+    return table->policy.ops->server.on_pull(table->policy.state, &view) == PLAIT_SERVE;
 }
 
-bool pli_server_may_serve(const pli_server *server, const pli_msg *msg) {
-    if (msg->head.kind != PLI_CALL) return table_may_serve(server, server->table[decode(msg).table], msg);
+bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_msg *msg) {
+    if (msg->head.kind != PLI_CALL) return table_may_serve(server, now_ns, server->table[decode(msg).table], msg);
     const pli_wire_call *call = pli_msg_body(msg);
     const uint32_t      *tables = (const uint32_t *)(call + 1);
     for (uint32_t i = 0; i < call->n_tables; i++)
-        if (!table_may_serve(server, server->table[tables[i]], msg)) return false;
+        if (!table_may_serve(server, now_ns, server->table[tables[i]], msg)) return false;
     return true;
 }
 
 /* All updates of clocks below the version are in what is served. */
-static int64_t version_of(const pli_server *server, const pli_server_table *table, int32_t worker) {
-    pli_view view = pli_server_view(server, worker, 0);
-    return pli_table_at_clock(table) || view.slowest == INT64_MAX ? server->applied : view.slowest;
+static int64_t version_of(const pli_server *server, const pli_server_table *table) {
+    return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
 static pli_msg *range_answer(pli_shard *shard, const pli_wire_pull *pull) {
@@ -109,6 +108,6 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
     pli_msg *answer = pull.flags == PLI_PULL_KEYS ? keys_answer(&table->shard, msg, pull.n)
                       : pull.flags == PLI_PULL_ALL ? all_answer(&table->shard)
                                                    : range_answer(&table->shard, &pull);
-    if (answer != NULL) answer->head.clock = version_of(server, table, msg->head.src);
+    if (answer != NULL) answer->head.clock = version_of(server, table);
     pli_server_reply(server, now_ns, msg, answer, out);
 }

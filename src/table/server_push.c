@@ -1,7 +1,8 @@
-/* The server's way with pushes: checked as they come, applied at once or when their clock has ended everywhere. */
+/* The server's way with pushes: checked as they come, applied at once or when their clock is complete, or dropped. */
 #include <string.h>
 
 #include "table/server.h"
+#include "table/values.h"
 
 /* The i-th part of a PUSH or CLOCK message; offsets and sizes are checked against the body, nothing else is. */
 static plait_status decode_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_push_part *part_out,
@@ -12,7 +13,7 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
     memcpy(&wire, body + i * sizeof wire, sizeof wire);
     pli_server_table *table = pli_server_table_of(server, wire.table);
     if (table == NULL) return pli_fail(err, PLAIT_EFORMAT, "a push to table number %u, which is not here", wire.table);
-    bool     keyed = (wire.flags & PLI_PART_KEYED) != 0;
+    bool     keyed = (wire.flags & PLI_PART_KEYED) != 0, dropped = (wire.flags & PLI_PART_DROPPED) != 0;
     uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->shard.spec), n = (uint64_t)wire.n;
     if (wire.n < 0 || n > bytes / row_bytes || wire.values_at % 8 != 0 || wire.values_at > bytes ||
         n * row_bytes > bytes - wire.values_at)
@@ -20,7 +21,7 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
     if (keyed && (n > bytes / 8 || wire.keys_at % 8 != 0 || wire.keys_at > bytes || n * 8 > bytes - wire.keys_at))
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push's keys are cut short", table->shard.spec.name);
     *table_out = table;
-    *part_out = (pli_push_part){ .touched = true, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
+    *part_out = (pli_push_part){ .touched = !dropped, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
                             .keys = keyed ? (const uint64_t *)(body + wire.keys_at) : NULL,
                             .values = body + wire.values_at };
     return PLAIT_OK;
@@ -31,17 +32,50 @@ static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
     return false;
 }
 
-static void raise_apply(const pli_server *server, const pli_msg *msg, const pli_server_table *table, const pli_push_part *part) {
+static void raise_push(const pli_server *server, pli_event_kind kind, const pli_msg *msg, const pli_server_table *table,
+                       const pli_push_part *part) {
     pli_event_raise(server->sink,
-                    &(pli_event){ .kind = PLI_EVENT_APPLY, .rank = server->rank, .peer = msg->head.src,
+                    &(pli_event){ .kind = kind, .rank = server->rank, .peer = msg->head.src,
                                   .table = table->shard.spec.id, .shard = table->shard.index,
                                   .first = part->keyed ? -1 : part->first, .rows = part->n, .clock = msg->head.clock,
                                   .version = server->applied, .seq = msg->head.seq });
 }
 
-bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out, pli_out *out) {
+/* Late: its clock is complete already. Else the policy is asked. */
+static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg,
+                       const pli_push_part *part) {
+    const plait_consistency *policy = table->policy.ops;
+    const pli_spec          *spec = &table->shard.spec;
+    if (table->at_clock && msg->head.clock < server->applied) return true;
+    if (policy->server.on_push == NULL) return false;
+    plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
+    if (policy->reads_norms)
+        view.norm = pli_values_max_norm(spec->type, part->n * spec->cols, part->values) / (spec->ruled ? (double)spec->batch : 1);
+    return policy->server.on_push(table->policy.state, &view) == PLAIT_DROP;
+}
+
+/* Nothing of part i is to be applied at the clock's end: noted in a body of the server's own. */
+static bool mark_dropped(pli_msg *msg, uint32_t i) {
+    pli_wire_part part;
+    if (!pli_slab_is_mine(msg->body)) {
+        pli_msg *copy = pli_msg_new(msg->head.body_bytes);
+        if (copy == NULL) return false;
+        memcpy(pli_msg_body(copy), pli_msg_body(msg), msg->head.body_bytes);
+        pli_slab_unref(&msg->body);
+        msg->body = pli_slab_ref(copy->body);
+        msg->offset = copy->offset;
+        pli_msg_free(&copy);
+    }
+    void *at = pli_at(pli_msg_body(msg), (int64_t)(i * sizeof part));
+    memcpy(&part, at, sizeof part);
+    part.flags |= PLI_PART_DROPPED;
+    memcpy(at, &part, sizeof part);
+    return true;
+}
+
+bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out) {
     plait_error       why = { 0 };
-    pli_push_part          part;
+    pli_push_part     part;
     pli_server_table *table;
     uint32_t          parts = msg->head.arg32;
     if (parts > msg->head.body_bytes / sizeof(pli_wire_part) || (parts > 0 && msg->offset % 8 != 0)) {
@@ -54,24 +88,33 @@ bool pli_server_take_push(pli_server *server, const pli_msg *msg, bool *keep_out
     }
     for (uint32_t i = 0; i < parts; i++) {
         decode_part(server, msg, i, &part, &table, &why);
-        if (pli_table_at_clock(table)) {
+        if (is_dropped(server, now_ns, table, msg, &part)) {
+            server->dropped++;
+            raise_push(server, PLI_EVENT_DROP, msg, table, &part);
+            if (table->at_clock && msg->head.clock >= server->applied && !mark_dropped(msg, i)) {
+                pli_out_fail(out, PLAIT_ENOMEM, "no memory to drop a push of rank %d", msg->head.src);
+                return false;
+            }
+            continue;
+        }
+        if (table->at_clock) {
             *keep_out = true;
             continue;
         }
         if (pli_shard_apply_push(&table->shard, msg->head.clock, &part, &why) < 0) return failed(msg, &why, out);
-        raise_apply(server, msg, table, &part);
+        raise_push(server, PLI_EVENT_APPLY, msg, table, &part);
     }
     return true;
 }
 
 /* A worker's push of the clock to one table, untouched where there is none. Of several parts the first counts. */
 static pli_push_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted, int64_t clock) {
-    pli_push_part          part;
+    pli_push_part     part;
     pli_server_table *table;
     if (msg == NULL || msg->head.clock != clock) return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
     for (uint32_t i = 0; i < msg->head.arg32; i++)
-        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted) {
-            raise_apply(server, msg, table, &part);
+        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) {
+            raise_push(server, PLI_EVENT_APPLY, msg, table, &part);
             return part;
         }
     return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
@@ -82,7 +125,7 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
     plait_error why = { 0 };
     for (int64_t i = 0; i < server->tables; i++) {
         pli_server_table *table = server->table[i];
-        if (table == NULL || !pli_table_at_clock(table)) continue;
+        if (table == NULL || !table->at_clock) continue;
         for (int32_t w = 0; w < workers; w++) server->parts[w] = part_for(server, server->peer[w].queue, table, clock);
         if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {
             pli_out_fail(out, why.code, "%s", why.text);

@@ -27,8 +27,8 @@ plait_request *pli_done_request(void) {
 
 /* --- creation --------------------------------------------------------------------------------------------------- */
 
-static const pli_topology_ops *ops_of(const pli_spec *spec) {
-    return pli_pair_is_unlocked(spec->topology, spec->consistency) ? spec->topology->unlocked : spec->topology->ops;
+static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
+    return pli_pair_is_unlocked(spec->topology, spec->consistency, scope) ? spec->topology->unlocked : spec->topology->ops;
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
@@ -38,7 +38,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
     if (job->left || plait_job_clock_now(job) > 0)
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
-    PLI_TRY(pli_pair_check(topology, consistency, plait_comm_one_process(job->comm), err));
+    const pli_scope scope = pli_layout_scope(&job->layout);
+    PLI_TRY(pli_pair_check(topology, consistency, &scope, plait_comm_one_process(job->comm), err));
     PLI_TRY(pli_spec_make(job->next_id, opts, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
@@ -68,7 +69,8 @@ plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, pl
         return status;
     }
     table->job = job;
-    table->ops = ops_of(&table->spec);
+    const pli_scope scope = pli_layout_scope(&job->layout);
+    table->ops = ops_of(&table->spec, &scope);
     status = table->ops->open(table, opts->initial, opts->penalty, err);
     if (status < 0) {
         table->ops->close(table);

@@ -56,6 +56,7 @@ struct plait_job {
     char            topology[32], consistency[48];
     int64_t         batch;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
+    plait_consistency *policies; /* [layout.n_policies], a copy                      */
     bool            worker, serves, left;
     pli_server      server;
     pli_client      client;
@@ -89,6 +90,8 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
 
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
+/** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier, or this one's end. */
+plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);

@@ -1,6 +1,7 @@
 /* See values.h. */
 #include "table/values.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { AHEAD = 16 };
@@ -16,6 +17,22 @@ static void add_f64(int64_t n, const double *x, double *y) {
 void pli_values_add(plait_type type, int64_t n, const void *x, void *y) {
     if (type == PLAIT_F32) add_f32(n, x, y);
     else add_f64(n, x, y);
+}
+
+static double max_norm_f32(int64_t n, const float *x) {
+    float most = 0;
+    for (int64_t i = 0; i < n; i++) most = !(fabsf(x[i]) <= most) ? fabsf(x[i]) : most;
+    return (double)most;
+}
+
+static double max_norm_f64(int64_t n, const double *x) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = !(fabs(x[i]) <= most) ? fabs(x[i]) : most;
+    return most;
+}
+
+double pli_values_max_norm(plait_type type, int64_t n, const void *x) {
+    return type == PLAIT_F32 ? max_norm_f32(n, x) : max_norm_f64(n, x);
 }
 
 static void scatter_add_f32(int64_t n, int64_t cols, const int64_t *at, const float *x, float *y) {

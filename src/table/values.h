@@ -17,6 +17,9 @@ void pli_values_gather_add(plait_type type, int64_t n, int64_t cols, const int64
 /** y[at[i], :] = x[i, :], rows of row_bytes. */
 void pli_rows_scatter(int64_t n, int64_t row_bytes, const uint32_t *at, const void *x, void *y);
 
+/** The largest absolute value of x [n]; 0 where n is 0, NaN where one is. */
+double pli_values_max_norm(plait_type type, int64_t n, const void *x);
+
 static inline void *pli_at(void *base, int64_t bytes) { return (unsigned char *)base + bytes; }
 static inline const void *pli_at_const(const void *base, int64_t bytes) { return (const unsigned char *)base + bytes; }
 

@@ -46,7 +46,7 @@ typedef struct pli_wire_pull {
     int64_t  first, n; /* keys [n] follow under PLI_PULL_KEYS */
 } pli_wire_pull;
 
-enum { PLI_PART_KEYED = 1 };
+enum { PLI_PART_KEYED = 1, PLI_PART_DROPPED = 2 /* not to be applied: set by the server itself in what it keeps */ };
 typedef struct pli_wire_part {
     uint32_t table, flags;
     int64_t  examples, first, n;

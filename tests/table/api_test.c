@@ -291,16 +291,16 @@ static void test_misuse(void **state) {
 static void test_refused_pairs(void **state) {
     (void)state;
     plait_error err;
-    assert_int_equal(pli_pair_check("local", "bsp", true, &err), PLAIT_OK);
-    assert_int_equal(pli_pair_check("local", "bsp", false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("allreduce", "ssp:2", true, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("local", "bsp", NULL, true, &err), PLAIT_OK);
+    assert_int_equal(pli_pair_check("local", "bsp", NULL, false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("allreduce", "ssp:2", NULL, true, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "bounded-delay:2"));
-    assert_int_equal(pli_pair_check("allreduce", "async", true, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("ps", "bounded-delay:3", false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("ps", "ssp", false, &err), PLAIT_EINVAL);
-    assert_int_equal(pli_pair_check("ps", "bsp:1", false, &err), PLAIT_EINVAL);
-    assert_int_equal(pli_pair_check("hybrid", "bsp", false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("pss", "bsp", false, &err), PLAIT_ENAME);
+    assert_int_equal(pli_pair_check("allreduce", "async", NULL, true, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("ps", "bounded-delay:3", NULL, false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("ps", "ssp", NULL, false, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_pair_check("ps", "bsp:1", NULL, false, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_pair_check("hybrid", "bsp", NULL, false, &err), PLAIT_EREFUSED);
+    assert_int_equal(pli_pair_check("pss", "bsp", NULL, false, &err), PLAIT_ENAME);
 }
 
 /* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */

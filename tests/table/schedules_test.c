@@ -120,7 +120,7 @@ static void create_tables(world *w) {
         direct_leave(w->d, 0, PLI_PORT_CLIENT);
         pli_ticket_free(&ticket);
         for (int32_t k = 0; k < w->workers; k++) {
-            SURE(w, pli_client_table_open(&w->spec[t], &w->worker[k].table[t], NULL) == PLAIT_OK);
+            SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
             SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
         }
     }

@@ -5,27 +5,32 @@
  * Paper: Valiant, "A Bridging Model for Parallel Computation", CACM 1990. */
 #include "table/consistency/policies.h"
 
-static plait_status bsp_parse(void *state, const char *parameters, plait_error *err) {
-    (void)state;
+static plait_status bsp_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+    (void)state, (void)setting;
     return pli_policy_takes_none("bsp", parameters, err);
 }
 
-static pli_read bsp_on_get(void *state, const pli_view *view) {
+static plait_apply bsp_applies(const void *state) {
     (void)state;
-    return view->held >= view->clock ? PLI_SERVE : PLI_FETCH;
+    return PLAIT_APPLY_AT_CLOCK;
 }
 
-static pli_read bsp_on_pull(void *state, const pli_view *view) {
+static plait_read bsp_on_get(void *state, const plait_view *view) {
     (void)state;
-    return view->applied >= view->clock ? PLI_SERVE : PLI_WAIT;
+    return view->held >= view->clock ? PLAIT_SERVE : PLAIT_FETCH;
 }
 
-const pli_consistency_ops pli_bsp_ops = {
+static plait_read bsp_on_pull(void *state, const plait_view *view) {
+    (void)state;
+    return view->applied >= view->clock ? PLAIT_SERVE : PLAIT_WAIT;
+}
+
+const plait_consistency pli_bsp_policy = {
     .name = "bsp",
     .parameters = "",
     .summary = "clock c starts when all updates of earlier clocks are applied",
-    .apply = PLI_APPLY_AT_CLOCK,
     .parse = bsp_parse,
-    .on_get = bsp_on_get,
-    .on_pull = bsp_on_pull,
+    .applies = bsp_applies,
+    .worker.on_get = bsp_on_get,
+    .server.on_pull = bsp_on_pull,
 };

@@ -1,74 +1,50 @@
-/* table/consistency/consistency.h - the policy interface: what a read may miss.
+/* table/consistency/consistency.h - policies by name, as tables hold them. What a policy is: plait/consistency.h.
  *
- * A consistency policy answers "may this read be served from what is held, must it fetch, must it wait?" and
- * "what happens at a clock?". It knows nothing of topology, messages, shards or caches: each question comes
- * with the few numbers that a policy may look at. The same policy object type is asked in two places: in the
- * client (one worker's cache) and in the server (the shards of a rank). One file a policy, listed once in
- * policies.c; users will register their own.
- *
- * Meanings are contract.md's. Clocks count from 0; *version* v of a value means: it contains every update of
- * clocks < v of every worker (and perhaps more).
+ * One file a policy, listed once in policies.c; a job's own come beside them. The table owns all that a policy does not
+ * know: who has read what, clocks, messages, copies. Meanings are contract.md's.
  */
 #ifndef PLI_TABLE_CONSISTENCY_H
 #define PLI_TABLE_CONSISTENCY_H
 
 #include <stdbool.h>
-#include <stdint.h>
+
+#include <plait/consistency.h>
 
 #include "base/base.h"
 
-#define PLI_NO_VERSION INT64_MIN
+/** All policies that come with plait, NULL-terminated. */
+const plait_consistency *const *pli_consistencies(void);
 
-typedef enum pli_read { PLI_SERVE, PLI_FETCH, PLI_WAIT } pli_read;
-typedef enum pli_apply {
-    PLI_APPLY_NOW,      /* when a push arrives                                                         */
-    PLI_APPLY_AT_CLOCK, /* when every worker has ended the push's clock: summed in worker order, once   */
-} pli_apply;
+/* Where a spec's name is looked up, and what its policy must know. */
+typedef struct pli_scope {
+    const plait_consistency *own; /* [n_own], borrowed: registered by the program */
+    int32_t                  n_own;
+    plait_setting            setting;
+} pli_scope;
 
-/* What a policy may look at. Fields that make no sense where it is asked are -1. */
-typedef struct pli_view {
-    int32_t        workers, worker; /* how many; who reads or pushes                                   */
-    int64_t        clock;           /* the reader's or pusher's clock                                  */
-    int64_t        held;            /* client: version of the copy held, PLI_NO_VERSION: none          */
-    int64_t        slowest;         /* server: lowest clock of a worker that has not left              */
-    const int64_t *clocks;          /* server: each worker's clock [workers], INT64_MAX: has left      */
-    int64_t        applied;         /* server: version of the values, counting what is applied only    */
-} pli_view;
+/** The policy that a spec names, whatever its parameters ("ssp:2"); NULL: none. scope may be NULL. */
+const plait_consistency *pli_consistency_find(const char *spec, const pli_scope *scope);
 
-typedef struct pli_consistency_ops {
-    const char *name;
-    size_t      state_bytes; /* per table and side; zeroed by the table */
-    const char *parameters;  /* "" | ":S" ...: shown in help and errors */
-    const char *summary;     /* one line for help                       */
-    pli_apply   apply;
-    bool        shares_memory; /* may workers that share the values write them unlocked (Hogwild)? */
-    /** Reads the parameters after the name's colon (NULL: none given). EINVAL says what is expected. */
-    plait_status (*parse)(void *state, const char *parameters, plait_error *err);
-    /** Client: may a copy be read in a later clock than the one that fetched it? Where not, none is kept. NULL: never. */
-    bool (*reuses)(const void *state);
-    /** Client: the worker reads. SERVE from the copy held or FETCH. Never WAIT. */
-    pli_read (*on_get)(void *state, const pli_view *view);
-    /** Server: a pull has come. SERVE now or WAIT (asked again when a clock or the values have moved). */
-    pli_read (*on_pull)(void *state, const pli_view *view);
-    /** Server: a worker has ended a clock; may be NULL. */
-    void (*on_clock)(void *state, const pli_view *view);
-} pli_consistency_ops;
-
-/** All policies, NULL-terminated. */
-const pli_consistency_ops *const *pli_consistencies(void);
-
-/** The policy that a spec names, whatever its parameters ("ssp:2"); NULL: none. */
-const pli_consistency_ops *pli_consistency_find(const char *spec);
-
-/* A policy with its parameters, as a table holds it (one for the client side, one for the server side). */
+/* A policy with its parameters, as a table holds it (one at each worker, one at each server). */
 typedef struct pli_policy {
-    const pli_consistency_ops *ops;
-    void                      *state;
-    char                       spec[48]; /* "ssp:2" */
+    const plait_consistency *ops;
+    void                    *state;
+    char                     spec[48]; /* "ssp:2" */
 } pli_policy;
 
-/** "ssp:2" -> policy. Errors: ENAME (nearest named), EINVAL. */
-plait_status pli_policy_make(const char *spec, pli_policy *policy_out, plait_error *err);
+/** "ssp:2" -> policy. scope may be NULL. Errors: ENAME (nearest named), EINVAL. */
+plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_policy *policy_out, plait_error *err);
 void         pli_policy_destroy(pli_policy *policy);
+
+/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is not. */
+plait_status pli_consistencies_check(const plait_consistency *own, int32_t n, plait_error *err);
+
+/* Slots that may be empty. */
+static inline bool pli_policy_at_clock(const pli_policy *policy) {
+    return policy->ops->applies != NULL && policy->ops->applies(policy->state) == PLAIT_APPLY_AT_CLOCK;
+}
+static inline bool pli_policy_reuses(const pli_policy *policy) {
+    return policy->ops->reuses != NULL && policy->ops->reuses(policy->state) != 0;
+}
 
 #endif

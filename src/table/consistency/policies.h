@@ -6,7 +6,7 @@
 
 enum { PLI_CLOCKS_MAX = 1 << 30 }; /* bound of a parameter that counts clocks, so that sums cannot overflow */
 
-extern const pli_consistency_ops pli_bsp_ops, pli_ssp_ops, pli_async_ops;
+extern const plait_consistency pli_bsp_policy, pli_ssp_policy, pli_async_policy;
 
 /** OK where no parameters were given. */
 plait_status pli_policy_takes_none(const char *name, const char *parameters, plait_error *err);

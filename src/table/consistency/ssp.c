@@ -9,9 +9,10 @@ struct ssp_state {
     int64_t bound;
 };
 
-static plait_status ssp_parse(void *state, const char *parameters, plait_error *err) {
+static plait_status ssp_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     struct ssp_state *ssp = state;
     int64_t           bound;
+    (void)setting;
     if (parameters == NULL || !pli_parse_i64(parameters, &bound) || bound < 0 || bound > PLI_CLOCKS_MAX)
         return pli_fail(err, PLAIT_EINVAL, "consistency ssp:S needs a staleness bound S >= 0, such as ssp:2, not '%s'",
                         parameters == NULL ? "" : parameters);
@@ -19,26 +20,25 @@ static plait_status ssp_parse(void *state, const char *parameters, plait_error *
     return PLAIT_OK;
 }
 
-static bool ssp_reuses(const void *state) { return ((const struct ssp_state *)state)->bound > 0; }
+static int ssp_reuses(const void *state) { return ((const struct ssp_state *)state)->bound > 0; }
 
-static pli_read ssp_on_get(void *state, const pli_view *view) {
+static plait_read ssp_on_get(void *state, const plait_view *view) {
     const struct ssp_state *ssp = state;
-    return view->held >= view->clock - ssp->bound ? PLI_SERVE : PLI_FETCH;
+    return view->held >= view->clock - ssp->bound ? PLAIT_SERVE : PLAIT_FETCH;
 }
 
-static pli_read ssp_on_pull(void *state, const pli_view *view) {
+static plait_read ssp_on_pull(void *state, const plait_view *view) {
     const struct ssp_state *ssp = state;
-    return view->slowest >= view->clock - ssp->bound ? PLI_SERVE : PLI_WAIT;
+    return view->slowest >= view->clock - ssp->bound ? PLAIT_SERVE : PLAIT_WAIT;
 }
 
-const pli_consistency_ops pli_ssp_ops = {
+const plait_consistency pli_ssp_policy = {
     .name = "ssp",
-    .state_bytes = sizeof(struct ssp_state),
     .parameters = ":S",
     .summary = "a get in clock c contains all updates of clocks <= c-1-S",
-    .apply = PLI_APPLY_NOW,
+    .state_bytes = sizeof(struct ssp_state),
     .parse = ssp_parse,
     .reuses = ssp_reuses,
-    .on_get = ssp_on_get,
-    .on_pull = ssp_on_pull,
+    .worker.on_get = ssp_on_get,
+    .server.on_pull = ssp_on_pull,
 };

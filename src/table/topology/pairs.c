@@ -31,7 +31,7 @@ static plait_status check_topology(const char *topology, plait_error *err) {
     return pli_fail_unknown(err, "topology", topology, names, n);
 }
 
-static plait_status check_consistency(const char *topology, const char *consistency, plait_error *err) {
+static plait_status check_consistency(const char *topology, const char *consistency, const pli_scope *scope, plait_error *err) {
     size_t length = head_length(consistency);
     if (is_one_of(later_policies, consistency, length)) {
         const char *nearest = strcmp(topology, "allreduce") == 0 ? "bsp"
@@ -40,14 +40,15 @@ static plait_status check_consistency(const char *topology, const char *consiste
                         topology, nearest);
     }
     pli_policy policy;
-    PLI_TRY(pli_policy_make(consistency, &policy, err));
+    PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
     pli_policy_destroy(&policy);
     return PLAIT_OK;
 }
 
-plait_status pli_pair_check(const char *topology, const char *consistency, bool one_process, plait_error *err) {
+plait_status pli_pair_check(const char *topology, const char *consistency, const pli_scope *scope, bool one_process,
+                            plait_error *err) {
     PLI_TRY(check_topology(topology, err));
-    PLI_TRY(check_consistency(topology, consistency, err));
+    PLI_TRY(check_consistency(topology, consistency, scope, err));
     size_t length = head_length(consistency);
     if (pli_topology_find(topology)->one_process && !one_process)
         return pli_fail(err, PLAIT_EREFUSED,

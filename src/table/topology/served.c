@@ -58,7 +58,7 @@ static plait_status create_shards(plait_table *table, const void *initial, const
 /* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
-    plait_status status = pli_client_table_open(&table->spec, &table->served, err);
+    plait_status status = pli_client_table_open(&table->spec, &job->layout, &table->served, err);
     if (status >= 0 && plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
         status = create_shards(table, initial, penalty, err);
     char what[WHAT_BYTES];
@@ -216,11 +216,64 @@ static plait_status served_read(plait_table *table, int64_t first, int64_t n, co
 
 /* --- inc ------------------------------------------------------------------------------------------------------------- */
 
-static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+static pli_get_request *get_under_way(const plait_table *table) {
+    pli_get_request *request = table->job->gets;
+    while (request != NULL && request->ask.table != table->served) request = request->next;
+    return request;
+}
+
+/* Sends what is pending on the table, after the gets of it that are under way. */
+static plait_status send_pending(plait_table *table, plait_error *err) {
+    plait_job       *job = table->job;
+    pli_get_request *request;
+    uint64_t         now_ns;
+    pli_out          out;
+    if (!table->served->pending.touched) return PLAIT_OK;
+    while ((request = get_under_way(table)) != NULL) complete_request(request);
+    PLI_TRY(pli_client_build_push(&job->client, table->served, PLI_PUSH, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* Waits until the servers let the worker into its clock (PLAIT_TURN), or have applied what was sent (PLAIT_SETTLE). */
+static plait_status wait_for_servers(plait_table *table, int what, plait_error *err) {
+    plait_job   *job = table->job;
+    uint64_t     now_ns;
+    pli_out      out;
+    pli_ask      ask;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_ask_turn(&job->client, now_ns, table->served, what, &ask, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ask.ticket);
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = complete(job, &ask, err);
+    pli_ask_abandon(&ask);
+    return status;
+}
+
+static plait_status settle(plait_table *table, plait_error *err) {
+    PLI_TRY(send_pending(table, err));
+    return wait_for_servers(table, PLAIT_SETTLE, err);
+}
+
+static plait_status accept_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_pending *pending = &table->served->pending;
     return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+}
+
+/* Where pushes are applied at clocks there is nothing to win by sending early. */
+static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                               plait_error *err) {
+    int want = pli_client_on_inc(&table->job->client, table->served, rows->n * table->spec.cols, delta);
+    if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
+    if (table->served->at_clock) want = 0;
+    if (want & PLAIT_SETTLE_FIRST) PLI_TRY(settle(table, err));
+    PLI_TRY(accept_inc(table, rows, delta, examples, err));
+    if (want & PLAIT_SETTLE) return settle(table, err);
+    return want & PLAIT_SEND ? send_pending(table, err) : PLAIT_OK;
 }
 
 static void served_refresh(plait_table *table) { pli_cache_forget(table->served); }
@@ -230,26 +283,15 @@ static void served_leave(plait_table *table) {
     pli_cache_forget(table->served);
 }
 
-static pli_get_request *get_under_way(const plait_table *table) {
-    pli_get_request *request = table->job->gets;
-    while (request != NULL && request->ask.table != table->served) request = request->next;
-    return request;
+static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
+    *sent_out = table->served->at_clock || wait || get_under_way(table) == NULL;
+    return table->served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table, err);
 }
 
-/* Where pushes are applied at clocks there is nothing to win by sending early. */
-static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
-    plait_job       *job = table->job;
-    pli_get_request *request;
-    uint64_t         now_ns;
-    pli_out          out;
-    *sent_out = table->served->at_clock || wait || get_under_way(table) == NULL;
-    if (table->served->at_clock || !*sent_out) return PLAIT_OK;
-    while ((request = get_under_way(table)) != NULL) complete_request(request);
-    PLI_TRY(pli_client_build_push(&job->client, table->served, PLI_PUSH, err));
-    pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
-    pli_port_leave(job->client_port, &out);
-    return status;
+plait_status pli_served_send_kept(plait_job *job, plait_error *err) {
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->served != NULL && job->table[i]->served->kept) PLI_TRY(send_pending(job->table[i], err));
+    return PLAIT_OK;
 }
 
 /* --- server functions ------------------------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ const pli_topology *pli_topology_find(const char *name) {
 
 const pli_topology *pli_topology_default(bool one_process) { return one_process ? &local : &ps; }
 
-bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency) {
-    const pli_consistency_ops *policy = pli_consistency_find(consistency);
+bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency, const pli_scope *scope) {
+    const plait_consistency *policy = pli_consistency_find(consistency, scope);
     return topology->unlocked != NULL && policy != NULL && policy->shares_memory;
 }

@@ -32,9 +32,10 @@ const pli_topology *pli_topology_default(bool one_process);
 
 /** Does topology x consistency train on this transport? EREFUSED with the reason and the nearest pair,
  *  ENAME for unknown names. Used by tables, by `train --dry-run`, and by the demo's and docs' matrix.
- *  one_process: all ranks are threads of one process. */
-plait_status pli_pair_check(const char *topology, const char *consistency, bool one_process, plait_error *err);
+ *  scope: where policies are found besides plait's own; may be NULL. one_process: all ranks are threads of one process. */
+plait_status pli_pair_check(const char *topology, const char *consistency, const pli_scope *scope, bool one_process,
+                            plait_error *err);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
-bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency);
+bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency, const pli_scope *scope);
 
 #endif
