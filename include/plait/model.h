@@ -60,6 +60,7 @@ typedef struct plait_report {
     char    model[32], transport[32], topology[48], consistency[48], optimizer[32];
     double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
+    double  idle_share; /* of the workers' time in training: waited for others */
     int64_t bytes_sent, peak_rss_bytes;
     char    model_hash[65];
     int     interrupted; /* 1: ended by *stop */

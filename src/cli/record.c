@@ -14,7 +14,7 @@ void pli_record_init(plait_report *r) {
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
-    r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = NAN;
+    r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = r->idle_share = NAN;
 }
 
 static void name(pli_text *text, const char *key, const char *value) {
@@ -57,7 +57,7 @@ void pli_record_json(const plait_report *r, pli_text *text) {
     count(text, "bytes_sent", r->bytes_sent);
     count(text, "peak_rss_bytes", r->peak_rss_bytes);
     name(text, "model_hash", r->model_hash);
-    pli_json_null(text, "idle_share");
+    pli_json_f64(text, "idle_share", r->idle_share);
     pli_json_null(text, "virtual_seconds");
     pli_json_null(text, "trace_hash");
     pli_json_end(text);

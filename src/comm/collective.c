@@ -74,7 +74,7 @@ static bool check_part(pli_collective *c, const pli_coll_move *s, const pli_msg 
 }
 
 /* Keeps msg where the next step passes on just what has been copied: a ring's second half, a tree's inner node. */
-static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg) {
+static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg, pli_out *out) {
     unsigned char *mine = (unsigned char *)c->call.buf + s->recv_at;
     const void    *theirs = pli_msg_body(msg);
     pli_msg_free(&c->passing);
@@ -82,6 +82,7 @@ static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg) 
         int64_t n = (int64_t)(s->recv_bytes / pli_type_bytes(c->call.type));
         bool    lower = s->from < c->me;
         pli_reduce(mine, lower ? theirs : mine, lower ? mine : theirs, n, c->call.type, c->call.op);
+        pli_out_work(out, PLI_WORK_SUMS, (uint64_t)n);
         pli_msg_free(&msg);
     } else {
         if (s->recv_bytes > 0) memcpy(mine, theirs, s->recv_bytes);
@@ -127,7 +128,7 @@ static bool take_step(pli_collective *c, uint64_t now_ns, pli_out *out) {
         } else if (!check_part(c, &s, msg)) {
             pli_msg_free(&msg);
         } else {
-            apply_part(c, &s, msg);
+            apply_part(c, &s, msg, out);
         }
         if (c->error.code < 0) {
             finish(c, out);

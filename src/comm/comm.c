@@ -11,20 +11,33 @@ int32_t plait_comm_servers(const plait_comm *comm) { return comm->world->place.s
 int32_t plait_comm_threads(const plait_comm *comm) { return comm->world->threads; }
 const char *plait_comm_transport(const plait_comm *comm) { return comm->world->ops->name; }
 const char *plait_comm_host(const plait_comm *comm) { return comm->world->place.host; }
-int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->one_process; }
+int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->shares_memory; }
 const plait_error *plait_comm_error(const plait_comm *comm) { return &comm->error; }
 uint64_t           plait_comm_bytes_sent(const plait_comm *comm) {
     return atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
 }
 void plait_comm_free(void *memory) { pli_free(memory); }
 
+uint64_t pli_comm_now(const plait_comm *comm) { return pli_world_now(comm->world); }
+uint64_t pli_comm_waited_ns(const plait_comm *comm) {
+    return atomic_load_explicit(&comm->waited_ns, memory_order_relaxed);
+}
+
+bool pli_comm_charges(const plait_comm *comm) { return comm->world->ops->work != NULL; }
+
+void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount) {
+    const pli_world *world = comm->world;
+    if (world->ops->work != NULL && amount > 0) world->ops->work(world->transport, comm->rank, kind, amount);
+}
+
+bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
 uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
 uint32_t pli_comm_incarnation(const plait_comm *comm) {
     (void)comm; /* in threads and mpi nobody is started anew */
     return 1;
 }
-uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->ops->resend_after_ns; }
+uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->place.resend_after_ns; }
 const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log; }
 plait_error     *pli_comm_error(plait_comm *comm) { return &comm->error; }
 

@@ -51,8 +51,22 @@ typedef struct pli_reason {
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err);
 
+/* --- time ------------------------------------------------------------------------------------------- */
+
+/** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read here. */
+uint64_t pli_comm_now(const plait_comm *comm);
+
+/** Says that this rank has done something that takes time: sim charges it by its cost model, all others live it. */
+void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
+
+bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_comm_work? */
+
+/** How long this rank's waits have lasted so far. */
+uint64_t pli_comm_waited_ns(const plait_comm *comm);
+
 /* --- what rooms above need to know ----------------------------------------------------------------- */
 
+bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, threads or not */
 bool     pli_comm_is_worker(const plait_comm *comm);
 uint32_t pli_comm_epoch(const plait_comm *comm);
 uint32_t pli_comm_incarnation(const plait_comm *comm);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void pli_out_init(pli_out *out) {
     out->first = NULL;
@@ -12,6 +13,7 @@ void pli_out_init(pli_out *out) {
     out->error.code = PLAIT_OK;
     out->error.rank = -1;
     out->error.text[0] = '\0';
+    memset(out->work, 0, sizeof out->work);
 }
 
 void pli_out_send(pli_out *out, pli_msg *msg) {
@@ -25,6 +27,8 @@ void pli_out_wake(pli_out *out, uint64_t at_ns) {
 }
 
 void pli_out_ring(pli_out *out) { out->ring = true; }
+
+void pli_out_work(pli_out *out, pli_work_kind kind, uint64_t amount) { out->work[kind] += amount; }
 
 void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) {
     if (out->error.code < 0) return; /* the first failure is the cause */

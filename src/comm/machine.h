@@ -18,18 +18,30 @@
 
 #define PLI_NEVER UINT64_MAX
 
+/* What takes time where time is counted and not lived (pli_comm_work). */
+typedef enum pli_work_kind {
+    PLI_WORK_PARSED,  /* entries of rows that were read from a file                      */
+    PLI_WORK_ENTRIES, /* of a pass over rows: score, slope and scatter of one entry      */
+    PLI_WORK_KEYS,    /* sorted or looked up                                             */
+    PLI_WORK_VALUES,  /* an update rule was applied to, or that were copied for a reader */
+    PLI_WORK_SUMS,    /* added, element by element                                       */
+    PLI_WORK_KINDS
+} pli_work_kind;
+
 /* What a machine answers. Filled by the machine, emptied by the driver. */
 typedef struct pli_out {
     pli_msg    *first, **last; /* messages to send, in order                                  */
     uint64_t    wake_at_ns;    /* call on_wakeup then (earliest asked wins); PLI_NEVER: not     */
     bool        ring;          /* something a waiting thread of this rank looks at has changed  */
     plait_error error;         /* code < 0: this rank's job is lost, every wait on it fails so  */
+    uint64_t    work[PLI_WORK_KINDS]; /* what it took to answer                                 */
 } pli_out;
 
 void pli_out_init(pli_out *out);
 void pli_out_send(pli_out *out, pli_msg *msg); /* takes msg; dst and port are set               */
 void pli_out_wake(pli_out *out, uint64_t at_ns);
 void pli_out_ring(pli_out *out);
+void pli_out_work(pli_out *out, pli_work_kind kind, uint64_t amount);
 void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void pli_out_drop(pli_out *out); /* frees what was not taken */
 

@@ -106,7 +106,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     }
     if (dst != comm->rank && is_counted(msg))
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
-    if (!pli_world_is_local(world, dst)) {
+    if (!pli_world_is_local(world, dst) || (world->ops->carries_local && dst != comm->rank)) {
         world->ops->send(world->transport, msg);
         work->remote = true;
         return;
@@ -116,6 +116,11 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     work_add(work, port);
 }
 
+void pli_comm_charge(plait_comm *comm, const pli_out *out) {
+    if (comm->world->ops->work == NULL) return;
+    for (int kind = 0; kind < PLI_WORK_KINDS; kind++) pli_comm_work(comm, (pli_work_kind)kind, out->work[kind]);
+}
+
 /* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. */
 static void empty(pli_port *port, pli_out *out, pli_work *work) {
     plait_comm *comm = port->comm;
@@ -123,6 +128,7 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
         next = msg->next;
         send_one(comm, msg, work);
     }
+    pli_comm_charge(comm, out);
     bool ring = out->ring;
     if (out->wake_at_ns < atomic_load_explicit(&port->wake_at_ns, memory_order_relaxed)) {
         atomic_store(&port->wake_at_ns, out->wake_at_ns);
@@ -144,7 +150,7 @@ static void run_locked(pli_port *port, pli_work *work) {
     SHAKE();
     pli_msg   *msg = take_all(port);
     bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN;
-    uint64_t   now_ns = open ? pli_now_ns() : 0;
+    uint64_t   now_ns = open ? pli_world_now(world) : 0;
     pli_out    out;
     pli_out_init(&out);
     for (pli_msg *next; msg != NULL; msg = next) {
@@ -226,7 +232,7 @@ void pli_port_close(pli_port **port_ptr) {
 
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
     lock(port);
-    *now_ns = pli_now_ns();
+    *now_ns = pli_world_now(port->comm->world);
     pli_out_init(out);
 }
 

@@ -149,8 +149,8 @@ uint64_t pli_world_wakeups(pli_world *world, uint64_t now_ns) {
 static plait_status open_own_ports(plait_comm *comm) {
     pli_world *world = comm->world;
     bool       worker = pli_comm_is_worker(comm);
-    if (!pli_user_init(&comm->user, world->size, world->ops->resend_after_ns) ||
-        (worker && !pli_collective_init(&comm->collective, comm->rank, world->place.workers, world->ops->resend_after_ns)))
+    if (!pli_user_init(&comm->user, world->size, world->place.resend_after_ns) ||
+        (worker && !pli_collective_init(&comm->collective, comm->rank, world->place.workers, world->place.resend_after_ns)))
         return pli_fail(&comm->error, PLAIT_ENOMEM, "no memory to begin with");
     PLI_TRY(pli_port_open(comm, PLI_PORT_USER, &pli_user_ops, &comm->user, &comm->user_port, &comm->error));
     if (!worker) return PLAIT_OK;
@@ -167,8 +167,8 @@ static void close_ports(plait_comm *comm) {
     pli_collective_destroy(&comm->collective);
 }
 
-static void run_rank(plait_comm *comm) {
-    pli_world   *world = comm->world;
+void pli_world_run_rank(pli_world *world, int32_t rank) {
+    plait_comm  *comm = pli_world_comm(world, rank);
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
     comm->result = status < 0 ? status : PLAIT_OK;
@@ -193,7 +193,7 @@ static void *rank_thread(void *arg) {
     plait_comm *comm = arg;
     pli_world  *world = comm->world;
     while (atomic_load(&world->go) == 0) pli_futex_wait(&world->go, 0, PLI_NEVER);
-    if (atomic_load(&world->go) == GO) run_rank(comm);
+    if (atomic_load(&world->go) == GO) pli_world_run_rank(world, comm->rank);
     return NULL;
 }
 
@@ -254,10 +254,12 @@ static bool await_the_others(pli_world *world) {
 static plait_status run_world(pli_world *world, plait_error *err) {
     plait_status status = world->ops->start == NULL ? PLAIT_OK : world->ops->start(world->transport, err);
     bool         all_ended = true;
-    if (status >= 0 && world->ops->one_process) {
+    if (status >= 0 && world->ops->run != NULL) {
+        status = world->ops->run(world->transport, err);
+    } else if (status >= 0 && world->ops->shares_memory) {
         status = run_threads(world, err);
     } else if (status >= 0) {
-        run_rank(&world->local[0]);
+        pli_world_run_rank(world, world->place.first);
         all_ended = await_the_others(world);
     }
     int32_t failed = atomic_load(&world->first_failed);

@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    1u
+#define PLI_TRANSPORT_ABI    2u
 #define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
@@ -22,14 +22,15 @@ typedef struct pli_place {
     int32_t workers, servers; /* of the whole job                       */
     int32_t first, count;     /* the ranks that live in this process    */
     int32_t ranks_on_host;
+    uint64_t resend_after_ns; /* 0: reliable and ordered              */
     char    host[256];
 } pli_place;
 
 typedef struct pli_transport_ops {
     uint32_t    abi; /* PLI_TRANSPORT_ABI */
     const char *name;
-    bool        one_process;     /* all ranks share this process   */
-    uint64_t    resend_after_ns; /* 0: reliable and ordered        */
+    bool        shares_memory;     /* ranks are threads of this process and use each other's memory (local topology) */
+    bool        carries_local;     /* messages between two ranks of this process go through send, too                */
     bool        meets_by_messages; /* before a native collective the workers meet in the collective machine */
 
     /** Joins the job and says where this process stands; checks the counts of opts against the launcher's and
@@ -38,8 +39,10 @@ typedef struct pli_transport_ops {
                          plait_error *err);
     /** The world is ready: messages may be delivered from now on. */
     plait_status (*start)(pli_transport *transport, plait_error *err);
-    /** Sends msg (taken) to another process's rank; in order for each pair of ranks. Never blocks on a peer, cannot
-     *  fail (what goes wrong later is told by pli_world_fail). NULL where all ranks are in one process. Any thread. */
+    /** Sends msg (taken) to another rank that is not in this process, or to any other where carries_local; in order for
+     *  each pair of ranks, unless resend_after_ns > 0. Never blocks on a peer, cannot fail (what goes wrong later is told
+     *  by pli_world_fail). Called with the sending port held: a transport that cannot act then queues until progress,
+     *  which follows. NULL where no message takes this way. Any thread. */
     void (*send)(pli_transport *transport, pli_msg *msg);
     /** A waiting thread lends its time: moves what can be moved now. true: something has happened. NULL: what
      *  happens rings the waiter's bell. Any thread. */
@@ -50,6 +53,17 @@ typedef struct pli_transport_ops {
     bool (*takes)(const pli_transport *transport, const pli_coll *call);
     plait_status (*begin)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
     plait_status (*wait)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
+    /** A transport whose time is its own (sim) brings the six that follow; all are NULL where time is the machine's.
+     *  now: nanoseconds, never backwards. run: pli_world_run_rank for every rank that lives here, on one thread of the
+     *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may return
+     *  early. ring: the rank's bell has changed; a port may be held. work: something that takes time was done; the rank
+     *  pays for it before it sends or sleeps again. drain: returns when nothing that this rank has sent is on its way. */
+    uint64_t (*now)(const pli_transport *transport);
+    plait_status (*run)(pli_transport *transport, plait_error *err);
+    void (*sleep)(pli_transport *transport, plait_comm *comm, uint32_t bell, uint64_t until_ns);
+    void (*ring)(pli_transport *transport, int32_t rank);
+    void (*work)(pli_transport *transport, int32_t rank, pli_work_kind kind, uint64_t amount);
+    void (*drain)(pli_transport *transport, int32_t rank);
     /** Ends. all_ended: every rank of the job has said that it is done, so that nobody needs to be waited for. */
     void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;
@@ -66,6 +80,8 @@ void pli_world_fail(pli_world *world, const plait_error *why);
 void pli_world_ring(pli_world *world, int32_t rank);
 /** Runs the due wake-ups of this process's machines; returns when the next one is due (PLI_NEVER: none). */
 uint64_t pli_world_wakeups(pli_world *world, uint64_t now_ns);
+/** Runs the body of a rank that lives here, from opening its ports to telling that it has ended. */
+void pli_world_run_rank(pli_world *world, int32_t rank);
 /** The handle of a rank that lives here. */
 plait_comm *pli_world_comm(pli_world *world, int32_t rank);
 /** Has this rank ended, in good order or not? */

@@ -28,7 +28,9 @@ void pli_comm_shake(void) {
 void pli_comm_ring(plait_comm *comm) {
     atomic_fetch_add(&comm->bell, 1);
     SHAKE();
-    if (atomic_load(&comm->sleepers) != 0) pli_futex_wake(&comm->bell, INT32_MAX);
+    const pli_world *world = comm->world;
+    if (world->ops->ring != NULL) world->ops->ring(world->transport, comm->rank);
+    else if (atomic_load(&comm->sleepers) != 0) pli_futex_wake(&comm->bell, INT32_MAX);
 }
 
 static void set_reason(plait_comm *comm, const pli_reason *reason) {
@@ -93,11 +95,26 @@ static bool spin(const plait_comm *comm, uint32_t bell, uint64_t now_ns) {
     return false;
 }
 
+/* Until the bell rings, or until_ns. */
+static void rest(plait_comm *comm, uint32_t bell, uint64_t now_ns, uint64_t until_ns, uint64_t nap_ns) {
+    pli_world *world = comm->world;
+    if (world->ops->sleep != NULL) {
+        world->ops->sleep(world->transport, comm, bell, until_ns);
+        return;
+    }
+    uint64_t sleep_ns = until_ns == PLI_NEVER ? 3600000000000u : until_ns > now_ns ? until_ns - now_ns : 0;
+    if (sleep_ns > nap_ns) sleep_ns = nap_ns;
+    SHAKE();
+    atomic_fetch_add(&comm->sleepers, 1);
+    if (sleep_ns > 0 && atomic_load(&comm->bell) == bell) pli_futex_wait(&comm->bell, bell, sleep_ns);
+    atomic_fetch_sub(&comm->sleepers, 1);
+}
+
 /* A transport that must be asked: spin, yield, then naps that grow. true: something has moved, look again. */
 static bool lend_time(plait_comm *comm, uint32_t bell, int32_t *idle, uint64_t *nap_ns_out) {
     const pli_world *world = comm->world;
     *nap_ns_out = PLI_NEVER;
-    if (world->ops->progress == NULL) return false;
+    if (world->ops->progress == NULL || world->ops->sleep != NULL) return false;
     uint64_t until = *idle == 0 ? pli_now_ns() + SPIN_NS : 0;
     do {
         if (world->ops->progress(world->transport) || atomic_load(&comm->bell) != bell) {
@@ -119,13 +136,14 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
                          uint64_t timeout_ns, plait_error *err) {
     plait_status status = PLAIT_OK;
     bool         told = false, spun = !comm->world->may_spin || comm->world->ops->progress != NULL;
+    pli_world   *world = comm->world;
     int32_t      idle = 0;
     uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
     for (;;) {
         uint32_t bell = atomic_load(&comm->bell);
         if (ready(arg)) break;
         if (!sure && (status = pli_comm_is_lost(comm, reason, err)) < 0) break;
-        uint64_t now_ns = pli_now_ns();
+        uint64_t now_ns = pli_world_now(world);
         if (start_ns == 0) {
             start_ns = now_ns;
             if (timeout_ns < PLI_NEVER - now_ns) deadline_ns = now_ns + timeout_ns;
@@ -145,14 +163,11 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
             set_reason(comm, reason);
         }
         if (until_ns > deadline_ns) until_ns = deadline_ns;
-        uint64_t sleep_ns = until_ns == PLI_NEVER ? 3600000000000u : until_ns > now_ns ? until_ns - now_ns : 0;
-        if (sleep_ns > nap_ns) sleep_ns = nap_ns;
-        SHAKE();
-        atomic_fetch_add(&comm->sleepers, 1);
-        if (sleep_ns > 0 && atomic_load(&comm->bell) == bell) pli_futex_wait(&comm->bell, bell, sleep_ns);
-        atomic_fetch_sub(&comm->sleepers, 1);
+        rest(comm, bell, now_ns, until_ns, nap_ns);
     }
     if (told) set_reason(comm, NULL);
+    if (start_ns != 0)
+        atomic_fetch_add_explicit(&comm->waited_ns, pli_world_now(world) - start_ns, memory_order_relaxed);
     return status;
 }
 

@@ -40,6 +40,7 @@ struct plait_comm {
     _Alignas(64) _Atomic uint32_t bell; /* rung by any thread when a waiter may look again    */
     _Atomic uint32_t sleepers;          /* waiters in, or on their way into, the futex         */
     _Atomic uint64_t bytes_sent;
+    _Atomic uint64_t waited_ns; /* in pli_comm_wait */
 
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock */
@@ -99,6 +100,8 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
+/** Hands what was done to a transport that charges for it. */
+void pli_comm_charge(plait_comm *comm, const pli_out *out);
 /** Runs what is due of this rank's wake-ups; returns when the next is due. */
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 
@@ -124,6 +127,10 @@ void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, con
 extern _Atomic bool pli_comm_shaken;
 void pli_comm_shake(void);
 #endif
+
+static inline uint64_t pli_world_now(const pli_world *world) {
+    return world->ops->now != NULL ? world->ops->now(world->transport) : pli_now_ns();
+}
 
 static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
     return rank >= world->place.first && rank - world->place.first < world->place.count;

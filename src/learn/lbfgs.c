@@ -124,6 +124,7 @@ static plait_status evaluate(lbfgs *l) {
     PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
     raw_weights(l, values, &weights);
     PLI_TRY(pli_gradient_run(&l->gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
+    pli_run_charge(run, &l->batch, l->gradient.size);
     pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
     for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[c];
     double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
@@ -145,6 +146,7 @@ static plait_status measure(lbfgs *l) {
     int64_t          k = run->linear.columns, d = run->linear.features;
     double           curvature = run->linear.loss->curvature / (double)run->train_rows;
     PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
+    pli_run_charge(run, &l->batch, l->gradient.size);
     double weight = l->gradient.bias[0], *sum = l->gradient.sum; /* of this worker's rows */
     for (int64_t j = 0; j < l->rows; j++) {
         double own = 1e-3 * curvature / plait_comm_workers(run->comm);

@@ -1,4 +1,4 @@
-/* Opens a run's data sets. Workers that are threads of one process share what was opened: a pipe is read and a packed file
+/* Opens a run's data sets. Workers of one process share what was opened: a pipe is read and a packed file
  * is unpacked once. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ bool pli_run_streams(const pli_run *run) {
 }
 
 static plait_status check_pipes(const pli_run *run, const plait_data_opts *files) {
-    for (int64_t i = 0; i < files->n_paths && !plait_comm_one_process(run->comm); i++) {
+    for (int64_t i = 0; i < files->n_paths && !pli_comm_shares_process(run->comm); i++) {
         bool is_stdin = strcmp(files->paths[i], "-") == 0;
         if (is_stdin || pli_is_pipe(files->paths[i]))
             return pli_fail(run->err, PLAIT_EREFUSED, "%s is refused with several processes: only one of them could read it; "
@@ -35,7 +35,7 @@ static plait_status check_pipes(const pli_run *run, const plait_data_opts *files
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, pli_dataset **data_out) {
     int32_t            worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
     const pli_dataset *first = NULL;
-    if (workers == 1 || !plait_comm_one_process(run->comm) || files->cache)
+    if (workers == 1 || !pli_comm_shares_process(run->comm) || files->cache)
         return pli_dataset_open(files, fixed, worker, workers, data_out, run->err);
     if (worker == 0) {
         PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));

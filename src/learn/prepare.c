@@ -168,6 +168,8 @@ static plait_status settle_labels(pli_run *run) {
     double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
     plait_status status = count_rows(run, counts);
+    run->own_entries = (int64_t)counts[n + 2];
+    pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + COUNTS, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = weigh_classes(run, counts);
     run->train_rows = (int64_t)counts[n];
@@ -272,7 +274,7 @@ static plait_status check_memory(pli_run *run) {
 
 plait_status pli_prepare(pli_run *run) {
     const plait_train_opts *o = run->opts;
-    uint64_t                begun_ns = pli_now_ns();
+    uint64_t                begun_ns = pli_comm_now(run->comm);
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
     PLI_TRY(pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
@@ -289,7 +291,7 @@ plait_status pli_prepare(pli_run *run) {
     }
     if (o->test != NULL || o->test_memory != NULL) PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
-    run->load_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
+    run->load_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
     return PLAIT_OK;
 }
 
@@ -366,6 +368,7 @@ plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, 
     linear.class_weight = NULL;
     PLI_TRY(pli_model_judge(&linear, solution, split ? run->data : run->validation, run->pool,
                             split ? pli_run_holds_back : NULL, (void *)run, &sums, NULL, run->err));
+    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * run->linear.columns));
     PLI_TRY(pli_sums_agree(run->comm, &sums));
     *loss_out = pli_sums_loss(&sums);
     return PLAIT_OK;

@@ -40,6 +40,7 @@ typedef struct pli_run {
     pli_schema  *schema;
     bool         stream;
     int64_t      rows, train_rows, entries; /* of all workers */
+    int64_t      own_entries;
     double       fraction;                  /* of the rows that are held back for validation */
     pli_linear   linear;
     double      *label, *class_weight;
@@ -55,7 +56,7 @@ typedef struct pli_run {
     /* outcome */
     pli_solution solution; /* in the data's units */
     pli_sums     progressive;
-    double       validation_loss, load_seconds, train_seconds;
+    double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done;
     bool         interrupted;
     uint64_t     begun_ns, cpu_ns;
@@ -66,6 +67,9 @@ plait_status pli_options_check(pli_run *run);
 
 /** Fails with EMISMATCH on every worker if text ("name value" lines) differs between workers, naming rank and line. */
 plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err);
+
+/** Charges for a gradient pass over the batch, whose result has `values` values. */
+void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values);
 
 /** Everything up to the tables. */
 plait_status pli_prepare(pli_run *run);

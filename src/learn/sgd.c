@@ -87,6 +87,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
         weights = (pli_weights){ .f64 = sgd->raw, .bias = sgd->bias };
     }
     PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, d, batch, NULL, NULL, run->err));
+    pli_run_charge(run, batch, sgd->gradient.size);
     pli_scale_gradient(&run->scale, k, sgd->gradient.sum, sgd->gradient.bias);
     for (int64_t i = 0; i < d * k; i++) sgd->push[i] = (float)sgd->gradient.sum[i];
     for (int64_t c = 0; c < k && run->linear.intercept; c++) sgd->push[d * k + c] = (float)sgd->gradient.bias[c];
@@ -151,6 +152,8 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
                 sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
     pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
     PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, unique, batch, sgd->local, sgd->local_start, run->err));
+    pli_run_charge(run, batch, sgd->gradient.size);
+    pli_comm_work(run->comm, PLI_WORK_KEYS, (uint64_t)n);
     for (int64_t i = 0; i < unique; i++) {
         double factor = run->scale.factor != NULL ? run->scale.factor[sgd->keys[i]] : 1;
         for (int64_t c = 0; c < k; c++) sgd->push[i * k + c] = (float)(factor * sgd->gradient.sum[i * k + c]);

@@ -16,7 +16,7 @@ void plait_train_opts_init(plait_train_opts *opts) {
 /* --- progress -------------------------------------------------------------------------------------------- */
 
 void pli_meter_start(pli_meter *meter, pli_run *run) {
-    *meter = (pli_meter){ .run = run, .begun_ns = pli_now_ns(), .told_ns = pli_now_ns() };
+    *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
 }
 
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
@@ -24,7 +24,7 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
     if (run->opts->progress == NULL || plait_comm_rank(run->comm) != 0) return;
     meter->rows += sums->rows;
     pli_sums_add(&meter->lately, sums);
-    uint64_t now = pli_now_ns();
+    uint64_t now = pli_comm_now(run->comm);
     if (!epoch_ended && now - meter->told_ns < 100000000) return;
     double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
     int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
@@ -57,6 +57,20 @@ plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
     double rate = pli_rule_make(&o, &rule, NULL) == PLAIT_OK ? rule.learning_rate : run->rate;
     return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: take a smaller step, as "
                     "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
+}
+
+void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values) {
+    if (!pli_comm_charges(run->comm)) return;
+    int64_t entries = 0;
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part *part = &batch->part[p];
+        for (int64_t i = 0; i < part->rows; i++) {
+            int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+            entries += part->block->row_start[r + 1] - part->block->row_start[r];
+        }
+    }
+    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(entries * run->linear.columns));
+    pli_comm_work(run->comm, PLI_WORK_SUMS, (uint64_t)values);
 }
 
 /* --- pieces of a run ------------------------------------------------------------------------------------- */
@@ -128,6 +142,7 @@ static plait_status judge(pli_run *run, plait_report *report) {
     if (!run->stream) {
         PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
                                 run, &sums, NULL, run->err));
+        pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
         PLI_TRY(pli_sums_agree(run->comm, &sums));
         report->train_loss = pli_sums_loss(&sums);
         report->objective = sums.loss / (double)run->train_rows + penalty_of(run);
@@ -144,7 +159,8 @@ static plait_status judge(pli_run *run, plait_report *report) {
 }
 
 static plait_status fill_report(pli_run *run, plait_report *r) {
-    double sums[2] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9 };
+    double sums[4] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9,
+                       run->idle_seconds, run->train_seconds };
     double peak = (double)pli_peak_rss_bytes();
     r->rows = run->rows;
     r->features = run->linear.features;
@@ -164,10 +180,11 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->train_seconds = run->train_seconds;
     r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
     r->interrupted = run->interrupted;
-    PLI_TRY(plait_comm_allreduce(run->comm, sums, 2, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
     r->bytes_sent = (int64_t)sums[0];
-    r->cpu_seconds = plait_comm_one_process(run->comm) ? sums[1] / plait_comm_workers(run->comm) : sums[1];
+    r->idle_share = sums[3] > 0 ? sums[2] / sums[3] : NAN;
+    r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[1] / plait_comm_workers(run->comm) : sums[1];
     r->peak_rss_bytes = (int64_t)peak;
     return PLAIT_OK;
 }
@@ -209,11 +226,12 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(agree_options(run));
     PLI_TRY(pli_prepare(run));
     PLI_TRY(create_job(run->comm, run->opts, run->rowwise ? 1 : run->batch, &run->job));
-    uint64_t     begun_ns = pli_now_ns();
+    uint64_t     begun_ns = pli_comm_now(run->comm), waited_ns = pli_comm_waited_ns(run->comm);
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
         status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
-        run->train_seconds = (double)(pli_now_ns() - begun_ns) * 1e-9;
+        run->train_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
+        run->idle_seconds = (double)(pli_comm_waited_ns(run->comm) - waited_ns) * 1e-9;
         if (status == PLAIT_OK) status = finish(run, report_out, model_out);
     } else if (report_out != NULL) {
         pli_report_init(report_out);
@@ -239,7 +257,7 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
                     .err = pli_comm_error(comm),
                     .pool = pli_comm_pool(comm),
                     .validation_loss = NAN,
-                    .begun_ns = pli_now_ns(),
+                    .begun_ns = pli_comm_now(comm),
                     .cpu_ns = pli_cpu_ns() };
     plait_status status = train_worker(&run, report_out, model_out);
     clean(&run);

@@ -108,6 +108,7 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
     pli_msg *answer = pull.flags == PLI_PULL_KEYS ? keys_answer(&table->shard, msg, pull.n)
                       : pull.flags == PLI_PULL_ALL ? all_answer(&table->shard)
                                                    : range_answer(&table->shard, &pull);
+    if (pull.flags == PLI_PULL_KEYS) pli_out_work(out, PLI_WORK_KEYS, (uint64_t)pull.n);
     if (answer != NULL) answer->head.clock = version_of(server, table);
     pli_server_reply(server, now_ns, msg, answer, out);
 }

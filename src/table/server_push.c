@@ -101,6 +101,7 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
             *keep_out = true;
             continue;
         }
+        pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
         if (pli_shard_apply_push(&table->shard, msg->head.clock, &part, &why) < 0) return failed(msg, &why, out);
         raise_push(server, PLI_EVENT_APPLY, msg, table, &part);
     }
@@ -126,7 +127,10 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
     for (int64_t i = 0; i < server->tables; i++) {
         pli_server_table *table = server->table[i];
         if (table == NULL || !table->at_clock) continue;
-        for (int32_t w = 0; w < workers; w++) server->parts[w] = part_for(server, server->peer[w].queue, table, clock);
+        for (int32_t w = 0; w < workers; w++) {
+            server->parts[w] = part_for(server, server->peer[w].queue, table, clock);
+            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(server->parts[w].n * table->shard.spec.cols));
+        }
         if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {
             pli_out_fail(out, why.code, "%s", why.text);
             return false;

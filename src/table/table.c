@@ -116,27 +116,40 @@ static plait_status check_inc(const plait_table *table, int64_t examples, plait_
     return PLAIT_OK;
 }
 
+/* What a rank does by itself with the rows that it names. */
+static void charge(const plait_table *table, const pli_rows *rows) {
+    if (rows->keys != NULL) pli_comm_work(table->job->comm, PLI_WORK_KEYS, (uint64_t)rows->n);
+    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(rows->n * table->spec.cols));
+}
+
 /* --- get ---------------------------------------------------------------------------------------------------------------- */
+
+static plait_status get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    charge(table, rows);
+    return table->ops->get(table, rows, values, err);
+}
 
 plait_status plait_table_get(plait_table *table, int64_t n, const uint64_t *keys, void *values) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_keys(table, n, keys, values, err));
-    return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
+    return n == 0 ? PLAIT_OK : get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
 }
 
 plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n, void *values) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_range(table, first, n, values, err));
-    return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .first = first, .n = n }, values, err);
+    return n == 0 ? PLAIT_OK : get(table, &(pli_rows){ .first = first, .n = n }, values, err);
 }
 
 static plait_status get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
                               plait_error *err) {
-    if (rows->n > 0 && table->ops->get_begin != NULL)
+    if (rows->n > 0 && table->ops->get_begin != NULL) {
+        charge(table, rows);
         return table->ops->get_begin(table, rows, values, request_out, err);
+    }
     plait_request *request = pli_done_request();
     if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
-    plait_status status = rows->n == 0 ? PLAIT_OK : table->ops->get(table, rows, values, err);
+    plait_status status = rows->n == 0 ? PLAIT_OK : get(table, rows, values, err);
     if (status < 0) plait_request_wait(&request);
     *request_out = request;
     return status;
@@ -177,20 +190,25 @@ void pli_table_pin(plait_table *table, pli_msg *msg) {
 
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */
 
+static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+    charge(table, rows);
+    return table->ops->inc(table, rows, delta, examples, err);
+}
+
 /* With n = 0 too: the rows of data count. */
 plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta, int64_t examples) {
     plait_error   *err = pli_job_error(table->job);
     const uint64_t none = 0;
     PLI_TRY(check_inc(table, examples, err));
     PLI_TRY(check_keys(table, n, keys, delta, err));
-    return table->ops->inc(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, err);
+    return inc(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, err);
 }
 
 plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n, const void *delta, int64_t examples) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_inc(table, examples, err));
     PLI_TRY(check_range(table, first, n, delta, err));
-    return table->ops->inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
+    return inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
 }
 
 typedef struct inc_request {
@@ -211,7 +229,7 @@ static plait_status inc_begin(plait_table *table, const pli_rows *rows, const vo
     bool         sent = true;
     inc_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for an inc", table->spec.name);
-    plait_status status = table->ops->inc(table, rows, delta, examples, err);
+    plait_status status = inc(table, rows, delta, examples, err);
     if (status >= 0 && table->ops->flush != NULL) status = table->ops->flush(table, false, &sent, err);
     request->table = table;
     request->base.wait = sent ? wait_for_nothing : wait_for_flush;
@@ -295,7 +313,7 @@ static plait_status dump_dense(plait_table *table, uint64_t **keys_out, void **v
     void           *values = pli_array((size_t)spec->rows, (size_t)pli_row_bytes(spec));
     plait_status    status = PLAIT_OK;
     if (keys == NULL || values == NULL) status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", spec->name);
-    else status = table->ops->get(table, &(pli_rows){ .n = spec->rows }, values, err);
+    else status = get(table, &(pli_rows){ .n = spec->rows }, values, err);
     if (status < 0) {
         pli_free(keys);
         pli_free(values);

@@ -38,7 +38,7 @@ static plait_status open_threads(const plait_comm_opts *opts, pli_world *world, 
 const pli_transport_ops pli_threads_ops = {
     .abi = PLI_TRANSPORT_ABI,
     .name = "threads",
-    .one_process = true,
+    .shares_memory = true,
     .open = open_threads,
     .takes = pli_threads_takes,
     .begin = pli_threads_begin,
