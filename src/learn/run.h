@@ -6,6 +6,7 @@
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
+ *     pace.c     did the workers of a policy without a bound run together?
  *     train.c    the order of it all, the report
  */
 #ifndef PLI_LEARN_RUN_H
@@ -15,6 +16,7 @@
 #include "optim/optim.h"
 #include "learn/model.h"
 #include "learn/scale.h"
+#include "table/consistency/consistency.h"
 
 /* How the weights lie in their table. The intercepts are the last row, or with PLI_SPARSE a table of their own. */
 typedef enum pli_form {
@@ -58,7 +60,7 @@ typedef struct pli_run {
     pli_sums     progressive;
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done;
-    bool         interrupted;
+    bool         interrupted, told_far; /* told_far: by pace.c */
     uint64_t     begun_ns, cpu_ns;
 } pli_run;
 
@@ -115,6 +117,17 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
 
 /** EDIVERGED with the remedy, unless sums are finite. */
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);
+
+/* --- pace ------------------------------------------------------------------------------------------------ */
+
+/** After each clock, and when a worker takes no more. They wait for nobody. */
+plait_status pli_pace_clock(pli_run *run);
+plait_status pli_pace_end(pli_run *run);
+/** When the rows have been judged: warns if one worker ended before another was far and the loss on some worker's rows is
+ *  well above that of all. own: sums over the own rows. Collective over the workers. */
+plait_status pli_pace_judge(pli_run *run, const pli_sums *own);
+/** What the workers told, in order of arrival: 1 far, 2 ended. */
+bool pli_pace_apart(const int32_t *told, int64_t n);
 
 /* --- learners -------------------------------------------------------------------------------------------- */
 

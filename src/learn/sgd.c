@@ -265,6 +265,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         if (epoch == 0) pli_sums_add(&run->progressive, &sums);
         PLI_TRY(plait_job_clock(run->job));
         run->clocks_done++;
+        PLI_TRY(pli_pace_clock(run));
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
         bool stop;
         PLI_TRY(should_stop(sgd, clock, &stop));
@@ -289,7 +290,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (validated) PLI_TRY(validate(sgd, epoch, &end));
         pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
-    return PLAIT_OK;
+    return pli_pace_end(run);
 }
 
 static plait_status begin(pli_sgd *sgd) {

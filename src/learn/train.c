@@ -130,6 +130,40 @@ static double penalty_of(const pli_run *run) {
     return run->l2 / 2 * square + run->l1 * absolute;
 }
 
+/* Loss of the model that knows nothing: its scores are 0, a number's the mean label. Of the rows trained on. */
+static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
+    int64_t  k = run->linear.columns;
+    double  *score = pli_calloc((size_t)k, 2 * sizeof *score);
+    pli_sums sums = { 0 };
+    if (score == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for scores");
+    for (int64_t c = 0; c < k; c++) score[c] = run->label_mean;
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        const pli_block *block = pli_dataset_block(run->data, b);
+        for (int64_t r = 0; r < block->rows; r++) {
+            double weight = block->weight != NULL ? (double)block->weight[r] : 1;
+            if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
+            (void)pli_linear_judge(&run->linear, score, block->label[r], weight, score + k, &sums);
+        }
+    }
+    pli_free(score);
+    PLI_TRY(pli_sums_agree(run->comm, &sums));
+    *loss_out = sums.loss / (double)run->train_rows;
+    return PLAIT_OK;
+}
+
+/* A finite loss may still be that of a run which went astray. */
+static plait_status warn_if_astray(pli_run *run, double objective) {
+    double nothing = 0;
+    PLI_TRY(loss_of_nothing(run, &nothing));
+    if (run->interrupted || plait_comm_rank(run->comm) != 0 || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+            "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s; take a smaller "
+            "--learning-rate%s", objective, nothing,
+            strcmp(run->consistency, "bsp") != 0 ? ", or updates too stale" : "",
+            strcmp(run->consistency, "bsp") != 0 ? ", or --consistency bsp" : "");
+    return PLAIT_OK;
+}
+
 /* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
 static plait_status judge(pli_run *run, plait_report *report) {
     pli_sums    sums = { 0 };
@@ -143,9 +177,11 @@ static plait_status judge(pli_run *run, plait_report *report) {
         PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
                                 run, &sums, NULL, run->err));
         pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
+        if (!run->lbfgs) PLI_TRY(pli_pace_judge(run, &sums));
         PLI_TRY(pli_sums_agree(run->comm, &sums));
         report->train_loss = pli_sums_loss(&sums);
         report->objective = sums.loss / (double)run->train_rows + penalty_of(run);
+        PLI_TRY(warn_if_astray(run, report->objective));
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;

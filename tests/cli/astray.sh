@@ -1,0 +1,27 @@
+#!/bin/sh
+# A run that ends well and is wrong says so: steps too large, workers that did not run together.
+. "$(dirname "$0")/common.sh"
+
+sort part >sorted
+warned() { grep -q 'warning: .*did not run together.*--consistency ssp:2' "$1.err"; }
+
+# Under a policy without a bound one of many workers on few rows ends before another begins, sooner or later.
+tries=0
+while [ $tries -lt 30 ]; do
+    works async train --data sorted --workers 16 --topology ps --consistency async
+    warned async && break
+    tries=$((tries + 1))
+done
+warned async || fail "nobody ever ran ahead, or it is not told"
+for consistency in bsp ssp:2; do
+    works bound train --data sorted --workers 16 --topology ps --consistency $consistency
+    grep -q 'warning' bound.err && fail "a warning under $consistency: $(grep warning bound.err)"
+done
+works alone train --data sorted --topology ps --consistency async
+grep -q 'warning' alone.err && fail "a warning of a single worker: $(grep warning alone.err)"
+
+works far train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3
+grep -q 'warning: the objective is .* knows nothing .*--learning-rate$' far.err || fail "a run that went astray is not told: $(tail -n 2 far.err)"
+works quiet train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3 --quiet
+[ -s quiet.err ] && fail "--quiet is not"
+finish
