@@ -53,7 +53,7 @@ typedef plait_status plait_body_fn(plait_comm *comm, void *user);
  *  8 MiB); on `mpi` once, on the calling thread.
  *  Errors: EINVAL counts out of range, or that disagree with the launcher's; ENAME unknown transport;
  *  EMODULE the transport's module is missing (the text names the command that installs it); else the
- *  first failure of a body, with its rank. error_out may be NULL.
+ *  first failure of a body, with the lowest rank that failed with the same words. error_out may be NULL.
  *  Collective over all processes of the job. Several runs may live in one process at once on `threads`. */
 PLAIT_API plait_status plait_comm_run(const plait_comm_opts *opts, plait_body_fn *body, void *user,
                                       plait_error *error_out);

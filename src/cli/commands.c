@@ -41,7 +41,8 @@ int pli_cli_usage(const char *fmt, ...) {
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     pli_text_add(&text, "plait: %s\n", line);
-    fputs(text.data != NULL ? text.data : "plait: out of memory\n", stderr);
+    if (text.data == NULL || !pli_verdict_was_said(text.data))
+        fputs(text.data != NULL ? text.data : "plait: out of memory\n", stderr);
     pli_text_free(&text);
     return PLI_EXIT_USAGE;
 }

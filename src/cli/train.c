@@ -20,7 +20,8 @@ typedef struct run {
     pli_talk                  talk;
     pli_signals               signals;
     char                      id[17];
-    _Atomic int32_t           size; /* of the job; each rank writes the same */
+    _Atomic int32_t           size;  /* of the job; each rank writes the same                    */
+    _Atomic int32_t           alone; /* the rank, where it has the process for itself; else -1   */
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
@@ -123,6 +124,7 @@ static plait_status work(plait_comm *comm, void *user) {
     plait_report report;
     pli_record_init(&report);
     r->size = plait_comm_size(comm);
+    r->alone = plait_comm_one_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
@@ -250,9 +252,10 @@ static int run_all(run *r, int argc, char *const *argv) {
     pli_signals_close(&r->signals);
     pli_talk_clear(&r->talk);
     if (status < 0 && err.rank >= 0 && r->size > 1) pli_fail_at(&err, "rank %" PRId32, err.rank);
-    int code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
+    int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
+    bool told = r->alone >= 0 && err.rank >= 0 && err.rank < r->alone; /* by that rank, for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
-        pli_talk_tell(&r->talk, "%s", err.text[0] != '\0' ? err.text : plait_status_text(status));
+        if (!told) pli_talk_tell(&r->talk, "%s", err.text[0] != '\0' ? err.text : plait_status_text(status));
     } else if (r->led) {
         bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
         if (interrupted) say_how_to_go_on(r, argc, argv);
@@ -272,7 +275,7 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings, .opts = opts };
+    run r = { .settings = &settings, .opts = opts, .alone = -1 };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);

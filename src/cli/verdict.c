@@ -3,9 +3,11 @@
  * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may answer 0 for a lost job, and 1 for ranks
  * that have all ended with 2. So launch names a file in the environment, and each process of the program that ends by
  * itself adds a line with its exit code: one short append, which the system does whole. Ranks on another host cannot;
- * for them the launcher's code stands. */
+ * for them the launcher's code stands. The same file tells which process was the first to say what is wrong with the
+ * command, so that it is said once: before ranks have met there is no other way to agree who speaks. */
 #include "cli/verdict.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +33,9 @@ char *pli_verdicts_open(void) {
     return NULL;
 }
 
+enum { LARGEST = 1 << 20 };
+
 int pli_verdicts_close(char **path) {
-    enum { LARGEST = 1 << 20 };
     pli_text text = { 0 };
     int      code = 0;
     if (*path == NULL) return 0;
@@ -56,4 +59,22 @@ void pli_verdict_give(int code) {
     if (file == NULL) return;
     fprintf(file, "%d\n", code);
     fclose(file);
+}
+
+/* Adds "said HASH PID", which as an exit code reads as 0, and looks who was the first. */
+bool pli_verdict_was_said(const char *line) {
+    const char *path = pli_env(variable);
+    FILE       *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file == NULL) return false;
+    char     mark[32], mine[64];
+    pli_text text = { 0 };
+    snprintf(mark, sizeof mark, "said %016" PRIx64 " ", pli_hash_bytes(line, strlen(line), 0));
+    snprintf(mine, sizeof mine, "%s%d\n", mark, (int)pli_pid());
+    fputs(mine, file);
+    fclose(file);
+    const char *first =
+        pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL ? strstr(text.data, mark) : NULL;
+    bool said = first != NULL && strncmp(first, mine, strlen(mine)) != 0;
+    pli_text_free(&text);
+    return said;
 }

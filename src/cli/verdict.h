@@ -2,6 +2,8 @@
 #ifndef PLI_CLI_VERDICT_H
 #define PLI_CLI_VERDICT_H
 
+#include <stdbool.h>
+
 /** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's code
  *  must do. */
 char *pli_verdicts_open(void);
@@ -9,5 +11,8 @@ char *pli_verdicts_open(void);
 int pli_verdicts_close(char **path);
 /** A process of the program ends with this code. Nothing happens where no launch asks for it. */
 void pli_verdict_give(int code);
+
+/** Has another process of the job said this line before ranks could speak to each other? Without a file: no. */
+bool pli_verdict_was_said(const char *line);
 
 #endif

@@ -10,6 +10,11 @@ static void lose(pli_world *world, const plait_error *why) { /* under world->loc
     atomic_store_explicit(&world->lost, true, memory_order_release);
 }
 
+void pli_member_reason(plait_error *why, int32_t rank, const char *text) {
+    pli_fail(why, PLAIT_EPEER, "rank %d has failed: %.440s", rank, text[0] != '\0' ? text : "it gave no reason");
+    why->rank = rank;
+}
+
 void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why) {
     pthread_mutex_lock(&world->lock);
     if (atomic_load_explicit(&world->ended[rank], memory_order_relaxed) != 0) {
@@ -20,9 +25,7 @@ void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, cons
     pli_member_event *event = &world->events[n];
     *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)n + 2, .why = { .rank = rank } };
     if (kind == PLI_MEMBER_DIED) {
-        pli_fail(&event->why, PLAIT_EPEER, "rank %d has failed: %.440s", rank,
-                 why != NULL && why->text[0] != '\0' ? why->text : "it gave no reason");
-        event->why.rank = rank;
+        pli_member_reason(&event->why, rank, why != NULL ? why->text : "");
         lose(world, &event->why);
     }
     atomic_store_explicit(&world->ended[rank], (uint8_t)(kind + 1), memory_order_release);

@@ -249,6 +249,21 @@ static bool await_the_others(pli_world *world) {
     return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
 }
 
+/* The lowest rank that failed with the same words: it tells them for all. */
+static int32_t speaker(pli_world *world, const plait_error *why) {
+    int32_t lowest = why->rank;
+    pthread_mutex_lock(&world->lock);
+    for (int32_t i = 0; i < atomic_load(&world->n_events); i++) {
+        const pli_member_event *event = &world->events[i];
+        plait_error             same;
+        if (event->kind != PLI_MEMBER_DIED || event->rank >= lowest) continue;
+        pli_member_reason(&same, event->rank, why->text);
+        if (strcmp(same.text, event->why.text) == 0) lowest = event->rank;
+    }
+    pthread_mutex_unlock(&world->lock);
+    return lowest;
+}
+
 /* ------------------------------------------------------------------------------------------------------------- */
 
 static plait_status run_world(pli_world *world, plait_error *err) {
@@ -265,7 +280,8 @@ static plait_status run_world(pli_world *world, plait_error *err) {
     int32_t failed = atomic_load(&world->first_failed);
     if (status >= 0 && failed >= 0) {
         status = world->local[failed].result;
-        if (err != NULL) *err = world->local[failed].result_why;
+        *err = world->local[failed].result_why;
+        err->rank = speaker(world, err);
     }
     world->ops->close(&world->transport, all_ended && status != PLAIT_ECOMM);
     return status;

@@ -114,6 +114,8 @@ void pli_comm_tell_call(const void *comm, char *text, size_t bytes);
 /** Ends a collective that was begun and not waited for. */
 void pli_comm_end_calls(plait_comm *comm);
 
+/** What the others hear of a rank that failed with text. */
+void pli_member_reason(plait_error *why, int32_t rank, const char *text);
 /** Adds an event to the log and tells all machines of this process; DIED loses the job. Twice is once. */
 void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
 /** A message (taken) for port 0: how a rank of another process has ended. */

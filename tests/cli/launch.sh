@@ -1,6 +1,7 @@
 #!/bin/sh
 # Under plait launch: exit codes, signals, a rank that is killed, the completion record.
 . "$(dirname "$0")/common.sh"
+export PLAIT
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
 mkdir folder
@@ -16,6 +17,16 @@ exits 1 'gone' gone launch -n 2 -- plait train --data gone
 exits 2 'refused with several processes' stdin launch -n 2 -- plait train --data -
 exits 2 'no program nosuch' program launch -n 2 -- nosuch
 exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
+
+# What all ranks have to say is said by one of them: a mistake of the command, and what goes wrong on every rank.
+for file in gone stdin typo; do
+    [ "$(grep -c '^plait: .*\(gone\|refused\|epohcs\)' $file.err)" -eq 1 ] || fail "$file is told $(grep -c '^plait: ' $file.err) times"
+done
+grep -q '^plait: rank 0: .*gone' gone.err || fail "it is not the lowest rank that tells"
+sed -n 1,200p part >other
+printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$PLAIT" train --data part --quiet\nexec "$PLAIT" train --data other --quiet\n' >unlike
+chmod +x unlike
+exits 2 'different data' unlike launch -n 3 -- "$scratch/unlike"
 
 start() {
     rm -f m err model model.done
