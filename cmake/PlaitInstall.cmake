@@ -39,8 +39,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/plait-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/plait-config.cmake ${PROJECT_BINARY_DIR}/plait-config-version.cmake
         DESTINATION ${package_dir})
 
-get_property(requires GLOBAL PROPERTY PLAIT_PC_REQUIRES)
-list(JOIN requires ", " PLAIT_PC_REQUIRES)
 file(RELATIVE_PATH PLAIT_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/plait.pc.in ${PROJECT_BINARY_DIR}/plait.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/plait.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

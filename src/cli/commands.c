@@ -110,6 +110,7 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
     } else if (status < 0) {
         pli_fail_at(&err, "%s", command->name);
         *code_out = pli_cli_fail(&err);
+        if (status == PLAIT_EFORMAT) *code_out = PLI_EXIT_USAGE; /* a line of the configuration, not of data */
     } else if (rest == NULL && words.n > 0) {
         const char *word = words.item[0];
         bool        is_data = pli_file_exists(word) && has_option(command->rows, "data");

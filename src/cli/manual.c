@@ -168,11 +168,17 @@ static void complete_command(pli_text *text, const pli_command *command, const p
 
 void pli_cli_completion(pli_text *text) {
     const pli_command *const *commands = pli_commands();
-    pli_text_add(text, "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
-                       "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
-                       "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"");
+    /* $at: place of the command; behind `launch ... --` that of the program to start, which "plait" may precede */
+    pli_text_add(text,
+                 "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
+                 "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= at=1 i\n"
+                 "    for ((i = 2; i < COMP_CWORD && at == 1; i++)); do\n"
+                 "        [ \"${COMP_WORDS[1]} ${COMP_WORDS[i]}\" = 'launch --' ] && at=$((i + 1))\n    done\n"
+                 "    [ \"$at\" -gt 1 ] && [ \"$at\" -lt \"$COMP_CWORD\" ] && [ \"${COMP_WORDS[at]##*/}\" = plait ] && "
+                 "at=$((at + 1))\n"
+                 "    if [ \"$COMP_CWORD\" -eq \"$at\" ]; then\n        COMPREPLY=($(compgen -W \"");
     for (size_t i = 0; commands[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", commands[i]->name);
-    pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
+    pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[at]} in\n");
     for (size_t i = 0; commands[i] != NULL; i++) {
         bool config = strcmp(commands[i]->name, "config") == 0; /* takes the options of train beside its own */
         complete_command(text, commands[i], config ? pli_command_find("train")->rows : commands[i]->rows);

@@ -26,7 +26,7 @@ typedef struct run {
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
     plait_report report;
-    bool         saved;
+    bool         saved, noted;
     int64_t      epochs; /* planned; as last told */
 } run;
 
@@ -37,9 +37,24 @@ static int32_t leader(const plait_comm *comm) {
     return 0;
 }
 
+/* Once, and only when what has been asked for is under way: a mistake is told without them. */
+static void say_notes(run *r) {
+    if (r->noted) return;
+    r->noted = true;
+    pli_text notes = { 0 };
+    char    *rest = NULL;
+    pli_train_notes(r->settings, r->opts, &notes);
+    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
+         note = strtok_r(NULL, "\n", &rest)) {
+        pli_talk_say(&r->talk, "note: %s", note);
+    }
+    pli_text_free(&notes);
+}
+
 static void on_progress(void *user, const plait_progress *progress) {
     run *r = user;
     r->epochs = progress->epochs;
+    say_notes(r);
     pli_metrics_progress(r->metrics, progress);
     pli_talk_progress(&r->talk, progress);
 }
@@ -80,17 +95,6 @@ static plait_status check_out(const char *path, plait_error *err) {
     return status;
 }
 
-static void say_notes(run *r) {
-    pli_text notes = { 0 };
-    char    *rest = NULL;
-    pli_train_notes(r->settings, r->opts, &notes);
-    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
-         note = strtok_r(NULL, "\n", &rest)) {
-        pli_talk_say(&r->talk, "note: %s", note);
-    }
-    pli_text_free(&notes);
-}
-
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
     const plait_train_opts   *t = &r->plan.train;
@@ -99,7 +103,6 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
         PLI_TRY(pli_pair_check(t->topology, consistency, NULL, plait_comm_one_process(comm) != 0, err));
     }
     if (!leads(comm)) return PLAIT_OK;
-    say_notes(r);
     if (s->out != NULL) {
         PLI_TRY(check_out(s->out, err));
         if (!s->dry_run) pli_done_remove(s->out);
@@ -259,6 +262,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     } else if (r->led) {
         bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
         if (interrupted) say_how_to_go_on(r, argc, argv);
+        if (status >= 0) say_notes(r);
         code = status < 0 ? code : show(r);
         if (interrupted) code = PLI_EXIT_INTERRUPTED;
     }

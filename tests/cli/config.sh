@@ -50,5 +50,9 @@ grep -rhoE --include='*.c' --exclude='*_test.c' '"PLAIT_[A-Z_]+["=]' "$PLAIT_SOU
 while read -r name; do
     grep -q "\"$name\"" "$PLAIT_SOURCE_DIR/src/cli/commands.c" || [ "$name" = PLAIT_CONFIG ] || fail "$name is no known variable"
 done <names
+printf 'epochs: 3\n  batch 4\n' >line.yaml
+exits 2 "line.yaml:[0-9]" line train --data part --config line.yaml
+printf 'epochs: {a: b}\n' >shape.yaml
+exits 2 "shape.yaml:1: a value is wanted" shape train --data part --config shape.yaml
 exits 1 "gone.yaml" gone train --data part --config gone.yaml
 finish

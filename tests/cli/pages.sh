@@ -30,4 +30,10 @@ completes 'plait config --show' --show-origin
 completes 'plait config --topo' --topology
 completes 'plait predict --model-file par' part
 completes 'plait train --checkp' ''
+completes 'plait launch -n 2 -- plait tr' train
+completes 'plait launch -n 2 -- pred' predict
+completes 'plait launch -n 2 -- plait train --topo' --topology
+completes 'plait launch -n 2 -- train --optimizer ad' 'adagrad adam'
+completes 'plait launch -n 2 -- build/plait train --schedule c' 'constant cosine'
+completes 'plait launch --ra' --ranks
 finish

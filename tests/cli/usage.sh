@@ -82,6 +82,14 @@ exits 2 "--out -.*name a file" dash $t --out -
 exits 2 "--metrics -.*name a file" dash $t --metrics -
 [ -e ./- ] && fail "there is a file named -"
 
+# A note on what has no effect belongs to a run that works.
+exits 1 "gone" note train --data gone --momentum 0.5
+[ "$(wc -l <note.err)" -eq 1 ] || fail "notes before an error: $(head -n 1 note.err)"
+works note $t --epochs 1 --momentum 0.5
+[ "$(grep -c 'not kept' note.err)" -eq 1 ] && [ "$(grep -c 'momentum has no effect' note.err)" -eq 1 ] || fail "notes are not told once"
+works note $t --dry-run --momentum 0.5
+grep -q 'momentum has no effect' note.err || fail "a dry run has no notes"
+
 # One line, with its beginning.
 for file in command option value word nodata; do
     [ "$(wc -l <$file.err)" -eq 1 ] || fail "$file: $(wc -l <$file.err) lines"

@@ -26,6 +26,10 @@ export PKG_CONFIG_PATH
     cat "$work/said"
     violation "the consumer by pkg-config fails"
 }
+flags=$(pkg-config --cflags plait)
+case $flags in
+-I*\ * | '') violation "pkg-config --cflags plait gives $flags, more than the own folder" ;;
+esac
 
 if [ -x "$work/usr/bin/plait" ]; then
     "$work/usr/bin/plait" version >"$work/said" 2>&1 || { cat "$work/said"; violation "the installed program does not run"; }
