@@ -15,9 +15,12 @@ static const double UNEVEN = 1.2;
 enum { TAG_PACE = -0x7001 };
 enum { FAR = 1, ENDED = 2 };
 
-static bool is_paced(const pli_run *run) {
-    const pli_consistency_ops *policy = pli_consistency_find(run->consistency);
-    return plait_comm_workers(run->comm) > 1 && policy != NULL && policy->apply == PLI_APPLY_NOW;
+plait_status pli_pace_begin(pli_run *run) {
+    pli_policy policy;
+    PLI_TRY(pli_policy_make(run->consistency, NULL, &policy, run->err));
+    run->paced = plait_comm_workers(run->comm) > 1 && !pli_policy_at_clock(&policy);
+    pli_policy_destroy(&policy);
+    return PLAIT_OK;
 }
 
 static plait_status tell(pli_run *run, int32_t what) {
@@ -26,13 +29,13 @@ static plait_status tell(pli_run *run, int32_t what) {
 
 plait_status pli_pace_clock(pli_run *run) {
     bool far = !run->told_far && run->clocks_done >= run->clocks * run->epochs * 3 / 4;
-    if (!far || !is_paced(run)) return PLAIT_OK;
+    if (!far || !run->paced) return PLAIT_OK;
     run->told_far = true;
     return tell(run, FAR);
 }
 
 plait_status pli_pace_end(pli_run *run) {
-    if (!is_paced(run)) return PLAIT_OK;
+    if (!run->paced) return PLAIT_OK;
     if (!run->told_far) PLI_TRY(tell(run, FAR));
     return tell(run, ENDED);
 }
@@ -60,7 +63,7 @@ static plait_status hear(pli_run *run, bool *apart_out) {
 }
 
 plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
-    if (!is_paced(run)) return PLAIT_OK;
+    if (!run->paced) return PLAIT_OK;
     bool     apart = false;
     double   worst = pli_sums_loss(own), all;
     pli_sums sums = *own;

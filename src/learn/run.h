@@ -60,7 +60,7 @@ typedef struct pli_run {
     pli_sums     progressive;
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done;
-    bool         interrupted, told_far; /* told_far: by pace.c */
+    bool         interrupted, paced, told_far; /* the last two: of pace.c */
     uint64_t     begun_ns, cpu_ns;
 } pli_run;
 
@@ -120,6 +120,8 @@ plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);
 
 /* --- pace ------------------------------------------------------------------------------------------------ */
 
+/** Before the first clock: is there anything to watch? */
+plait_status pli_pace_begin(pli_run *run);
 /** After each clock, and when a worker takes no more. They wait for nobody. */
 plait_status pli_pace_clock(pli_run *run);
 plait_status pli_pace_end(pli_run *run);

@@ -280,6 +280,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
 static plait_status all_epochs(pli_sgd *sgd) {
     pli_run *run = sgd->run;
     bool     validated = run->validation != NULL || run->fraction > 0, end = false;
+    PLI_TRY(pli_pace_begin(run));
     PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
     for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
         plait_status status = epoch_run(sgd, epoch);

@@ -177,7 +177,7 @@ static plait_status judge(pli_run *run, plait_report *report) {
         PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
                                 run, &sums, NULL, run->err));
         pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
-        if (!run->lbfgs) PLI_TRY(pli_pace_judge(run, &sums));
+        PLI_TRY(pli_pace_judge(run, &sums));
         PLI_TRY(pli_sums_agree(run->comm, &sums));
         report->train_loss = pli_sums_loss(&sums);
         report->objective = sums.loss / (double)run->train_rows + penalty_of(run);

@@ -26,7 +26,7 @@ export PKG_CONFIG_PATH
     cat "$work/said"
     violation "the consumer by pkg-config fails"
 }
-flags=$(pkg-config --cflags plait)
+flags=$(pkg-config --cflags plait | sed 's/ *$//')
 case $flags in
 -I*\ * | '') violation "pkg-config --cflags plait gives $flags, more than the own folder" ;;
 esac
