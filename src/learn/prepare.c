@@ -79,12 +79,16 @@ static plait_status find_classes(pli_run *run) {
 
 enum { COUNTS = 6 }; /* besides those of the classes */
 
-/* counts [classes + COUNTS]: rows of each class, then rows to train on, all rows, entries; of a number its sum of
+static const pli_block *block_of(const pli_run *run, int32_t own) {
+    return run->stream ? &run->sample[own] : pli_dataset_block(run->data, own);
+}
+
+/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: rows of each class, then rows to train on, all rows, entries; of a number its sum of
  * weights, of weighted labels and of their squares. Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts) {
     int64_t n = run->linear.classes;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
+        const pli_block *block = block_of(run, b);
         counts[n + 1] += (double)block->rows;
         counts[n + 2] += (double)block->entries;
         for (int64_t r = 0; r < block->rows; r++) {
@@ -158,13 +162,10 @@ static plait_status settle_labels(pli_run *run) {
     PLI_TRY(find_classes(run));
     int64_t n = run->linear.classes;
     run->label_spread = 1;
-    if (run->stream) {
-        if (run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
-            return pli_fail(run->err, PLAIT_EREFUSED, "class-weight balanced in a single streamed pass is refused: it needs the "
-                                                      "rows of each class beforehand; give label:weight,... or --epochs 2");
-        run->rows = run->train_rows = pli_schema_rows(run->schema);
-        return weigh_classes(run, NULL);
-    }
+    if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "class-weight balanced in a single streamed pass is refused: it needs the "
+                                                  "rows of each class beforehand; give label:weight,... or --epochs 2");
+    if (run->stream) PLI_TRY(pli_sample_take(run));
     double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
     plait_status status = count_rows(run, counts);
@@ -172,9 +173,13 @@ static plait_status settle_labels(pli_run *run) {
     pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + COUNTS, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = weigh_classes(run, counts);
-    run->train_rows = (int64_t)counts[n];
+    run->seen_rows = run->train_rows = (int64_t)counts[n];
     run->rows = (int64_t)counts[n + 1];
-    run->entries = (int64_t)counts[n + 2];
+    run->seen_entries = run->entries = (int64_t)counts[n + 2];
+    if (run->stream && run->seen_rows > 0) {
+        run->rows = run->train_rows = pli_schema_rows(run->schema);
+        run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
+    }
     measure_labels(run, counts + n + 3);
     pli_free(counts);
     if (status == PLAIT_OK && run->train_rows == 0) return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
@@ -258,10 +263,17 @@ static plait_status check_start(pli_run *run) {
 static plait_status measure_scale(pli_run *run) {
     const char *how = run->opts->normalize;
     run->scale = (pli_scale){ .features = run->linear.features };
-    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || run->stream || (run->l1 > 0 && run->l2 > 0))
-        return PLAIT_OK;
-    return pli_scale_measure(run->comm, run->data, &run->linear, run->train_rows, run->entries,
-                             run->fraction > 0 ? pli_run_holds_back : NULL, run, &run->scale, run->err);
+    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
+    pli_scale_rows rows = { .own = pli_dataset_own_blocks(run->data), .blocks = pli_dataset_blocks(run->data),
+                            .rows = run->seen_rows, .entries = run->seen_entries, .sampled = run->stream,
+                            .skip = run->fraction > 0 ? pli_run_holds_back : NULL, .user = run };
+    const pli_block **block = pli_array((size_t)rows.own, sizeof *block);
+    if (block == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (int32_t b = 0; b < rows.own; b++) block[b] = block_of(run, b);
+    rows.block = block;
+    plait_status status = pli_scale_measure(run->comm, &run->linear, &rows, &run->scale, run->err);
+    pli_free(block);
+    return status;
 }
 
 static plait_status check_memory(pli_run *run) {
@@ -291,6 +303,7 @@ plait_status pli_prepare(pli_run *run) {
     }
     if (o->test != NULL || o->test_memory != NULL) PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
+    pli_sample_free(run);
     run->load_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
     return PLAIT_OK;
 }

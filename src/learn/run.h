@@ -2,6 +2,7 @@
  *
  *     options.c  names, ranges, pairs; equal on every rank
  *     open.c     data opened and read
+ *     sample.c   the first rows of a stream's blocks
  *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     hogwild.c  row by row, straight on the table: async over local
@@ -17,6 +18,9 @@
 #include "learn/model.h"
 #include "learn/scale.h"
 #include "table/consistency/consistency.h"
+
+/* A single pass takes a row's last index for its highest. */
+#define PLI_INDEX_TOO_HIGH "row %lld of a streamed pass has indices out of order: give --hash-bits, or --epochs 2"
 
 /* How the weights lie in their table. The intercepts are the last row, or with PLI_SPARSE a table of their own. */
 typedef enum pli_form {
@@ -43,10 +47,12 @@ typedef struct pli_run {
     bool         stream;
     int64_t      rows, train_rows, entries; /* of all workers */
     int64_t      own_entries;
+    pli_block   *sample;                    /* [own blocks] of a stream, while it is prepared */
+    int64_t      seen_rows, seen_entries;   /* of all workers: those that figures are measured on */
     double       fraction;                  /* of the rows that are held back for validation */
     pli_linear   linear;
     double      *label, *class_weight;
-    double       label_mean, label_spread;  /* of numbers in memory, mean 0 without intercept; else 0 and 1 */
+    double       label_mean, label_spread;  /* of numbers, mean 0 without intercept; else 0 and 1 */
     pli_scale    scale;
     plait_model *start; /* --init-model */
 
@@ -82,6 +88,10 @@ bool pli_run_streams(const pli_run *run);
  *  follow. Errors: EREFUSED a pipe where ranks are processes. Collective over the workers. */
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
+
+/** The first rows of each own block of a stream. Not collective. */
+plait_status pli_sample_take(pli_run *run);
+void         pli_sample_free(pli_run *run);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

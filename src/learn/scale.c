@@ -26,16 +26,13 @@ static void block_moments(const pli_block *block, const double *pivot, bool (*sk
 }
 
 /* moment [d, MOMENTS] of all rows of all workers. */
-static plait_status moments(plait_comm *comm, const pli_dataset *data, int64_t d,
-                            bool (*skip)(void *user, int64_t row), void *user, const double *pivot, double *moment,
+static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_t d, const double *pivot, double *moment,
                             plait_error *err) {
-    int64_t blocks = pli_dataset_blocks(data), n = d * MOMENTS;
+    int64_t blocks = rows->blocks, n = d * MOMENTS;
     double *part = pli_calloc((size_t)(blocks * n), sizeof *part);
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the moments of %lld columns", (long long)d);
-    for (int32_t b = 0; b < pli_dataset_own_blocks(data); b++) {
-        const pli_block *block = pli_dataset_block(data, b);
-        block_moments(block, pivot, skip, user, part + block->number * n);
-    }
+    for (int32_t b = 0; b < rows->own; b++)
+        block_moments(rows->block[b], pivot, rows->skip, rows->user, part + rows->block[b]->number * n);
     plait_status status = plait_comm_allreduce(comm, part, blocks * n, PLAIT_F64, PLAIT_SUM); /* one term is not 0 */
     memset(moment, 0, (size_t)n * sizeof *moment);
     for (int64_t b = 0; b < blocks; b++)
@@ -45,10 +42,10 @@ static plait_status moments(plait_comm *comm, const pli_dataset *data, int64_t d
 }
 
 /* pivot [d]: the largest value of each column, which any order finds alike. */
-static plait_status largest(plait_comm *comm, const pli_dataset *data, int64_t d, bool absolute, double *top) {
+static plait_status largest(plait_comm *comm, const pli_scale_rows *rows, int64_t d, bool absolute, double *top) {
     for (int64_t j = 0; j < d; j++) top[j] = absolute ? 0 : -DBL_MAX;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(data); b++) {
-        const pli_block *block = pli_dataset_block(data, b);
+    for (int32_t b = 0; b < rows->own; b++) {
+        const pli_block *block = rows->block[b];
         for (int64_t e = 0; e < block->entries; e++) {
             double x = block->value != NULL ? (double)block->value[e] : 1.0;
             if (absolute) x = fabs(x);
@@ -58,19 +55,19 @@ static plait_status largest(plait_comm *comm, const pli_dataset *data, int64_t d
     return plait_comm_allreduce(comm, top, d, PLAIT_F64, PLAIT_MAX);
 }
 
-static plait_status scale_dense(plait_comm *comm, const pli_dataset *data, const pli_linear *linear, int64_t rows,
-                                bool (*skip)(void *user, int64_t row), void *user, pli_scale *scale, plait_error *err) {
+static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows, pli_scale *scale,
+                                plait_error *err) {
     int64_t d = scale->features;
     double *pivot = pli_array((size_t)d, sizeof *pivot), *moment = pli_array((size_t)d, MOMENTS * sizeof *moment);
     scale->centre = pli_calloc((size_t)d, sizeof *scale->centre);
     plait_status status = PLAIT_ENOMEM;
     if (pivot == NULL || moment == NULL || scale->centre == NULL) goto out;
-    status = largest(comm, data, d, false, pivot);
+    status = largest(comm, rows, d, false, pivot);
     for (int64_t j = 0; j < d; j++)
         if (!linear->intercept || pivot[j] == -DBL_MAX) pivot[j] = 0;
-    if (status == PLAIT_OK) status = moments(comm, data, d, skip, user, pivot, moment, err);
+    if (status == PLAIT_OK) status = moments(comm, rows, d, pivot, moment, err);
     if (status < 0) goto out;
-    double n = (double)rows;
+    double n = (double)rows->rows;
     for (int64_t j = 0; j < d; j++) {
         const double *m = moment + j * MOMENTS;
         double        off = (m[SUM] - (n - m[GIVEN]) * pivot[j]) / n; /* mean, less the pivot */
@@ -79,6 +76,7 @@ static plait_status scale_dense(plait_comm *comm, const pli_dataset *data, const
         bool constant = !(spread > 1e-14 * pivot[j] * pivot[j] && spread > 0);
         scale->centre[j] = pivot[j] + off;
         scale->factor[j] = !constant ? 1 / sqrt(spread) : linear->intercept && scale->centre[j] != 0 ? 0 : 1;
+        if (constant && rows->sampled) scale->factor[j] = 1 / fmax(1, fabs(scale->centre[j]));
     }
     if (!linear->intercept) {
         pli_free(scale->centre);
@@ -90,25 +88,28 @@ out:
     return status < 0 && status == PLAIT_ENOMEM ? pli_fail(err, status, "no memory for the scales of %lld columns", (long long)d) : status;
 }
 
-plait_status pli_scale_measure(plait_comm *comm, const pli_dataset *data, const pli_linear *linear, int64_t rows,
-                               int64_t entries, bool (*skip)(void *user, int64_t row), void *user, pli_scale *scale_out,
-                               plait_error *err) {
+static plait_status scale_sparse(plait_comm *comm, const pli_scale_rows *rows, pli_scale *scale) {
+    double top = 0, enough = rows->sampled ? 10 : 1, *factor = scale->factor;
+    PLI_TRY(largest(comm, rows, scale->features, true, factor));
+    for (int64_t j = 0; j < scale->features; j++) {
+        top = fmax(top, factor[j]);
+        factor[j] = factor[j] > (rows->sampled ? 1 : 0) ? 1 / factor[j] : 1;
+    }
+    if (!(top > enough)) pli_scale_destroy(scale);
+    return PLAIT_OK;
+}
+
+plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+                               pli_scale *scale_out, plait_error *err) {
     int64_t d = linear->features;
     *scale_out = (pli_scale){ .features = d };
-    if (d == 0 || rows == 0) return PLAIT_OK;
+    if (d == 0 || rows->rows == 0) return PLAIT_OK;
     scale_out->factor = pli_array((size_t)d, sizeof(double));
     if (scale_out->factor == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the scales of %lld columns", (long long)d);
-    plait_status status;
-    if ((double)entries > 0.5 * (double)d * (double)rows && d <= MOMENT_VALUES_MAX / MOMENTS / pli_dataset_blocks(data)) {
-        status = scale_dense(comm, data, linear, rows, skip, user, scale_out, err);
-    } else {
-        status = largest(comm, data, d, true, scale_out->factor);
-        bool large = false;
-        for (int64_t j = 0; j < d; j++) large |= scale_out->factor[j] > 1;
-        for (int64_t j = 0; j < d; j++) scale_out->factor[j] = scale_out->factor[j] > 0 ? 1 / scale_out->factor[j] : 1;
-        if (!large) pli_scale_destroy(scale_out);
-    }
+    bool dense = (double)rows->entries > 0.5 * (double)d * (double)rows->rows &&
+                 d <= MOMENT_VALUES_MAX / MOMENTS / rows->blocks;
+    plait_status status = dense ? scale_dense(comm, linear, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
     if (status < 0) pli_scale_destroy(scale_out);
     return status;
 }

@@ -17,12 +17,22 @@ typedef struct pli_scale {
     double *centre; /* [features] c; NULL: all 0             */
 } pli_scale;
 
+/* What is looked at: the own blocks of all `blocks`, or a sample of their rows. */
+typedef struct pli_scale_rows {
+    const pli_block *const *block; /* [own] */
+    int32_t                 own, blocks;
+    int64_t                 rows, entries; /* of all workers, rows without those skipped */
+    bool                    sampled;
+    bool (*skip)(void *user, int64_t row); /* rows that are not trained on; NULL: none   */
+    void *user;
+} pli_scale_rows;
+
 /** Decides from the rows of all workers. Dense data (more than half of all values given): centred and brought to unit
- *  variance, without intercept only to unit mean square. Else: by the largest |x|, if any is above 1.
- *  skip: rows that are not trained on. Collective over the workers; the same on each. */
-plait_status pli_scale_measure(plait_comm *comm, const pli_dataset *data, const pli_linear *linear, int64_t rows,
-                               int64_t entries, bool (*skip)(void *user, int64_t row), void *user, pli_scale *scale_out,
-                               plait_error *err);
+ *  variance, without intercept only to unit mean square. Else: by the largest |x|, if any is above 1. A sample may have
+ *  missed the large values of a column, so by it columns without spread stay, and those of sparse data are only made
+ *  smaller, if any value is above 10. Collective over the workers; the same on each. */
+plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+                               pli_scale *scale_out, plait_error *err);
 void         pli_scale_destroy(pli_scale *scale);
 
 /** w' [features, K] and bias' [K], in place, become w and bias. */

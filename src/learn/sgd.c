@@ -19,6 +19,7 @@ static plait_status create_weights(pli_run *run) {
     const plait_train_opts *o = run->opts;
     plait_table_opts        t;
     void                   *initial = NULL, *penalty = NULL;
+    const float             mean = (float)run->label_mean;
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F32;
@@ -44,6 +45,7 @@ static plait_status create_weights(pli_run *run) {
         t.rows = 1;
         t.keyed = run->rowwise;
         t.rule.l1 = t.rule.l2 = 0;
+        t.initial = run->start == NULL && run->label_mean != 0 ? &mean : NULL; /* of numbers there is one column */
         status = plait_table_create(run->job, &t, &run->b);
     }
     pli_free(initial);

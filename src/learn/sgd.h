@@ -6,9 +6,6 @@
 
 struct pli_row_worker;
 
-/* A single pass takes a row's last index for its highest. */
-#define PLI_INDEX_TOO_HIGH "row %lld of a streamed pass has indices out of order: give --hash-bits, or --epochs 2"
-
 typedef struct pli_sgd {
     pli_run     *run;
     pli_batches *batches;

@@ -246,6 +246,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
 }
 
 static void clean(pli_run *run) {
+    pli_sample_free(run);
     pli_dataset_destroy(&run->data);
     pli_dataset_destroy(&run->validation);
     pli_dataset_destroy(&run->test);

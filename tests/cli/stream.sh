@@ -1,0 +1,44 @@
+#!/bin/sh
+# A single streamed pass (a folder always is one) knows the units of values and labels from a sample of its rows: it ends
+# near what data in memory give, for numbers in any unit, and does not depend on workers.
+. "$(dirname "$0")/common.sh"
+
+mkdir dense sparse twoclass
+LC_ALL=C awk 'BEGIN {
+    srand(3)
+    print "y,a,b,c" >"dense/part.csv"
+    for (i = 0; i < 20000; i++) {
+        a = 500 + 100 * rand(); b = rand() / 1000; c = 2 * rand() - 1
+        printf "%.4f,%.3f,%.7f,%.4f\n", 5000 + 3 * a + 40000 * b - 10 * c + rand(), a, b, c >>"dense/part.csv"
+        line = sprintf("%.4f", 7000 + 40 * (i % 7))
+        for (k = 0; k < 5; k++) line = line sprintf(" %d:%.1f", 1 + 50 * k + int(50 * rand()), 1000 * rand())
+        print line >>"sparse/part.svm"
+        x = 20000 * rand()
+        printf "%d 1:%.2f 7:%.5f\n", (x > 9000), x, rand() >>"twoclass/part.svm"
+    }
+}'
+
+for optimizer in adagrad sgd momentum adam ftrl; do
+    works dense train --model squared --data dense --test dense/part.csv --epochs 1 --l2 0 --optimizer $optimizer --json
+    holds dense test_rmse "< 5"
+done
+works dense train --model squared --data dense --test dense/part.csv --epochs 1 --l2 0 --consistency async --json
+holds dense test_rmse "< 5"
+works huber train --model huber --data dense --test dense/part.csv --epochs 1 --l2 0 --json
+holds huber test_rmse "< 12"
+# The labels of these do not follow from the values: near their own spread (80) is all there is, far from 0 though they are.
+for optimizer in adagrad sgd; do
+    works sparse train --model squared --data sparse --test sparse/part.svm --epochs 1 --optimizer $optimizer --json
+    holds sparse test_rmse "< 95"
+done
+for optimizer in adagrad sgd; do
+    works class train --data twoclass --test twoclass/part.svm --epochs 1 --optimizer $optimizer --json
+    holds class test_accuracy "> 0.93"
+done
+
+works one train --model squared --data dense --epochs 1 --out one --quiet
+works three train --model squared --data dense --epochs 1 --workers 3 --topology ps --out three --quiet
+same one three 1e-5
+works none train --model squared --data dense --test dense/part.csv --epochs 1 --l2 0 --normalize none --json
+holds none test_rmse "> 10"
+finish
