@@ -1,29 +1,84 @@
-/* base/event.h - the one seam through which the event log sees reads, updates and clocks: rooms raise events into a sink
- * that they were given; no sink costs one comparison. The machines of tables raise them today, a job gives no sink yet. */
+/* base/event.h - the one seam through which the event log sees what ranks do: rooms raise events into a sink that they
+ * were given; no sink costs one comparison. What is raised comes from the machines themselves, where the thing happens.
+ *
+ * Numbers that tie events together:
+ *   push     a worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
+ *   seq      of the message that carried a part, in the stream worker -> server
+ *   version  of a shard: how many parts it has applied (of a replica: how many sums). Since each is an event, a version
+ *            stands for a vector, how many pushes of each worker the values contain, and costs one number.
+ */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum pli_event_kind {
-    PLI_EVENT_GET,   /* a worker was given values: version and what of its own they contain */
-    PLI_EVENT_INC,   /* a worker added an update to its buffer or sent it                    */
-    PLI_EVENT_CLOCK, /* a worker ended a clock                                               */
-    PLI_EVENT_APPLY, /* an owner applied a push                                              */
-    PLI_EVENT_DROP   /* an owner dropped a push: it came too late, or its policy said so     */
+    PLI_EVENT_JOB = 1, /* a rank has joined a job: info.job                                              */
+    PLI_EVENT_TABLE,   /* it knows a table: info.table                                                   */
+    PLI_EVENT_GET,     /* a worker was given values, in clock: incs, piece [n]                           */
+    PLI_EVENT_INC,     /* a worker has called inc: rows, row, norm                                       */
+    PLI_EVENT_PUSH,    /* its incs since the last are on their way as one push of the table, of clock    */
+    PLI_EVENT_SEND,    /* a message leaves for server peer: seq, clock, part [n]                         */
+    PLI_EVENT_SUM,     /* a replica has applied the sum of all workers' pushes of clock                  */
+    PLI_EVENT_CLOCK,   /* a worker has ended clock                                                       */
+    PLI_EVENT_BARRIER, /* a worker has passed a barrier                                                  */
+    PLI_EVENT_LEAVE,   /* a worker takes no further clock; what it had not pushed is dropped             */
+    PLI_EVENT_APPLY,   /* a shard has applied a part of worker peer: seq, clock, version after it        */
+    PLI_EVENT_DROP,    /* a shard has dropped one by a backup rule                                       */
+    PLI_EVENT_TICK,    /* a server knows that worker peer has ended clock: seq                           */
+    PLI_EVENT_GONE,    /* a server knows that worker peer is dead                                        */
+    PLI_EVENT_DONE,    /* the rank's part in the job has ended in good order                             */
+    PLI_EVENT_KINDS
 } pli_event_kind;
+
+typedef struct pli_event_job {
+    int32_t workers, servers, first_server;
+} pli_event_job;
+
+typedef struct pli_event_table {
+    const char *name, *topology, *consistency;
+    int64_t     rows, cols; /* rows 0: sparse                                    */
+    int32_t     shards;     /* 0: each worker has a replica, or all share memory */
+    bool        ruled, shared;
+} pli_event_table;
+
+/* What a get took from one shard (-1: from the worker's replica), all of one age. */
+typedef struct pli_event_piece {
+    int32_t         shard;
+    uint64_t        version;         /* of the shard, when it answered                                        */
+    uint64_t        from, to;        /* own pushes from + 1 .. to were laid over the copy that was kept       */
+    int64_t         age;             /* clocks since the values were asked for                                */
+    int64_t         first, rows;     /* first -1: by key                                                      */
+    const uint64_t *keys;            /* [n_keys] of them, at least one                                        */
+    int64_t         n_keys;
+} pli_event_piece;
+
+typedef struct pli_event_part {
+    int32_t table, shard;
+} pli_event_part;
 
 typedef struct pli_event {
     pli_event_kind kind;
-    int32_t        rank, peer;     /* whose event; apply: the pusher                             */
-    int32_t        table, shard;   /* -1: all                                                    */
-    int64_t        first, rows;    /* dense range; first -1: `rows` rows by key                  */
-    int64_t        clock, version; /* the worker's clock; of the values                          */
-    uint64_t       seq;            /* apply: of the message in the pusher's stream; get: applied */
+    bool           server; /* raised by the rank's server, not by its worker */
+    int32_t        rank, peer, table, shard;
+    int64_t        clock, rows;
+    uint64_t       seq, version, row;
+    uint64_t       incs; /* get: own incs not yet pushed that are laid over the values */
+    double         norm; /* inc: the largest magnitude of its values                   */
+    int64_t        n;
+    union {
+        const pli_event_piece *piece;
+        const pli_event_part  *part;
+        const pli_event_job   *job;
+        const pli_event_table *table;
+    } info;
+    uint64_t asked_ns; /* get: when it began; 0: not known       */
+    uint64_t time_ns;  /* stamped by whoever takes the event     */
 } pli_event;
 
 typedef struct pli_event_sink {
-    void (*raise)(void *user, const pli_event *event); /* must not call back; any thread */
+    void (*raise)(void *user, const pli_event *event); /* must not call back; any thread, one at a time a rank and side */
     void *user;
 } pli_event_sink;
 

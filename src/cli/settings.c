@@ -86,6 +86,8 @@ const pli_opt pli_train_rows[] = {
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the model here, then FILE.done", 0, 0, "run" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print the run's record as one JSON object", 0, 0, "run" },
     { "metrics", PLI_OPT_TEXT, AT(metrics), NULL, "FILE", "write what happens, one JSON object a line", 0, 0, "run" },
+    { "events", PLI_OPT_TEXT, AT(events), NULL, "FILE", "write an event log for 'plait audit' (FILE.RANK where ranks are processes)",
+      0, 0, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
     { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for a peer", 0, 0, "run" },
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
@@ -94,7 +96,6 @@ const pli_opt pli_train_rows[] = {
     { "checkpoint", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
     { "checkpoint-every", PLI_OPT_LATER, 0, NULL, "30s|500", later, 0, 0, "run" },
     { "resume", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
-    { "events", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "run" },
     { "trace", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -221,6 +222,8 @@ static bool check_files(const pli_train_settings *s) {
         pli_cli_usage("train: --out -: a model is not written to standard output; name a file, as --out model");
     else if (is(s->metrics, "-"))
         pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");
+    else if (is(s->events, "-"))
+        pli_cli_usage("train: --events -: an event log is not written to standard output; name a file");
     else
         return true;
     return false;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/events.h"
 #include "cli/record.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
@@ -22,6 +23,7 @@ typedef struct run {
     char                      id[17];
     _Atomic int32_t           size;  /* of the job; each rank writes the same                    */
     _Atomic int32_t           alone; /* the rank, where it has the process for itself; else -1   */
+    pli_run_events            events;
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
@@ -134,6 +136,8 @@ static plait_status work(plait_comm *comm, void *user) {
         status = tell_members(comm, leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
+    if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
+        status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
     if (status >= 0) {
         plait_train_opts opts = r->plan.train;
         if (leads(comm)) {
@@ -250,8 +254,9 @@ static int show(run *r) {
 static int run_all(run *r, int argc, char *const *argv) {
     plait_error  err = { .rank = -1 };
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
-    plait_error  metrics_err = { 0 };
+    plait_error  metrics_err = { 0 }, events_err = { 0 };
     bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
+    bool         events_failed = pli_run_events_close(&r->events, &events_err) < 0;
     pli_signals_close(&r->signals);
     pli_talk_clear(&r->talk);
     if (status < 0 && err.rank >= 0 && r->size > 1) pli_fail_at(&err, "rank %" PRId32, err.rank);
@@ -266,11 +271,9 @@ static int run_all(run *r, int argc, char *const *argv) {
         code = status < 0 ? code : show(r);
         if (interrupted) code = PLI_EXIT_INTERRUPTED;
     }
-    if (metrics_failed) {
-        pli_talk_tell(&r->talk, "%s", metrics_err.text);
-        if (code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
-    }
-    return code;
+    if (metrics_failed) pli_talk_tell(&r->talk, "%s", metrics_err.text);
+    if (events_failed) pli_talk_tell(&r->talk, "%s", events_err.text);
+    return (metrics_failed || events_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
 }
 
 static int train(int argc, char *const *argv) {
@@ -279,7 +282,7 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings, .opts = opts, .alone = -1 };
+    run r = { .settings = &settings, .opts = opts, .alone = -1, .events = PLI_RUN_EVENTS_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);

@@ -40,6 +40,8 @@ uint32_t pli_comm_incarnation(const plait_comm *comm) {
 uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->place.resend_after_ns; }
 const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log; }
 plait_error     *pli_comm_error(plait_comm *comm) { return &comm->error; }
+void             pli_comm_set_events(plait_comm *comm, const pli_event_sink *sink) { comm->events = sink; }
+const pli_event_sink *pli_comm_events(const plait_comm *comm) { return comm->events; }
 
 pli_pool *pli_comm_pool(plait_comm *comm) {
     if (comm->pool == NULL && comm->world->threads > 1 &&

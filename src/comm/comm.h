@@ -75,6 +75,10 @@ pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads th
 const plait_log *pli_comm_log(const plait_comm *comm);
 plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled        */
 
+/** Where the rank's jobs raise events; NULL: nowhere. Set before a job is created; the sink outlives the run. */
+void                  pli_comm_set_events(plait_comm *comm, const pli_event_sink *sink);
+const pli_event_sink *pli_comm_events(const plait_comm *comm);
+
 /** plait_comm_send and plait_comm_recv for rooms above, whose tags are below 0: no user's message is mistaken for
  *  theirs. Arguments are not checked. */
 plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);

@@ -47,6 +47,7 @@ static pli_msg *msg_with(pli_slab *body, size_t offset, size_t bytes) {
     msg->body = body;
     msg->offset = offset;
     msg->next = NULL;
+    msg->note = 0;
     return msg;
 }
 

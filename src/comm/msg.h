@@ -55,6 +55,7 @@ typedef struct pli_msg {
     pli_slab       *body;   /* a reference, or NULL where body_bytes is 0                    */
     size_t          offset; /* of the body in the slab                                       */
     struct pli_msg *next;   /* of whichever list holds it                                    */
+    uint64_t        note;   /* of the machine that received it; does not travel              */
 } pli_msg;
 
 /** A message with a body of its own [body_bytes] (0: none); head zeroed but for version and body_bytes. */

@@ -49,6 +49,7 @@ struct plait_comm {
     _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
 
     plait_error    error; /* the rank's last error; the rank's thread only */
+    const pli_event_sink *events; /* the rank's thread only */
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;

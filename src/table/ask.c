@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "table/client.h"
+#include "table/events.h"
 #include "table/values.h"
 
 static plait_status no_memory(const pli_client_table *table, plait_error *err) {
@@ -47,6 +47,9 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
         piece->first = held->first;
         piece->n = held->n;
         piece->age = held->age;
+        piece->state = held->state;
+        piece->from = held->from;
+        piece->to = held->to;
         return piece->msg == NULL ? no_memory(table, err) : PLAIT_OK;
     }
     pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .first = piece->first, .n = piece->n };
@@ -55,7 +58,7 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
 
 plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
                            void *values, pli_ask *ask, pli_out *out, plait_error *err) {
-    *ask = (pli_ask){ .table = table, .first = first, .n = n, .values = values };
+    *ask = (pli_ask){ .table = table, .first = first, .n = n, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     ask->piece = pli_calloc((size_t)table->spec.placement.shards, sizeof *ask->piece);
     if (ask->piece == NULL) return no_memory(table, err);
@@ -77,6 +80,8 @@ static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *
     if (piece == NULL || reply->head.body_bytes != (uint64_t)(piece->n * pli_row_bytes(&table->spec)))
         return bad_answer(ask, reply, err);
     piece->age = (pli_age){ .version = reply->head.clock, .fetched = client->clock };
+    piece->state = reply->note;
+    piece->from = piece->to = table->pushes;
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
     pli_msg_free(&table->held[shard].msg);
@@ -98,8 +103,10 @@ static plait_status finish_range(const pli_client *client, pli_ask *ask, plait_e
         memcpy(pli_at(ask->values, (low - ask->first) * row_bytes),
                pli_at_const(pli_msg_body(piece->msg), (low - piece->first) * row_bytes), (size_t)((high - low) * row_bytes));
     }
-    if (ask->values != NULL && !table->spec.ruled)
+    if (ask->values != NULL && !table->spec.ruled) {
         pli_pending_overlay_range(&table->pending, ask->first, ask->n, ask->values);
+        ask->incs = table->incs;
+    }
     return PLAIT_OK;
 }
 
@@ -113,6 +120,7 @@ static plait_status look_into_cache(pli_client *client, pli_ask *ask, int64_t *m
     ask->place = pli_array((size_t)ask->n, sizeof *ask->place);
     if (ask->place == NULL) return no_memory(table, err);
     *m_out = pli_cache_get(client, table, ask->n, ask->keys, ask->values, ask->place);
+    pli_note_taken(client, ask, ask->place, *m_out);
     return PLAIT_OK;
 }
 
@@ -155,7 +163,7 @@ static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
 plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,
                           void *values, pli_ask *ask, pli_out *out, plait_error *err) {
     int64_t m;
-    *ask = (pli_ask){ .table = table, .by_key = true, .n = n, .keys = keys, .values = values };
+    *ask = (pli_ask){ .table = table, .by_key = true, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     PLI_TRY(look_into_cache(client, ask, &m, err));
     if (m == 0) return PLAIT_OK;
@@ -180,13 +188,17 @@ static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_
     if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
     else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
     if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, &age);
+    if (table->reuses) pli_note_rows(client, table, reply, count, ask->fetch + begin);
     return PLAIT_OK;
 }
 
 static plait_status finish_keys(const pli_client *client, pli_ask *ask, plait_error *err) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
         PLI_TRY(take_rows(client, ask, reply, err));
-    if (!ask->table->spec.ruled) pli_pending_overlay(&ask->table->pending, ask->n, ask->keys, ask->values);
+    if (!ask->table->spec.ruled) {
+        pli_pending_overlay(&ask->table->pending, ask->n, ask->keys, ask->values);
+        ask->incs = ask->table->incs;
+    }
     return PLAIT_OK;
 }
 
@@ -219,16 +231,6 @@ static void note_admission(const pli_client *client, const pli_ask *ask) {
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
 
-static void raise_get(const pli_client *client, const pli_ask *ask) {
-    for (const pli_msg *reply = ask->ticket.replies; client->sink != NULL && reply != NULL; reply = reply->next)
-        pli_event_raise(client->sink,
-                        &(pli_event){ .kind = PLI_EVENT_GET, .rank = client->rank, .peer = reply->head.src,
-                                      .table = ask->table->spec.id,
-                                      .shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src),
-                                      .first = ask->by_key ? -1 : ask->first, .rows = ask->n, .clock = client->clock,
-                                      .version = reply->head.clock, .seq = reply->head.arg64 });
-}
-
 void pli_ask_abandon(pli_ask *ask) {
     pli_ticket_free(&ask->ticket);
     for (int32_t s = 0; ask->piece != NULL && s < ask->table->spec.placement.shards; s++)
@@ -236,10 +238,12 @@ void pli_ask_abandon(pli_ask *ask) {
     pli_free(ask->piece);
     pli_free(ask->start);
     pli_free(ask->place);
+    pli_free(ask->taken);
     if (ask->fetch != ask->keys) pli_free(ask->fetch);
     ask->piece = NULL;
     ask->start = NULL;
     ask->place = NULL;
+    ask->taken = NULL;
     ask->fetch = NULL;
 }
 
@@ -253,6 +257,6 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err) 
         if (ask->n == 0) return PLAIT_OK;
         status = ask->by_key ? finish_keys(client, ask, err) : finish_range(client, ask, err);
     }
-    raise_get(client, ask);
+    if (status >= 0 && ask->values != NULL) pli_raise_get(client, ask);
     return status;
 }

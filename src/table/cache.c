@@ -40,6 +40,7 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     pli_policy_destroy(&table->policy);
     pli_free(table->row_values);
     pli_free(table->row_age);
+    pli_free(table->row_seen);
     pli_free(table->shard);
     pli_free(table->held);
     pli_free(table);
@@ -84,12 +85,14 @@ static void write_through(pli_client_table *table, pli_held *held) {
     }
     if (held->msg != NULL)
         pli_pending_overlay_range(&table->pending, held->first, held->n, pli_msg_body(held->msg));
+    held->to = table->pushes;
 }
 
 static void write_rows_through(pli_client_table *table) {
     const pli_pending *pending = &table->pending;
     const pli_spec    *spec = &table->spec;
     int64_t            at[PLI_BLOCK], row_bytes = pli_row_bytes(spec);
+    table->rows_to = table->pushes;
     if (table->rows.n == 0) return;
     if (!spec->keyed) { /* few rows are held by key of a table that is updated by range */
         for (int64_t i = 0; i < table->rows.n; i++)
@@ -106,6 +109,7 @@ static void write_rows_through(pli_client_table *table) {
 
 static void drop_pushed_rows(pli_client_table *table) {
     int64_t at[PLI_BLOCK];
+    table->rows_to = table->pushes; /* what stays is of rows that the push does not touch */
     if (table->rows.n == 0) return;
     if (!table->spec.keyed) {
         pli_rowset_clear(&table->rows);

@@ -164,7 +164,14 @@ static void on_held(pli_client *client, const pli_msg *msg) {
 }
 
 static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
+    pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
+    if (msg->head.kind == PLI_STATE) {
+        link->state = (uint64_t)msg->head.clock;
+        pli_msg_free(&msg);
+        return;
+    }
+    msg->note = link->state;
     if (msg->head.kind == PLI_REPLY) {
         on_reply(client, msg, out);
         return;

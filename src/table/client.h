@@ -35,6 +35,7 @@ typedef struct pli_ticket {
 } pli_ticket;
 
 typedef struct pli_client_link { /* to one server */
+    uint64_t state; /* what it has last said with STATE */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
@@ -97,7 +98,12 @@ typedef struct pli_held { /* a copy of a part of a dense shard; msg NULL: none *
     pli_msg *msg;
     int64_t  first, n;
     pli_age  age;
+    uint64_t state, from, to; /* for the event log, see events.h */
 } pli_held;
+
+typedef struct pli_row_seen { /* the same of a row that is held; without `to`, which is the table's */
+    uint64_t state, from;
+} pli_row_seen;
 
 typedef struct pli_client_shard { /* what the worker has had to do with one shard */
     uint64_t sent;     /* number of the last message to its server with updates of the table */
@@ -119,6 +125,11 @@ typedef struct pli_client_table {
     void       *row_values;  /* [rows.n, cols] */
     pli_age    *row_age;     /* [rows.n]       */
     int64_t     rows_capacity;
+    /* for the event log */
+    uint64_t      pushes, incs; /* so far; of what is pending                               */
+    uint64_t      rows_to;      /* pushes that are laid over the rows held                  */
+    pli_row_seen *row_seen;     /* [rows.n]; NULL: nobody listens                           */
+    int64_t       row_seen_capacity;
 } pli_client_table;
 
 plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
@@ -140,6 +151,13 @@ int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t
                       uint32_t *missing);
 void    pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, const pli_age *age);
 
+/* A row of a get that a copy has served. */
+typedef struct pli_taken {
+    uint64_t     key, to;
+    pli_row_seen seen;
+    int64_t      fetched;
+} pli_taken;
+
 /* ask.c: a get that is under way */
 typedef struct pli_ask {
     pli_client_table *table;
@@ -152,6 +170,10 @@ typedef struct pli_ask {
     int64_t          *start; /* by key: [shards + 1], where each shard's keys begin below */
     uint64_t         *fetch; /* the keys asked for, by shard; == keys where nothing had to be moved */
     uint32_t         *place; /* the row of values that each belongs to; NULL: the same              */
+    /* for the event log */
+    uint64_t   asked_ns, incs; /* begun; own updates not yet pushed that were laid over the values */
+    pli_taken *taken;          /* [n_taken] */
+    int64_t    n_taken;
 } pli_ask;
 /** Checks and begins. It is ended by pli_ask_abandon, also where this fails. */
 plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,

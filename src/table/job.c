@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/events.h"
 #include "table/table.h"
 
 void plait_job_opts_init(plait_job_opts *opts) {
@@ -166,10 +167,14 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     if (rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
+        job->server.sink = pli_comm_events(comm);
+        pli_raise_job(job->server.sink, rank, true, &job->layout);
         PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
+    pli_client_listen(&job->client, pli_comm_events(comm));
+    pli_raise_job(job->client.sink, rank, false, &job->layout);
     return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 
@@ -245,6 +250,9 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     *job_ptr = NULL;
     if (job == NULL) return PLAIT_OK;
     plait_status status = say_bye(job, pli_job_error(job));
+    int32_t      rank = plait_comm_rank(job->comm);
+    if (status >= 0 && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
+    if (status >= 0 && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     free_job(job);
     return status;
 }
@@ -284,6 +292,7 @@ static plait_status clock_servers(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
     if (!has_servers(job)) {
+        pli_raise_clock(job->client.sink, plait_comm_rank(job->comm), job->client.clock);
         job->client.clock++;
         return PLAIT_OK;
     }
@@ -332,6 +341,7 @@ plait_status plait_job_barrier(plait_job *job) {
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
+    if (status >= 0) pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_BARRIER);
     return status;
 }
 
@@ -353,5 +363,6 @@ plait_status plait_job_leave(plait_job *job) {
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->leave != NULL) job->table[i]->ops->leave(job->table[i]);
     job->left = true;
+    pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_LEAVE);
     return status;
 }

@@ -1,7 +1,7 @@
 /* A worker's updates on their way out: one message a server, with a part for each table that has changed. */
 #include <string.h>
 
-#include "table/client.h"
+#include "table/events.h"
 #include "table/values.h"
 
 static int32_t server_of(const pli_spec *spec, int32_t shard) {
@@ -141,14 +141,6 @@ static bool make_messages(pli_client *client, pli_kind kind) {
     return true;
 }
 
-static void raise_inc(const pli_client *client, const pli_client_table *table) {
-    pli_event_raise(client->sink,
-                    &(pli_event){ .kind = PLI_EVENT_INC, .rank = client->rank, .peer = -1, .table = table->spec.id,
-                                  .shard = -1, .first = table->spec.keyed ? -1 : table->pending.low,
-                                  .rows = table->spec.keyed ? table->pending.set.n : table->pending.high - table->pending.low,
-                                  .clock = client->clock });
-}
-
 /* The messages that are built leave next, and only the worker sends: these will be their numbers. */
 static void note_sent(const pli_client *client, pli_client_table *table) {
     for (int32_t shard = 0; shard < table->spec.placement.shards; shard++)
@@ -167,7 +159,8 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     for (int64_t i = 0; made && i < client->tables; i++) {
         pli_client_table *table = client->table[i];
         if (!takes_part(table, only)) continue;
-        raise_inc(client, table);
+        table->pushes++;
+        pli_raise_push(client->sink, client->rank, PLI_EVENT_PUSH, table->spec.id, client->clock);
         if (table->spec.keyed) fill_keyed(client, table, count);
         else fill_dense(client, table);
     }
@@ -180,7 +173,9 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
         pli_cache_pushed(client, table, client->clock + (kind == PLI_CLOCK));
         table->kept = table->keeps && (table->kept || table->pending.touched);
         if (takes_part(table, only)) note_sent(client, table);
-        if (!table->keeps) pli_pending_clear(&table->pending);
+        if (table->keeps) continue;
+        pli_pending_clear(&table->pending);
+        table->incs = 0;
     }
     return PLAIT_OK;
 }
@@ -189,11 +184,12 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
     for (int32_t s = 0; s < client->layout.servers; s++) {
         pli_msg *msg = client->link[s].push;
         client->link[s].push = NULL;
-        if (msg != NULL) PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
+        if (msg == NULL) continue;
+        pli_raise_send(client, s, msg);
+        PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
     }
     if (kind != PLI_CLOCK) return PLAIT_OK;
-    pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = client->rank, .peer = -1, .table = -1,
-                                                .shard = -1, .first = -1, .clock = client->clock });
+    pli_raise_clock(client->sink, client->rank, client->clock);
     client->clock++;
     return PLAIT_OK;
 }

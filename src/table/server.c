@@ -1,5 +1,5 @@
 /* The server's streams, clocks, waits and departures. See server.h. */
-#include "table/server.h"
+#include "table/events.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -92,18 +92,30 @@ static void address(const pli_server *server, int32_t to, uint16_t flags, pli_ms
     head->arg64 = server->peer[to].rx.expected - 1;
 }
 
-void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out) {
+static void answer_with(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_kind kind, pli_msg *answer,
+                        pli_out *out) {
     if (answer == NULL) {
         pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
         return;
     }
     uint16_t flags = answer->head.flags | (request->head.flags & PLI_MSG_UNCOUNTED);
-    answer->head.kind = PLI_REPLY;
+    answer->head.kind = (uint16_t)kind;
     answer->head.arg32 = request->head.arg32;
     address(server, request->head.src, flags, answer);
     if (pli_tx_send(&server->peer[request->head.src].tx, now_ns, answer, out)) return;
     pli_msg_free(&answer);
     pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
+}
+
+void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out) {
+    answer_with(server, now_ns, request, PLI_REPLY, answer, out);
+}
+
+void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out) {
+    if (!(request->head.flags & PLI_FLAG_STATE)) return;
+    pli_msg *msg = pli_msg_new(0);
+    if (msg != NULL) msg->head.clock = (int64_t)state;
+    answer_with(server, now_ns, request, PLI_STATE, msg, out);
 }
 
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
@@ -270,9 +282,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         peer->queue_last = &msg->next;
     }
     move_clock(server, worker, ++peer->ended);
-    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = server->rank, .peer = worker, .table = -1,
-                                                .shard = -1, .first = -1, .clock = peer->ended - 1,
-                                                .version = server->applied, .seq = msg->head.seq });
+    pli_raise_tick(server, msg);
     if (!apply_complete(server, now_ns, out)) return keep;
     tell_clock(server, now_ns, worker);
     look_again(server, now_ns, out);
@@ -461,6 +471,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
     pli_peer *peer = &server->peer[event->rank];
     peer->gone = true;
+    if (event->kind == PLI_MEMBER_DIED) pli_raise_gone(server, event->rank);
     if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
     leave(server, now_ns, event->rank);
     pli_msg_free(&peer->barrier);

@@ -42,6 +42,7 @@ typedef struct pli_server_table {
     pli_policy policy;
     bool       at_clock; /* pushes are applied at clocks */
     uint64_t   hash;
+    uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
 
 /* What the server knows of one worker. */
@@ -87,6 +88,8 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 
 /** Sends answer (taken; NULL: out of memory, which fails the job) to a request. */
 void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out);
+/** Tells a client that listens, before an answer, what the table's shard has applied. */
+void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out);
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
                               pli_out *out);
 

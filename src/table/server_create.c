@@ -1,7 +1,7 @@
 /* How a server learns of a table: by a CREATE message, which may come again, but not with other options. */
 #include <string.h>
 
-#include "table/server.h"
+#include "table/events.h"
 
 static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
 
@@ -51,6 +51,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     table->hash = wire->spec_hash;
     server->table[spec.id] = table;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
+    pli_raise_table(server->sink, server->rank, true, &spec, spec.placement.shards, false);
     return PLAIT_OK;
 free_policy:
     pli_policy_destroy(&table->policy);

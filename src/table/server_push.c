@@ -1,7 +1,7 @@
 /* The server's way with pushes: checked as they come, applied at once or when their clock is complete, or dropped. */
 #include <string.h>
 
-#include "table/server.h"
+#include "table/events.h"
 #include "table/values.h"
 
 /* The i-th part of a PUSH or CLOCK message; offsets and sizes are checked against the body, nothing else is. */
@@ -30,15 +30,6 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
 static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
     pli_out_fail(out, why->code, "push of rank %d: %s", msg->head.src, why->text);
     return false;
-}
-
-static void raise_push(const pli_server *server, pli_event_kind kind, const pli_msg *msg, const pli_server_table *table,
-                       const pli_push_part *part) {
-    pli_event_raise(server->sink,
-                    &(pli_event){ .kind = kind, .rank = server->rank, .peer = msg->head.src,
-                                  .table = table->shard.spec.id, .shard = table->shard.index,
-                                  .first = part->keyed ? -1 : part->first, .rows = part->n, .clock = msg->head.clock,
-                                  .version = server->applied, .seq = msg->head.seq });
 }
 
 /* Late: its clock is complete already. Else the policy is asked. */
@@ -90,7 +81,7 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
         decode_part(server, msg, i, &part, &table, &why);
         if (is_dropped(server, now_ns, table, msg, &part)) {
             server->dropped++;
-            raise_push(server, PLI_EVENT_DROP, msg, table, &part);
+            pli_raise_part(server, PLI_EVENT_DROP, msg, table);
             if (table->at_clock && msg->head.clock >= server->applied && !mark_dropped(msg, i)) {
                 pli_out_fail(out, PLAIT_ENOMEM, "no memory to drop a push of rank %d", msg->head.src);
                 return false;
@@ -103,7 +94,7 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
         }
         pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
         if (pli_shard_apply_push(&table->shard, msg->head.clock, &part, &why) < 0) return failed(msg, &why, out);
-        raise_push(server, PLI_EVENT_APPLY, msg, table, &part);
+        pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
     }
     return true;
 }
@@ -115,7 +106,7 @@ static pli_push_part part_for(const pli_server *server, const pli_msg *msg, cons
     if (msg == NULL || msg->head.clock != clock) return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
     for (uint32_t i = 0; i < msg->head.arg32; i++)
         if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) {
-            raise_push(server, PLI_EVENT_APPLY, msg, table, &part);
+            pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
             return part;
         }
     return (pli_push_part){ .keyed = wanted->shard.spec.keyed };

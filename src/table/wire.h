@@ -18,6 +18,8 @@
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
  *   HELD     clock: of the rank that holds the ticket up; body int32_t: the rank; not in the stream
+ *   STATE    clock: how many pushes the shard had applied whose values the stream's next message holds. Sent to clients
+ *            whose messages have the flag STATE: those with an event log
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
  */
@@ -29,10 +31,10 @@
 
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
-    PLI_REPLY, PLI_HELD, PLI_ACK, PLI_KINDS
+    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_ACK, PLI_KINDS
 } pli_kind;
 
-enum { PLI_FLAG_FAILED = 0x100 }; /* of head.flags; the lower bits are comm's */
+enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200 }; /* of head.flags; the lower bits are comm's */
 
 typedef struct pli_wire_create {
     uint64_t      job_hash, spec_hash;

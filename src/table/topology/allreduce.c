@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/events.h"
 #include "table/functions.h"
 #include "table/table.h"
 #include "table/values.h"
@@ -19,6 +20,7 @@ enum { EXTRA = 3 /* touched, examples mod 4096, examples / 4096: exact in float3
 struct pli_replica {
     pli_shard   shard;
     pli_pending pending;
+    uint64_t    incs, sums; /* for the event log: of what is pending; applied */
 };
 
 static plait_status replica_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
@@ -32,6 +34,7 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
         pli_pending_init(&replica->pending, &table->spec, EXTRA);
         status = pli_shard_open(&replica->shard, &table->spec, 0, true, initial, penalty, err);
     }
+    pli_raise_table(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), false, &table->spec, 0, false);
     return pli_job_agree(table->job, what, 0, status, err);
 }
 
@@ -47,6 +50,11 @@ static void replica_close(plait_table *table) {
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
+static void raise_get(const plait_table *table, uint64_t incs, const pli_rows *rows) {
+    pli_raise_replica_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, table->job->clock,
+                          table->replica->sums, incs, rows->n, rows->keys, rows->first);
+}
+
 static plait_status replica_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_replica *replica = table->replica;
     (void)err;
@@ -57,6 +65,7 @@ static plait_status replica_get(plait_table *table, const pli_rows *rows, void *
         pli_store_get_rows(&replica->shard.store, rows->first, rows->n, values);
         if (!table->spec.ruled) pli_pending_overlay_range(&replica->pending, rows->first, rows->n, values);
     }
+    raise_get(table, replica->incs, rows);
     return PLAIT_OK;
 }
 
@@ -65,6 +74,7 @@ static plait_status replica_read(plait_table *table, int64_t first, int64_t n, c
     pli_store *store = &table->replica->shard.store;
     if (!table->spec.lazy && (table->spec.ruled || !table->replica->pending.touched)) {
         *values_out = pli_at_const(store->slab->memory, first * row_bytes);
+        raise_get(table, 0, &(pli_rows){ .first = first, .n = n });
         return PLAIT_OK;
     }
     pli_msg *copy = pli_msg_new((size_t)(n * row_bytes));
@@ -77,8 +87,12 @@ static plait_status replica_read(plait_table *table, int64_t first, int64_t n, c
 static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                 plait_error *err) {
     pli_pending *pending = &table->replica->pending;
-    return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
-                              : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+    PLI_TRY(rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
+                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err));
+    table->replica->incs++;
+    pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
+                  rows->first, delta);
+    return PLAIT_OK;
 }
 
 /* --- sums of dense pushes -------------------------------------------------------------------------------------------- */
@@ -235,7 +249,15 @@ static plait_status sum_keyed(plait_table *table, plait_error *err) {
 }
 
 static plait_status replica_clock(plait_table *table, plait_error *err) {
-    return table->spec.keyed ? sum_keyed(table, err) : sum_dense(table, err);
+    const pli_event_sink *sink = pli_comm_events(table->job->comm);
+    int32_t               rank = plait_comm_rank(table->job->comm);
+    int64_t               clock = table->job->clock;
+    if (table->replica->incs > 0) pli_raise_push(sink, rank, PLI_EVENT_PUSH, table->spec.id, clock);
+    PLI_TRY(table->spec.keyed ? sum_keyed(table, err) : sum_dense(table, err));
+    table->replica->incs = 0;
+    table->replica->sums++;
+    pli_raise_push(sink, rank, PLI_EVENT_SUM, table->spec.id, clock);
+    return PLAIT_OK;
 }
 
 /* --- server functions: each replica runs its own, nothing is sent ------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/events.h"
 #include "table/functions.h"
 #include "table/table.h"
 #include "table/topology/hogwild_rows.h"
@@ -108,6 +109,7 @@ static plait_status hogwild_open(plait_table *table, const void *initial, const 
             status = open_shared(table, initial, penalty, err);
     }
     snprintf(what, sizeof what, "table %s", table->spec.name);
+    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), false, &table->spec, 0, true);
     return pli_job_agree(job, what, 0, status, err);
 }
 

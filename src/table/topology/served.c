@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/events.h"
 #include "table/functions.h"
 #include "table/table.h"
 #include "table/values.h"
@@ -69,6 +70,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     pli_out  out;
     pli_port_enter(job->client_port, &now_ns, &out); /* the machine looks at what is used */
     status = pli_client_add_table(&job->client, table->served, err);
+    pli_raise_table(job->client.sink, plait_comm_rank(job->comm), false, &table->spec, table->spec.placement.shards, false);
     pli_port_leave(job->client_port, &out);
     return status;
 }
@@ -198,6 +200,7 @@ static plait_status lend(plait_table *table, pli_ask *ask, const void **values_o
     const pli_held *piece = sole_piece(table, ask);
     if (piece == NULL) return assemble(table, ask, values_out, err);
     *values_out = pli_at_const(pli_msg_body(piece->msg), (ask->first - piece->first) * pli_row_bytes(&table->spec));
+    pli_raise_get(&table->job->client, ask);
     if (is_pinned(table, piece->msg)) return PLAIT_OK;
     pli_msg *pinned = pli_msg_copy(piece->msg);
     if (pinned == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
@@ -260,8 +263,11 @@ static plait_status settle(plait_table *table, plait_error *err) {
 static plait_status accept_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_pending *pending = &table->served->pending;
-    return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
-                              : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+    PLI_TRY(rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
+                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err));
+    table->served->incs++;
+    pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys, rows->first, delta);
+    return PLAIT_OK;
 }
 
 /* Where pushes are applied at clocks there is nothing to win by sending early. */
@@ -280,6 +286,7 @@ static void served_refresh(plait_table *table) { pli_cache_forget(table->served)
 
 static void served_leave(plait_table *table) {
     pli_pending_clear(&table->served->pending);
+    table->served->incs = 0;
     pli_cache_forget(table->served);
 }
 

@@ -1,0 +1,71 @@
+/* audit - proves or refutes from event logs what a run's consistency promised. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "watch/audit/audit.h"
+
+typedef struct audit_settings {
+    const char *as;
+    bool        json;
+} audit_settings;
+
+#define AT(field) offsetof(audit_settings, field)
+
+static const pli_opt rows[] = {
+    { "as", PLI_OPT_TEXT, AT(as), NULL, "CONSISTENCY", "judge by this promise, not by that of the run", 0, 0, "audit" },
+    { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static int code_of(pli_audit_verdict verdict) {
+    if (verdict == PLI_AUDIT_PROVEN) return PLI_EXIT_DONE;
+    return verdict == PLI_AUDIT_REFUTED ? PLI_EXIT_NO : PLI_EXIT_FAILED;
+}
+
+static int report(const audit_settings *set, const pli_audit *result) {
+    pli_text text = { 0 };
+    if (set->json) {
+        pli_audit_json(result, &text);
+        pli_text_add(&text, "\n");
+    } else {
+        pli_audit_text(result, &text);
+    }
+    return pli_cli_print(&text) ? pli_cli_end(code_of(pli_audit_result(result))) : PLI_EXIT_FAILED;
+}
+
+static int audit(int argc, char *const *argv) {
+    audit_settings set = { 0 };
+    pli_opts      *opts = NULL;
+    pli_text_list  files = { 0 };
+    pli_logfile   *file = NULL;
+    pli_audit     *result = NULL;
+    plait_error    err = { .rank = -1 };
+    int            code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(&pli_command_audit, argc, argv, &set, &files, &opts, &code)) return code;
+    if (files.n == 0) {
+        pli_cli_usage("audit: no event log; say 'plait audit FILE...', where train --events FILE has written it");
+    } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
+               pli_audit_run(file, set.as, &result, &err) < 0) {
+        code = pli_cli_fail(&err);
+    } else {
+        code = report(&set, result);
+    }
+    pli_audit_free(&result);
+    pli_logfile_close(&file);
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_audit = {
+    .name = "audit",
+    .usage = "audit [--as CONSISTENCY] [--json] FILE...",
+    .summary = "prove or refute from event logs what a run's consistency promised",
+    .details =
+        "Reads what train --events FILE has written (FILE.0, FILE.1, ... where ranks are processes: give them all) and "
+        "proves for every table that each update was applied once at every shard, that a get holds the reader's own "
+        "updates, that what was read of a row never goes back, and what the table's consistency promises of the updates "
+        "of others. It prints how stale the gets were. The first violation is named with rank, row and clock.\n\n"
+        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty.",
+    .rows = rows,
+    .run = audit,
+};

@@ -1,0 +1,50 @@
+/* See events.h. */
+#include "cli/events.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "comm/comm.h"
+
+enum { TAG_ID = 0x7002, ID_BYTES = 17 };
+
+/* All ranks get worker 0's id. */
+static plait_status share_id(plait_comm *comm, char id[ID_BYTES]) {
+    int32_t rank = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    size_t  bytes = 0;
+    if (rank >= workers) return plait_comm_recv(comm, 0, TAG_ID, id, ID_BYTES, &bytes, NULL);
+    PLI_TRY(plait_comm_broadcast(comm, id, ID_BYTES, 0));
+    for (int32_t server = workers; rank == 0 && server < plait_comm_size(comm); server++)
+        PLI_TRY(plait_comm_send(comm, server, TAG_ID, id, ID_BYTES));
+    return PLAIT_OK;
+}
+
+static plait_status open_own(pli_run_events *events, plait_comm *comm, const char *path, const char *id, plait_error *err) {
+    char  shared[ID_BYTES];
+    char *own = pli_format("%s.%" PRId32, path, plait_comm_rank(comm));
+    memcpy(shared, id, sizeof shared);
+    plait_status status = own == NULL ? pli_fail(err, PLAIT_ENOMEM, "event log: no memory") : share_id(comm, shared);
+    if (own != NULL && status < 0) *err = *plait_comm_error(comm);
+    if (status >= 0) status = pli_eventlog_open(own, plait_comm_size(comm), shared, NULL, NULL, &events->log, err);
+    pli_free(own);
+    return status;
+}
+
+plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17], plait_error *err) {
+    plait_status status = PLAIT_OK;
+    if (plait_comm_one_process(comm)) {
+        pthread_mutex_lock(&events->lock);
+        if (events->log == NULL) status = pli_eventlog_open(path, plait_comm_size(comm), id, NULL, NULL, &events->log, err);
+        pthread_mutex_unlock(&events->lock);
+    } else {
+        status = open_own(events, comm, path, id, err);
+    }
+    if (status >= 0) pli_comm_set_events(comm, pli_eventlog_sink(events->log));
+    return status;
+}
+
+plait_status pli_run_events_close(pli_run_events *events, plait_error *err) {
+    plait_status status = pli_eventlog_close(&events->log, err);
+    pthread_mutex_destroy(&events->lock);
+    return status;
+}

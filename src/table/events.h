@@ -1,0 +1,49 @@
+/* table/events.h - what tables raise for the event log (base/event.h), and what of it must be remembered to be raised: of
+ * which version of its shard each copy is. Nothing of this happens in a job without a sink. */
+#ifndef PLI_TABLE_EVENTS_H
+#define PLI_TABLE_EVENTS_H
+
+#include "table/client.h"
+#include "table/server.h"
+
+/* --- of a rank ----------------------------------------------------------------------------------------------------- */
+
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout);
+/** shards 0: each worker has a replica, or (shared) all write the same memory. */
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, int32_t shards, bool shared);
+/** What has no fields: BARRIER, LEAVE, DONE. */
+void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
+
+/* --- of a worker ----------------------------------------------------------------------------------------------------- */
+
+/** From now on the client's events are raised, and servers say with each answer what their shard has applied. */
+void pli_client_listen(pli_client *client, const pli_event_sink *sink);
+
+/** An inc was accepted: keys [n], or the rows first .. first + n - 1. */
+void pli_raise_inc(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t n, const uint64_t *keys,
+                   int64_t first, const void *delta);
+/** Of the table's pending updates one push is made; or (SUM) the sum of all workers' was applied to a replica. */
+void pli_raise_push(const pli_event_sink *sink, int32_t rank, pli_event_kind kind, int32_t table, int64_t clock);
+/** A PUSH or CLOCK message leaves; its number is the stream's next. */
+void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg);
+void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
+
+/** A get is complete. */
+void pli_raise_get(const pli_client *client, const pli_ask *ask);
+/** A get from a replica: version sums were applied to it, incs own updates laid over. */
+void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, uint64_t version,
+                           uint64_t incs, int64_t n, const uint64_t *keys, int64_t first);
+
+/** Notes that the rows keys [n] have come from the answer, and are held now. */
+void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n, const uint64_t *keys);
+/** Notes of which versions are those keys of the ask that copies serve: all but missing [m], in order. */
+void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *missing, int64_t m);
+
+/* --- of a server ----------------------------------------------------------------------------------------------------- */
+
+/** A part of a message was applied (or, kind DROP, dropped). */
+void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);
+void pli_raise_tick(const pli_server *server, const pli_msg *msg);
+void pli_raise_gone(const pli_server *server, int32_t worker);
+
+#endif

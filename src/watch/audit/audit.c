@@ -1,0 +1,293 @@
+/* The audit as a whole: its three passes, the verdict, and what is said of it. */
+#include "watch/audit/audit.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "watch/audit/model.h"
+#include "watch/watch.h"
+
+plait_status audit_no_memory(plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory to audit an event log of this size");
+}
+
+double audit_seconds(const pli_audit *audit, uint64_t time_ns) { return (double)(time_ns - audit->begun_ns) * 1e-9; }
+
+void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_violation *violation, const char *fmt, ...) {
+    if (table != NULL) table->figures.violations++;
+    bool is_first = audit->violations++ == 0 || violation->time_ns < audit->first.time_ns ||
+                    (violation->time_ns == audit->first.time_ns && violation->rank < audit->first.rank);
+    if (!is_first) return;
+    va_list arguments;
+    audit->first = *violation;
+    snprintf(audit->first.table, sizeof audit->first.table, "%s", table != NULL ? table->name : "");
+    va_start(arguments, fmt);
+    vsnprintf(audit->first.text, sizeof audit->first.text, fmt, arguments);
+    va_end(arguments);
+}
+
+plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err) {
+    pli_log_cursor  *cursor = NULL;
+    const pli_event *event;
+    plait_error      why = { 0 };
+    plait_status     status = pli_log_cursor_open(audit->file, stream, &cursor, err);
+    if (status < 0) return status;
+    while (status >= 0 && (event = pli_log_cursor_next(cursor, &why)) != NULL) status = step(audit, state, event, err);
+    if (status >= 0 && why.code < 0) {
+        if (err != NULL) *err = why;
+        status = why.code;
+    }
+    pli_log_cursor_close(&cursor);
+    return status;
+}
+
+/* --- the run -------------------------------------------------------------------------------------------------------- */
+
+/* Did anything happen? */
+static bool is_empty(const pli_audit *audit) {
+    int64_t happened = 0;
+    for (int32_t w = 0; w < audit->job.workers; w++) happened += audit->worker[w].clocks;
+    for (int64_t t = 0; t < audit->tables; t++) happened += audit->table[t].figures.incs + audit->table[t].figures.gets;
+    return happened == 0;
+}
+
+static void judge(pli_audit *audit) {
+    audit->verdict = audit->violations > 0 ? PLI_AUDIT_REFUTED : PLI_AUDIT_PROVEN;
+    if (audit->verdict == PLI_AUDIT_PROVEN && is_empty(audit)) {
+        audit->verdict = PLI_AUDIT_EMPTY;
+        snprintf(audit->why, sizeof audit->why, "the event log is empty: no rank has read, updated or ended a clock");
+    }
+    for (int32_t w = 0; audit->verdict == PLI_AUDIT_PROVEN && w < audit->job.workers; w++) {
+        const audit_worker *worker = &audit->worker[w];
+        if (worker->done || worker->dead) continue;
+        audit->verdict = PLI_AUDIT_CUT;
+        snprintf(audit->why, sizeof audit->why, "the run broke off: rank %d did not come to its end (last seen in clock %lld, at %.6f s); "
+                 "up to there nothing is refuted", w, (long long)worker->clocks, audit_seconds(audit, worker->ended_ns));
+    }
+}
+
+/* A file without its end may lack anything, so nothing is concluded from it. */
+static plait_status run_on_cut(pli_audit *audit) {
+    audit->verdict = PLI_AUDIT_CUT;
+    audit_load(audit, NULL);
+    int64_t least = INT64_MAX;
+    for (int32_t w = 0; w < audit->job.workers; w++)
+        if (audit->worker[w].clocks < least) least = audit->worker[w].clocks;
+    snprintf(audit->why, sizeof audit->why, "%s: the event log is cut: %lld events and no end; all workers had ended %lld clocks",
+             pli_logfile_cut(audit->file), (long long)audit->events, (long long)(least == INT64_MAX ? 0 : least));
+    return PLAIT_OK;
+}
+
+static plait_status run(pli_audit *audit, plait_error *err) {
+    if (pli_logfile_cut(audit->file) != NULL) return run_on_cut(audit);
+    PLI_TRY(audit_load(audit, err));
+    PLI_TRY(audit_histories(audit, err));
+    PLI_TRY(audit_reads(audit, err));
+    judge(audit);
+    return PLAIT_OK;
+}
+
+plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err) {
+    pli_promise promise;
+    if (as != NULL) PLI_TRY(pli_promise_read(as, &promise, err));
+    if (as != NULL && !promise.known) return pli_fail(err, PLAIT_EINVAL, "consistency '%s' is none whose promise the audit knows", as);
+    pli_audit *audit = pli_calloc(1, sizeof *audit);
+    if (audit == NULL) return audit_no_memory(err);
+    audit->file = file;
+    audit->as = as;
+    plait_status status = run(audit, err);
+    if (status < 0) pli_audit_free(&audit);
+    *audit_out = audit;
+    return status;
+}
+
+static void free_shard(const pli_audit *audit, audit_holder *shard) {
+    for (int32_t w = 0; shard->sender != NULL && w < audit->job.workers; w++) {
+        if (shard->sender[w] == NULL) continue;
+        pli_free(shard->sender[w]->part);
+        pli_free(shard->sender[w]);
+    }
+    pli_free(shard->sender);
+    pli_free(shard->apply);
+    pli_free(shard->state);
+}
+
+static void free_table(const pli_audit *audit, audit_table *table) {
+    for (int32_t s = 0; table->shard != NULL && s < table->shards; s++) free_shard(audit, &table->shard[s]);
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        if (table->pusher != NULL) {
+            pli_free(table->pusher[w].push);
+            pli_free(table->pusher[w].inc);
+            pli_free(table->pusher[w].barrier);
+        }
+        if (table->replica != NULL && table->shards == 0) pli_free(table->replica[w].clock);
+    }
+    pli_free(table->shard);
+    pli_free(table->pusher);
+    pli_free(table->replica);
+    pli_free(table->no_barrier);
+}
+
+void pli_audit_free(pli_audit **audit_ptr) {
+    pli_audit *audit = *audit_ptr;
+    *audit_ptr = NULL;
+    if (audit == NULL) return;
+    for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
+    for (int32_t s = 0; audit->server != NULL && s < audit->job.servers; s++) pli_free(audit->server[s].ticks);
+    pli_free(audit->table);
+    pli_free(audit->worker);
+    pli_free(audit->server);
+    pli_free(audit);
+}
+
+pli_audit_verdict          pli_audit_result(const pli_audit *audit) { return audit->verdict; }
+const pli_audit_violation *pli_audit_first(const pli_audit *audit) { return audit->violations > 0 ? &audit->first : NULL; }
+const pli_audit_figures   *pli_audit_table_figures(const pli_audit *audit, int32_t table) {
+    const audit_table *of = audit_table_of(audit, table);
+    return of == NULL ? NULL : &of->figures;
+}
+
+/* --- for people --------------------------------------------------------------------------------------------------------- */
+
+static const char *verdict_name(const pli_audit *audit) {
+    static const char *const names[] = { "proven", "refuted", "cut", "empty" };
+    return names[audit->verdict];
+}
+
+static void add_promise(const pli_promise *promise, pli_text *text) {
+    if (!promise->known) pli_text_add(text, "; what %s promises of other workers is not known here", promise->spec);
+    if (promise->bound == 0) pli_text_add(text, "; a get misses no update of an earlier clock");
+    if (promise->bound > 0)
+        pli_text_add(text, "; a get in clock c misses no update of clocks < c - %lld", (long long)promise->bound);
+    if (promise->exact) pli_text_add(text, ", and sees none of its own clock or later");
+    if (promise->turns) pli_text_add(text, "; a get holds the updates of all earlier turns and of no later one");
+    if (promise->fetch > 0) pli_text_add(text, "; values are at most %lld clocks old", (long long)promise->fetch - 1);
+    if (promise->push > 0) pli_text_add(text, "; an update leaves within %lld clocks", (long long)promise->push);
+    if (promise->window > 0) pli_text_add(text, "; a barrier comes at least every %lld clocks", (long long)promise->window);
+    if (promise->value > 0)
+        pli_text_add(text, "; a get misses updates of norm below %.9g%s", promise->value, promise->value_each ? " a worker" : "");
+}
+
+static void add_staleness(const pli_audit_figures *figures, pli_text *text) {
+    if (figures->gets == 0) return;
+    pli_text_add(text, "  staleness in clocks: mean %.3g, most %lld\n", (double)figures->staleness_sum / (double)figures->gets,
+                 (long long)figures->staleness_max);
+    for (int i = 0; i < PLI_AUDIT_BINS; i++) {
+        double share = (double)figures->stale[i] / (double)figures->gets;
+        if (figures->stale[i] == 0) continue;
+        pli_text_add(text, "    %3d%s %10lld gets %6.2f %%  ", i, i == PLI_AUDIT_BINS - 1 ? "+" : " ", (long long)figures->stale[i],
+                     100 * share);
+        for (int bar = 0; bar < (int)(40 * share + 0.5); bar++) pli_text_add(text, "#");
+        pli_text_add(text, "\n");
+    }
+}
+
+static void add_table(const audit_table *table, pli_text *text) {
+    const pli_audit_figures *figures = &table->figures;
+    pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology, table->ruled ? "ruled" : "additive",
+                 table->promise.spec);
+    if (table->shared) {
+        pli_text_add(text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
+        return;
+    }
+    pli_text_add(text, "  %lld gets, %lld incs in %lld pushes, applied %lld times", (long long)figures->gets,
+                 (long long)figures->incs, (long long)figures->pushes, (long long)figures->applied);
+    if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
+    if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
+    pli_text_add(text, "\n");
+    add_staleness(figures, text);
+    if (figures->violations > 0) {
+        pli_text_add(text, "  refuted: %lld violations\n", (long long)figures->violations);
+        return;
+    }
+    pli_text_add(text, "  every update applied once; a get holds the own updates; no row went back");
+    add_promise(&table->promise, text);
+    pli_text_add(text, "\n");
+}
+
+void pli_audit_text(const pli_audit *audit, pli_text *text) {
+    pli_text_add(text, "%lld events of %d workers and %d servers\n", (long long)audit->events, audit->job.workers, audit->job.servers);
+    bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
+    for (int64_t t = 0; judged && t < audit->tables; t++)
+        if (audit->table[t].known) add_table(&audit->table[t], text);
+    if (!judged) pli_text_add(text, "%s\n", audit->why);
+    else if (audit->violations == 0) pli_text_add(text, "proven\n");
+    else
+        pli_text_add(text, "refuted: %lld violations, the first (%s): %s\n", (long long)audit->violations, audit->first.rule,
+                     audit->first.text);
+}
+
+/* --- for machines ---------------------------------------------------------------------------------------------------------- */
+
+static void json_first(const pli_audit *audit, pli_text *text) {
+    pli_text one = { 0 };
+    if (audit->violations == 0) {
+        pli_json_null(text, "first");
+        return;
+    }
+    pli_json_begin(&one);
+    pli_json_text(&one, "rule", audit->first.rule);
+    pli_json_text(&one, "table", audit->first.table[0] != '\0' ? audit->first.table : NULL);
+    pli_json_i64(&one, "rank", audit->first.rank);
+    pli_json_i64(&one, "clock", audit->first.clock);
+    if (audit->first.has_row) pli_json_i64(&one, "row", (int64_t)audit->first.row);
+    else pli_json_null(&one, "row");
+    pli_json_text(&one, "text", audit->first.text);
+    pli_json_end(&one);
+    pli_json_raw(text, "first", one.data != NULL ? one.data : "null");
+    text->failed = text->failed || one.failed;
+    pli_text_free(&one);
+}
+
+static void json_table(const audit_table *table, pli_text *text) {
+    const pli_audit_figures *figures = &table->figures;
+    pli_text                 stale = { 0 };
+    int                      last = PLI_AUDIT_BINS - 1;
+    while (last > 0 && figures->stale[last] == 0) last--;
+    pli_text_add(&stale, "[");
+    for (int i = 0; i <= last; i++) pli_text_add(&stale, i > 0 ? ", %lld" : "%lld", (long long)figures->stale[i]);
+    pli_text_add(&stale, "]");
+    pli_json_begin(text);
+    pli_json_text(text, "name", table->name);
+    pli_json_text(text, "topology", table->topology);
+    pli_json_text(text, "judged_as", table->promise.spec);
+    pli_json_bool(text, "promised", !table->shared);
+    pli_json_i64(text, "gets", figures->gets);
+    pli_json_i64(text, "incs", figures->incs);
+    pli_json_i64(text, "pushes", figures->pushes);
+    pli_json_i64(text, "applied", figures->applied);
+    pli_json_i64(text, "dropped", figures->dropped);
+    pli_json_i64(text, "violations", figures->violations);
+    pli_json_raw(text, "staleness", stale.data != NULL ? stale.data : "null");
+    pli_json_i64(text, "staleness_max", figures->staleness_max);
+    pli_json_f64(text, "staleness_mean", figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
+    pli_json_end(text);
+    text->failed = text->failed || stale.failed;
+    pli_text_free(&stale);
+}
+
+void pli_audit_json(const pli_audit *audit, pli_text *text) {
+    pli_text tables = { 0 };
+    pli_text_add(&tables, "[");
+    for (int64_t t = 0; t < audit->tables; t++) {
+        pli_text one = { 0 };
+        if (!audit->table[t].known) continue;
+        json_table(&audit->table[t], &one);
+        pli_text_add(&tables, tables.length > 1 ? ", %s" : "%s", one.data != NULL ? one.data : "null");
+        tables.failed = tables.failed || one.failed;
+        pli_text_free(&one);
+    }
+    pli_text_add(&tables, "]");
+    pli_json_begin(text);
+    pli_json_text(text, "verdict", verdict_name(audit));
+    pli_json_text(text, "why", audit->why[0] != '\0' ? audit->why : NULL);
+    pli_json_i64(text, "events", audit->events);
+    pli_json_i64(text, "workers", audit->job.workers);
+    pli_json_i64(text, "servers", audit->job.servers);
+    pli_json_i64(text, "violations", audit->violations);
+    json_first(audit, text);
+    pli_json_raw(text, "tables", tables.data != NULL ? tables.data : "null");
+    pli_json_end(text);
+    text->failed = text->failed || tables.failed;
+    pli_text_free(&tables);
+}

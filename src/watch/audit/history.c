@@ -1,0 +1,283 @@
+/* Second pass: what each shard has applied. Every part that was sent must be applied there once, in the order of its
+ * sender, or have been dropped by a backup rule; then each version of the shard is given its state. */
+#include <string.h>
+
+#include "watch/audit/model.h"
+
+/* --- parts and their applications ----------------------------------------------------------------------------------- */
+
+/* The index of the part that the message carried, or -1. Most come in order. */
+static int64_t find_part(audit_sender *sender, uint64_t seq) {
+    if (sender == NULL) return -1;
+    if (sender->next < sender->n && sender->part[sender->next].seq == seq) return sender->next++;
+    int64_t low = 0, high = sender->n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (sender->part[middle].seq < seq) low = middle + 1;
+        else high = middle;
+    }
+    if (low == sender->n || sender->part[low].seq != seq) return -1;
+    sender->next = low + 1;
+    return low;
+}
+
+static const audit_push *push_of(const audit_table *table, int32_t worker, const audit_part *part) {
+    return &table->pusher[worker].push[part->push];
+}
+
+/* The words for a push and where it went: "push 7 (of clock 3, sent at 0.1 s) of rank 1 to shard 0 of table w". */
+static void name_push(const pli_audit *audit, const audit_table *table, int32_t worker, const audit_holder *shard,
+                      const audit_part *part, char text[256]) {
+    const audit_push *push = push_of(table, worker, part);
+    snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s", (long long)part->push + 1,
+             (long long)push->clock, audit_seconds(audit, push->time_ns), worker, (int)(shard - table->shard), table->name);
+}
+
+static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part, uint64_t time_ns) {
+    return (pli_audit_violation){ .rule = "exactly once", .rank = worker, .clock = push_of(table, worker, part)->clock,
+                                  .time_ns = time_ns };
+}
+
+static void applied_again(pli_audit *audit, audit_table *table, const audit_holder *shard, const pli_event *event,
+                          const audit_part *part) {
+    char                name[256];
+    pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+    name_push(audit, table, event->peer, shard, part, name);
+    if (part->at == PART_DROPPED)
+        audit_violation(audit, table, &v, "%s was dropped and yet applied at %.6f s", name, audit_seconds(audit, event->time_ns));
+    else
+        audit_violation(audit, table, &v, "%s was applied twice: at %.6f s as its update %lld, and at %.6f s as its update %lld", name,
+                        audit_seconds(audit, shard->apply[part->at - 1].time_ns), (long long)part->at,
+                        audit_seconds(audit, event->time_ns), (long long)shard->n);
+}
+
+static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard, const pli_event *event, int64_t i) {
+    audit_part *part = &shard->sender[event->peer]->part[i];
+    if (part->at != PART_LOST) {
+        applied_again(audit, table, shard, event, part);
+        return;
+    }
+    part->at = shard->n;
+    if (event->clock == push_of(table, event->peer, part)->clock) return;
+    char                name[256];
+    pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+    v.rule = "clocks";
+    name_push(audit, table, event->peer, shard, part, name);
+    audit_violation(audit, table, &v, "%s was applied at %.6f s as one of clock %lld", name,
+                    audit_seconds(audit, event->time_ns), (long long)event->clock);
+}
+
+static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
+    audit_holder *shard = &table->shard[event->shard];
+    int64_t       i = find_part(shard->sender[event->peer], event->seq);
+    if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply)) return audit_no_memory(err);
+    shard->apply[shard->n++] = (audit_apply){ .worker = event->peer, .part = i, .time_ns = event->time_ns };
+    shard->server = event->rank;
+    table->figures.applied++;
+    if (i >= 0) apply_part(audit, table, shard, event, i);
+    else
+        audit_violation(audit, table, &(pli_audit_violation){ .rule = "exactly once", .rank = event->peer, .clock = event->clock,
+                                                              .time_ns = event->time_ns },
+                        "shard %d of table %s applied at %.6f s, in message %llu of rank %d, an update that was never sent",
+                        event->shard, table->name, audit_seconds(audit, event->time_ns), (unsigned long long)event->seq,
+                        event->peer);
+    return PLAIT_OK;
+}
+
+static void on_drop(pli_audit *audit, audit_table *table, const pli_event *event) {
+    audit_holder *shard = &table->shard[event->shard];
+    int64_t       i = find_part(shard->sender[event->peer], event->seq);
+    table->figures.dropped++;
+    if (i < 0) return; /* what was never sent does no harm by being dropped */
+    audit_part *part = &shard->sender[event->peer]->part[i];
+    if (part->at > 0) {
+        char                name[256];
+        pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+        name_push(audit, table, event->peer, shard, part, name);
+        audit_violation(audit, table, &v, "%s was applied and yet reported as dropped at %.6f s", name,
+                        audit_seconds(audit, event->time_ns));
+        return;
+    }
+    part->at = PART_DROPPED;
+}
+
+static void on_tick(pli_audit *audit, audit_server *server, const pli_event *event) {
+    int64_t due = server->ticks[event->peer];
+    if (event->clock != due)
+        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = event->peer, .clock = event->clock,
+                                                             .time_ns = event->time_ns },
+                        "the server of rank %d took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
+                        event->rank, (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns), (long long)due);
+    server->ticks[event->peer] = event->clock + 1;
+}
+
+static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
+    audit_table *table = audit_table_of(audit, event->table);
+    bool         of_part = event->kind == PLI_EVENT_APPLY || event->kind == PLI_EVENT_DROP;
+    if ((of_part && (table == NULL || event->shard < 0 || event->shard >= table->shards)) || event->peer >= audit->job.workers)
+        return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d applied a part of nothing", event->rank);
+    switch (event->kind) {
+    case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
+    case PLI_EVENT_DROP: on_drop(audit, table, event); return PLAIT_OK;
+    case PLI_EVENT_TICK: on_tick(audit, state, event); return PLAIT_OK;
+    case PLI_EVENT_GONE: audit->worker[event->peer].dead |= !audit->worker[event->peer].done; return PLAIT_OK;
+    default: return PLAIT_OK;
+    }
+}
+
+/* --- what never came, and what came in another order ------------------------------------------------------------------- */
+
+static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
+    if (audit->worker[worker].dead) {
+        part->at = PART_DIED;
+        table->figures.lost++;
+        return;
+    }
+    if (!audit->worker[worker].done) return; /* the run broke off */
+    char                name[256];
+    pli_audit_violation v = violation_of(table, worker, part, push_of(table, worker, part)->time_ns);
+    name_push(audit, table, worker, shard, part, name);
+    audit_violation(audit, table, &v, "%s was never applied", name);
+}
+
+static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
+    audit_sender     *sender = shard->sender[worker];
+    const audit_part *last = NULL;
+    for (int64_t i = 0; sender != NULL && i < sender->n; i++) {
+        audit_part *part = &sender->part[i];
+        if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part);
+        if (part->at <= 0) continue;
+        if (last != NULL && part->at < last->at) {
+            char                name[256];
+            uint64_t            time_ns = shard->apply[part->at - 1].time_ns;
+            pli_audit_violation v = violation_of(table, worker, part, time_ns);
+            name_push(audit, table, worker, shard, part, name);
+            audit_violation(audit, table, &v, "%s was applied at %.6f s, before its earlier push %lld at %.6f s", name,
+                            audit_seconds(audit, time_ns), (long long)last->push + 1,
+                            audit_seconds(audit, shard->apply[last->at - 1].time_ns));
+        }
+        last = part;
+    }
+}
+
+static void check_ticks(pli_audit *audit, int32_t s) {
+    const audit_server *server = &audit->server[s];
+    bool                used = false;
+    for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w] > 0;
+    for (int32_t w = 0; used && w < audit->job.workers; w++) {
+        const audit_worker *worker = &audit->worker[w];
+        if (!worker->done || worker->dead || server->ticks[w] == worker->clocks) continue;
+        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = w, .clock = server->ticks[w],
+                                                             .time_ns = worker->ended_ns },
+                        "rank %d ended %lld clocks, of which the server of rank %d knows %lld", w, (long long)worker->clocks,
+                        audit->job.first_server + s, (long long)server->ticks[w]);
+    }
+}
+
+/* --- states ---------------------------------------------------------------------------------------------------------- */
+
+/* A tournament of the workers: each brings the turn of its first push that is not contained; the least wins. */
+typedef struct tournament {
+    int64_t *tree; /* [2 * leaves], root at 1 */
+    int64_t  leaves;
+} tournament;
+
+static void play(tournament *t, int64_t leaf, int64_t turn) {
+    int64_t at = t->leaves + leaf;
+    t->tree[at] = turn;
+    for (at /= 2; at > 0; at /= 2) t->tree[at] = t->tree[2 * at] < t->tree[2 * at + 1] ? t->tree[2 * at] : t->tree[2 * at + 1];
+}
+
+/* The least without that leaf. */
+static int64_t runner_up(const tournament *t, int64_t leaf) {
+    int64_t least = AUDIT_NEVER;
+    for (int64_t at = t->leaves + leaf; at > 1; at /= 2)
+        if (t->tree[at ^ 1] < least) least = t->tree[at ^ 1];
+    return least;
+}
+
+/* The turn of the first push of the worker that version `at` does not contain. */
+static int64_t missing_of(const pli_audit *audit, const audit_table *table, audit_sender *sender, int32_t worker, int64_t at) {
+    if (sender == NULL) return AUDIT_NEVER;
+    while (sender->next < sender->n) {
+        const audit_part *part = &sender->part[sender->next];
+        if (part->at > at || part->at == PART_LOST) return push_of(table, worker, part)->clock * audit->job.workers + worker;
+        sender->next++;
+    }
+    return AUDIT_NEVER;
+}
+
+static void note_missing(const tournament *t, int32_t workers, audit_state *state) {
+    state->missing = t->tree[1];
+    state->missing_other = state->missing == AUDIT_NEVER ? AUDIT_NEVER : runner_up(t, state->missing % workers);
+}
+
+static void note_newest(audit_state *state, int32_t workers, int64_t turn) {
+    if (state->newest < 0 || turn % workers == state->newest % workers) {
+        state->newest = turn > state->newest ? turn : state->newest;
+    } else if (turn > state->newest) {
+        state->newest_other = state->newest;
+        state->newest = turn;
+    } else if (turn > state->newest_other) {
+        state->newest_other = turn;
+    }
+}
+
+static plait_status make_states(const pli_audit *audit, const audit_table *table, audit_holder *shard, tournament *t,
+                                plait_error *err) {
+    int32_t workers = audit->job.workers;
+    shard->state = pli_array((size_t)shard->n + 1, sizeof *shard->state);
+    if (shard->state == NULL) return audit_no_memory(err);
+    for (int64_t i = 0; i < 2 * t->leaves; i++) t->tree[i] = AUDIT_NEVER;
+    audit_state state = { .newest = -1, .newest_other = -1 };
+    for (int32_t w = 0; w < workers; w++) {
+        if (shard->sender[w] != NULL) shard->sender[w]->next = 0;
+        play(t, w, missing_of(audit, table, shard->sender[w], w, 0));
+    }
+    note_missing(t, workers, &state);
+    shard->state[0] = state;
+    for (int64_t i = 0; i < shard->n; i++) {
+        const audit_apply *apply = &shard->apply[i];
+        if (apply->part >= 0) {
+            audit_sender *sender = shard->sender[apply->worker];
+            note_newest(&state, workers, push_of(table, apply->worker, &sender->part[apply->part])->clock * workers + apply->worker);
+            play(t, apply->worker, missing_of(audit, table, sender, apply->worker, i + 1));
+            note_missing(t, workers, &state);
+        }
+        shard->state[i + 1] = state;
+    }
+    return PLAIT_OK;
+}
+
+static plait_status make_all_states(pli_audit *audit, plait_error *err) {
+    tournament t = { .leaves = 1 };
+    while (t.leaves < audit->job.workers) t.leaves *= 2;
+    t.tree = pli_array(2 * (size_t)t.leaves, sizeof *t.tree);
+    if (t.tree == NULL) return audit_no_memory(err);
+    plait_status status = PLAIT_OK;
+    for (int64_t i = 0; status >= 0 && i < audit->tables; i++)
+        for (int32_t s = 0; status >= 0 && audit->table[i].known && s < audit->table[i].shards; s++)
+            status = make_states(audit, &audit->table[i], &audit->table[i].shard[s], &t, err);
+    pli_free(t.tree);
+    return status;
+}
+
+plait_status audit_histories(pli_audit *audit, plait_error *err) {
+    for (int32_t s = 0; s < audit->job.servers; s++) 
+        PLI_TRY(audit_stream(audit, audit->server[s].stream, on_event, &audit->server[s], err));
+    for (int64_t i = 0; i < audit->tables; i++)
+        for (int32_t s = 0; audit->table[i].known && s < audit->table[i].shards; s++)
+            for (int32_t w = 0; w < audit->job.workers; w++) check_sender(audit, &audit->table[i], &audit->table[i].shard[s], w);
+    for (int32_t s = 0; s < audit->job.servers; s++) check_ticks(audit, s);
+    return make_all_states(audit, err);
+}
+
+int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t *hint) {
+    const audit_sender *sender = shard->sender[worker];
+    int64_t             i = *hint;
+    if (sender == NULL || sender->n == 0) return 0;
+    while (i < sender->n && sender->part[i].at != PART_LOST && sender->part[i].at <= version) i++;
+    while (i > 0 && (sender->part[i - 1].at == PART_LOST || sender->part[i - 1].at > version)) i--;
+    *hint = i;
+    return i < sender->n ? sender->part[i].push : sender->part[sender->n - 1].push + 1;
+}

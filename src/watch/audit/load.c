@@ -1,0 +1,194 @@
+/* First pass: who took part, which tables there were, what each worker has pushed and which messages carried it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "watch/audit/model.h"
+#include "watch/eventcode.h"
+
+static plait_status contradicts(const pli_event *event, const char *what, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: the %s of rank %d %s",
+                    event->server ? "server" : "worker", event->rank, what);
+}
+
+/* --- job and tables ------------------------------------------------------------------------------------------------ */
+
+static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
+    const pli_event_job *job = event->info.job;
+    int32_t              streams = pli_logfile_streams(audit->file);
+    if (audit->job.workers != 0)
+        return memcmp(&audit->job, job, sizeof *job) == 0 ? PLAIT_OK : contradicts(event, "was in another job", err);
+    if (job->workers < 1 || job->servers < 1) return contradicts(event, "was in a job without workers", err);
+    if ((int64_t)job->workers + job->servers > streams)
+        return pli_fail(err, PLAIT_EFORMAT, "the job had %d workers and %d servers, but only %d of them have left a log here; "
+                        "give the files of all ranks", job->workers, job->servers, streams);
+    audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
+    audit->server = pli_calloc((size_t)job->servers, sizeof *audit->server);
+    if (audit->worker == NULL || audit->server == NULL) return audit_no_memory(err);
+    audit->job = *job;
+    for (int32_t w = 0; w < job->workers; w++) audit->worker[w].stream = -1;
+    for (int32_t s = 0; s < job->servers; s++) audit->server[s].stream = -1;
+    return PLAIT_OK;
+}
+
+static plait_status join(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
+    PLI_TRY(start_job(audit, event, err));
+    int64_t  server = (int64_t)event->rank - audit->job.first_server;
+    int32_t *of = NULL;
+    if (!event->server && event->rank < audit->job.workers) of = &audit->worker[event->rank].stream;
+    if (event->server && server >= 0 && server < audit->job.servers) of = &audit->server[server].stream;
+    if (of == NULL) return contradicts(event, "is none of the job", err);
+    if (*of >= 0) return contradicts(event, "has joined twice; a log holds one job", err);
+    *of = stream;
+    if (!event->server) return PLAIT_OK;
+    audit->server[server].ticks = pli_calloc((size_t)audit->job.workers, sizeof(int64_t));
+    return audit->server[server].ticks != NULL ? PLAIT_OK : audit_no_memory(err);
+}
+
+static plait_status open_table(pli_audit *audit, audit_table *table, const pli_event_table *info, plait_error *err) {
+    size_t workers = (size_t)audit->job.workers;
+    *table = (audit_table){ .known = true, .ruled = info->ruled, .shared = info->shared, .rows = info->rows, .shards = info->shards };
+    snprintf(table->name, sizeof table->name, "%s", info->name);
+    snprintf(table->topology, sizeof table->topology, "%s", info->topology);
+    PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
+    audit->cells += (int64_t)workers * (1 + info->shards);
+    if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
+    table->pusher = pli_calloc(workers, sizeof *table->pusher);
+    table->replica = pli_calloc(info->shards == 0 ? workers : 0, sizeof *table->replica);
+    table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
+    if (table->pusher == NULL || table->replica == NULL || table->shard == NULL) return audit_no_memory(err);
+    for (int32_t s = 0; s < info->shards; s++) {
+        table->shard[s].server = -1;
+        table->shard[s].sender = pli_calloc(workers, sizeof *table->shard[s].sender);
+        if (table->shard[s].sender == NULL) return audit_no_memory(err);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status add_table(pli_audit *audit, const pli_event *event, plait_error *err) {
+    const pli_event_table *info = event->info.table;
+    int64_t                before = audit->tables;
+    audit_table           *known = audit_table_of(audit, event->table);
+    if (audit->job.workers == 0) return contradicts(event, "knew a table before it had a job", err);
+    if (known != NULL) {
+        bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->shards == info->shards &&
+                    known->rows == info->rows && known->ruled == info->ruled;
+        return same ? PLAIT_OK : contradicts(event, "knew a table by other dimensions", err);
+    }
+    if (event->table >= before) {
+        if (!pli_grow((void **)&audit->table, &audit->tables_capacity, event->table + 1, sizeof *audit->table))
+            return audit_no_memory(err);
+        memset(audit->table + before, 0, (size_t)(event->table + 1 - before) * sizeof *audit->table);
+        audit->tables = event->table + 1;
+    }
+    return open_table(audit, &audit->table[event->table], info, err);
+}
+
+/* --- what a worker did ----------------------------------------------------------------------------------------------- */
+
+static plait_status add_inc(audit_table *table, const pli_event *event, plait_error *err) {
+    audit_pusher *pusher = &table->pusher[event->rank];
+    table->figures.incs++;
+    pusher->incs++;
+    if (!(table->promise.value > 0)) return PLAIT_OK;
+    if (!pli_grow((void **)&pusher->inc, &pusher->incs_capacity, pusher->n_incs + 1, sizeof *pusher->inc))
+        return audit_no_memory(err);
+    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = event->time_ns, .norm = event->norm };
+    return PLAIT_OK;
+}
+
+static plait_status add_push(audit_pusher *pusher, const pli_event *event, plait_error *err) {
+    if (!pli_grow((void **)&pusher->push, &pusher->capacity, pusher->n + 1, sizeof *pusher->push)) return audit_no_memory(err);
+    pusher->push[pusher->n++] = (audit_push){ .clock = event->clock, .incs = pusher->incs, .time_ns = event->time_ns };
+    return PLAIT_OK;
+}
+
+/* A part belongs to the worker's latest push of its table: the messages of a push follow it at once. */
+static plait_status add_part(pli_audit *audit, const pli_event *event, const pli_event_part *p, plait_error *err) {
+    audit_table *table = audit_table_of(audit, p->table);
+    if (table == NULL || p->shard >= table->shards || table->pusher[event->rank].n == 0)
+        return contradicts(event, "sent a part of no push", err);
+    audit_holder  *shard = &table->shard[p->shard];
+    audit_sender **of = &shard->sender[event->rank];
+    if (*of == NULL) *of = pli_calloc(1, sizeof **of);
+    if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part)) return audit_no_memory(err);
+    if ((*of)->n > 0 && (*of)->part[(*of)->n - 1].seq >= event->seq) return contradicts(event, "sent messages out of order", err);
+    (*of)->part[(*of)->n++] = (audit_part){ .seq = event->seq, .push = table->pusher[event->rank].n - 1 };
+    return PLAIT_OK;
+}
+
+static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
+    if (table->shards != 0) return contradicts(event, "summed a table that lies on servers", err);
+    audit_replica *replica = &table->replica[event->rank];
+    if (!pli_grow((void **)&replica->clock, &replica->capacity, replica->n + 1, sizeof *replica->clock)) return audit_no_memory(err);
+    replica->clock[replica->n++] = event->clock;
+    table->figures.applied++;
+    return PLAIT_OK;
+}
+
+/* How many pushes came before the worker's barrier number `barriers`, for each table that it knew by then. */
+static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_error *err) {
+    audit_worker *worker = &audit->worker[event->rank];
+    worker->barriers++;
+    for (int64_t t = 0; t < audit->tables; t++) {
+        if (!audit->table[t].known) continue;
+        audit_pusher *pusher = &audit->table[t].pusher[event->rank];
+        if (!pli_grow((void **)&pusher->barrier, &pusher->barrier_capacity, worker->barriers, sizeof *pusher->barrier))
+            return audit_no_memory(err);
+        while (pusher->barriers < worker->barriers) pusher->barrier[pusher->barriers++] = pusher->n;
+    }
+    return PLAIT_OK;
+}
+
+static void end_clock(pli_audit *audit, const pli_event *event) {
+    audit_worker *worker = &audit->worker[event->rank];
+    if (event->clock != worker->clocks)
+        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = event->rank, .clock = event->clock,
+                                                             .time_ns = event->time_ns },
+                        "rank %d ended clock %lld after clock %lld (at %.6f s)", event->rank, (long long)event->clock,
+                        (long long)worker->clocks - 1, audit_seconds(audit, event->time_ns));
+    worker->clocks = event->clock + 1;
+}
+
+static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
+    audit_worker *worker = &audit->worker[event->rank];
+    worker->ended_ns = event->time_ns;
+    switch (event->kind) {
+    case PLI_EVENT_INC: return add_inc(table, event, err);
+    case PLI_EVENT_PUSH: table->figures.pushes++; return add_push(&table->pusher[event->rank], event, err);
+    case PLI_EVENT_SUM: return add_sum(table, event, err);
+    case PLI_EVENT_SEND:
+        for (int64_t i = 0; i < event->n; i++) PLI_TRY(add_part(audit, event, &event->info.part[i], err));
+        return PLAIT_OK;
+    case PLI_EVENT_CLOCK: end_clock(audit, event); return PLAIT_OK;
+    case PLI_EVENT_BARRIER: return add_barrier(audit, event, err);
+    case PLI_EVENT_LEAVE: worker->left = true; return PLAIT_OK;
+    case PLI_EVENT_DONE: worker->done = true; return PLAIT_OK;
+    case PLI_EVENT_GET: return PLAIT_OK;
+    default: return contradicts(event, "did what only servers do", err);
+    }
+}
+
+/* Of a server only who it is; the rest is history's. */
+static plait_status load_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
+    if (audit->events++ == 0 || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
+    if (event->kind == PLI_EVENT_JOB) return join(audit, *(const int32_t *)state, event, err);
+    if (event->kind == PLI_EVENT_TABLE) return add_table(audit, event, err);
+    int32_t first = event->server ? audit->job.first_server : 0;
+    int32_t ranks = event->server ? audit->job.servers : audit->job.workers;
+    if (event->rank < first || event->rank - first >= ranks) return contradicts(event, "acted outside of a job", err);
+    if (event->server && event->kind == PLI_EVENT_DONE) audit->server[event->rank - first].done = true;
+    if (event->server) return PLAIT_OK;
+    audit_table *table = audit_table_of(audit, event->table);
+    if (event->table >= 0 && table == NULL) return contradicts(event, "used a table that it had not declared", err);
+    return load_worker(audit, table, event, err);
+}
+
+plait_status audit_load(pli_audit *audit, plait_error *err) {
+    for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
+    for (int32_t w = 0; w < audit->job.workers; w++)
+        if (audit->worker[w].stream < 0) return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
+    for (int32_t s = 0; s < audit->job.servers; s++)
+        if (audit->server[s].stream < 0)
+            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing", audit->job.first_server + s);
+    return PLAIT_OK;
+}

@@ -1,0 +1,156 @@
+/* watch/audit/model.h - an event log as the audit understands it, built in three passes, each linear in the log:
+ *
+ *     load.c     workers: what each has pushed, and which messages carried it       (push, part)
+ *     history.c  servers: which parts each shard has applied, in what order         (part.at, state)
+ *     reads.c    workers again: what each get was given, held against both          (promise)
+ *     values.c   where norms are bounded: what the others had done when a get began
+ *
+ * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
+ * shard had applied `version` parts. Of the vector the audit keeps what promises speak of: the first push that it does
+ * not contain, and the last that it does, once more without that worker, so that a reader's own can be left out.
+ */
+#ifndef PLI_WATCH_MODEL_H
+#define PLI_WATCH_MODEL_H
+
+#include <stdio.h>
+
+#include "watch/audit/audit.h"
+#include "watch/audit/promise.h"
+#include "watch/eventlog.h"
+
+enum { AUDIT_CELLS_MAX = 1 << 22 /* workers x shards of all tables */ };
+
+#define AUDIT_NEVER INT64_MAX
+
+typedef struct audit_push { /* number i + 1 of a worker and table */
+    int64_t  clock;
+    uint64_t incs;     /* of the worker up to and with this push */
+    uint64_t time_ns;
+} audit_push;
+
+typedef struct audit_pusher { /* a worker's pushes of a table */
+    audit_push *push;
+    int64_t     n, capacity;
+    uint64_t    incs;
+    struct audit_inc { uint64_t time_ns; double norm; } *inc; /* [n_incs], where the promise speaks of values */
+    int64_t     n_incs, incs_capacity;
+    int64_t    *barrier; /* [barriers] pushes before each */
+    int64_t     barriers, barrier_capacity;
+} audit_pusher;
+
+enum { PART_LOST = 0, PART_DROPPED = -1, PART_DIED = -2 };
+typedef struct audit_part { /* of a push, on its way to a shard */
+    uint64_t seq;
+    int64_t  push;  /* index                                                          */
+    int64_t  at;    /* the shard's version with it first, or one of PART_             */
+} audit_part;
+
+typedef struct audit_sender { /* a worker, as a shard sees it */
+    audit_part *part;
+    int64_t     n, capacity;
+    int64_t     next; /* passes: the part that is due */
+} audit_sender;
+
+typedef struct audit_apply {
+    int32_t  worker;
+    int64_t  part; /* index, of the worker's; -1: it was never sent */
+    uint64_t time_ns;
+} audit_apply;
+
+/* Turns order clocks and, in a clock, workers: clock * workers + worker. */
+typedef struct audit_state {
+    int64_t missing, missing_other; /* turn of the first push not contained; the first of another worker than that one's */
+    int64_t newest, newest_other;   /* turn of the last push contained, likewise; -1: none */
+} audit_state;
+
+typedef struct audit_holder { /* a shard */
+    int32_t        server;  /* rank; -1: not known */
+    audit_sender **sender;  /* [workers]; NULL: has sent nothing */
+    audit_apply   *apply;   /* [n] */
+    int64_t        n, capacity;
+    audit_state   *state;   /* [n + 1] */
+} audit_holder;
+
+typedef struct audit_replica { /* a worker's copy under allreduce */
+    int64_t *clock; /* of each sum applied */
+    int64_t  n, capacity;
+} audit_replica;
+
+typedef struct audit_table {
+    bool           known, ruled, shared;
+    char           name[64], topology[32];
+    int64_t        rows;
+    int32_t        shards;
+    pli_promise    promise;
+    audit_holder  *shard;   /* [shards] */
+    audit_replica *replica; /* [workers], where shards is 0 */
+    audit_pusher  *pusher;  /* [workers] */
+    int32_t       *no_barrier; /* asp: [clocks + 2]; sums of its beginning: gets that deny that this clock was a barrier */
+    pli_audit_figures figures;
+} audit_table;
+
+typedef struct audit_worker {
+    int32_t  stream; /* -1: not seen */
+    int64_t  clocks; /* ended */
+    uint64_t ended_ns; /* the last event */
+    bool     done, left, dead;
+    int64_t  barriers;
+} audit_worker;
+
+typedef struct audit_server {
+    int32_t stream;
+    bool    done;
+    int64_t *ticks; /* [workers] clocks that it was told of; allocated where it has a stream */
+} audit_server;
+
+struct pli_audit {
+    const pli_logfile *file;
+    const char        *as;
+    pli_event_job      job; /* workers 0: not known yet */
+    audit_worker      *worker;
+    audit_server      *server;
+    audit_table       *table;
+    int64_t            tables, tables_capacity;
+    int64_t            cells, events;
+    uint64_t           begun_ns;     /* the first event */
+    pli_audit_verdict  verdict;
+    char               why[512];     /* of CUT and EMPTY */
+    int64_t            violations;
+    pli_audit_violation first;       /* by time */
+};
+
+/** Notes a violation; what is kept is the first in time. table may be NULL. */
+void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_violation *violation, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/** Seconds since the log's begin. */
+double audit_seconds(const pli_audit *audit, uint64_t time_ns);
+
+/** The table of an event, or NULL: it was not declared. */
+static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table) {
+    return table >= 0 && table < audit->tables && audit->table[table].known ? &audit->table[table] : NULL;
+}
+
+/** Feeds every event of a stream to step, until one fails. */
+typedef plait_status audit_step(pli_audit *audit, void *state, const pli_event *event, plait_error *err);
+plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err);
+plait_status audit_no_memory(plait_error *err);
+
+plait_status audit_load(pli_audit *audit, plait_error *err);
+plait_status audit_histories(pli_audit *audit, plait_error *err);
+plait_status audit_reads(pli_audit *audit, plait_error *err);
+
+/** How many of a worker's pushes a version of the shard contains; *hint: where the last answer for it was found. */
+int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t *hint);
+
+/* What values.c remembers of one reader and table. */
+typedef struct audit_unseen {
+    int64_t *made, *hint; /* [workers], [shards * workers]: cursors */
+} audit_unseen;
+bool   audit_unseen_open(const pli_audit *audit, const audit_table *table, audit_unseen *unseen);
+void   audit_unseen_close(audit_unseen *unseen);
+/** Sum (or, where each counts by itself, the largest) of the norms of the updates that the others had made by asked_ns and
+ *  that the version lacks. */
+double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen, int32_t shard,
+                         int64_t version, int32_t reader, uint64_t asked_ns);
+
+#endif

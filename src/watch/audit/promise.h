@@ -1,0 +1,25 @@
+/* watch/audit/promise.h - what a consistency's name promises, read from contract and papers anew: the audit shares no
+ * code with the policies that it judges. */
+#ifndef PLI_WATCH_PROMISE_H
+#define PLI_WATCH_PROMISE_H
+
+#include "base/base.h"
+
+/* Every promise is a few numbers; each is checked by itself. */
+typedef struct pli_promise {
+    char    spec[64];
+    bool    known;      /* false: a policy of the program's own; its bound is not known to the audit           */
+    int64_t bound;      /* a get in clock c holds all updates of the others of clocks < c - bound; -1: no bound */
+    bool    exact;      /* bsp: and none of clock c or later                                                   */
+    bool    turns;      /* sequential: it holds exactly the updates of all earlier turns                       */
+    int64_t fetch;      /* values are at most that many clocks old, less one; 0: no such promise               */
+    int64_t push;       /* an update leaves within that many clocks; 0: no such promise                        */
+    int64_t window;     /* asp: among that many clocks in a row is a barrier; 0: no such promise               */
+    double  value;      /* vap: bound on the sum of norms of what a get misses of the others; 0: none          */
+    bool    value_each; /* vap weak: of each other worker                                                      */
+} pli_promise;
+
+/** Errors: EINVAL. A name that Plait does not bring is no error: known is false. */
+plait_status pli_promise_read(const char *spec, pli_promise *promise_out, plait_error *err);
+
+#endif

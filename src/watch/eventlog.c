@@ -1,0 +1,321 @@
+/* The writer of event logs: a buffer a stream, a lock a full buffer. See eventlog.h. */
+#include "watch/eventlog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "watch/eventcode.h"
+
+enum { BUFFER_BYTES = 1 << 16, SMALL_RECORD_BYTES = 128 /* with room for every record without lists */ };
+
+typedef struct log_stream {
+    _Alignas(64) unsigned char *at; /* whose side it is writes it, and nobody else */
+    unsigned char    *begin, *end;
+    pli_stream_memory memory;
+    bool              failed; /* see prepare: the stream ends here */
+} log_stream;
+
+struct pli_eventlog {
+    pli_event_sink sink;
+    char          *path;
+    int32_t        ranks;
+    log_stream    *stream; /* [2 * ranks]: worker, server */
+    uint64_t (*now)(void *user);
+    void           *user;
+    pthread_mutex_t lock; /* of what follows */
+    FILE           *file;
+    uint64_t        chunks;
+    int             errnum; /* of the first write that failed */
+};
+
+/* --- chunks ------------------------------------------------------------------------------------------------------ */
+
+static void put_u32(unsigned char *at, uint32_t x) {
+    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(x >> 8 * i);
+}
+
+static void write_chunk(pli_eventlog *log, char tag, int side, int32_t rank, const void *records, size_t bytes) {
+    unsigned char head[PLI_LOG_CHUNK_BYTES] = { (unsigned char)tag, (unsigned char)side };
+    put_u32(head + 4, (uint32_t)rank);
+    put_u32(head + 8, (uint32_t)bytes);
+    put_u32(head + 12, pli_log_checksum(head, records, bytes));
+    pthread_mutex_lock(&log->lock);
+    if (log->errnum == 0 && (fwrite(head, 1, sizeof head, log->file) != sizeof head ||
+                             fwrite(records, 1, bytes, log->file) != bytes || fflush(log->file) != 0))
+        log->errnum = errno;
+    log->chunks++;
+    pthread_mutex_unlock(&log->lock);
+}
+
+static void flush(pli_eventlog *log, int32_t index) {
+    log_stream *s = &log->stream[index];
+    if (s->at > s->begin) write_chunk(log, 'R', index & 1, index / 2, s->begin, (size_t)(s->at - s->begin));
+    s->at = s->begin;
+}
+
+/* Room for a record of that many bytes: flushed, and grown where one record is longer than a buffer. */
+static bool reserve(pli_eventlog *log, int32_t index, size_t bytes) {
+    log_stream *s = &log->stream[index];
+    if (s->begin != NULL && (size_t)(s->end - s->at) >= bytes) return true;
+    flush(log, index);
+    if ((size_t)(s->end - s->begin) >= bytes) return true;
+    size_t         capacity = bytes > BUFFER_BYTES ? bytes : BUFFER_BYTES;
+    unsigned char *begin = pli_malloc(capacity);
+    if (begin == NULL) return false;
+    pli_free(s->begin);
+    s->begin = s->at = begin;
+    s->end = begin + capacity;
+    return true;
+}
+
+/* --- records, kind by kind ------------------------------------------------------------------------------------------ */
+
+static unsigned char *put(unsigned char *at, uint64_t x) { return pli_put_varint(at, x); }
+static unsigned char *put_z(unsigned char *at, int64_t x) { return pli_put_varint(at, pli_zigzag(x)); }
+
+static unsigned char *put_text(unsigned char *at, const char *text) {
+    size_t length = strnlen(text, PLI_LOG_TEXT_MAX - 1);
+    at = put(at, length);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static unsigned char *put_table(unsigned char *at, const pli_event *event) {
+    const pli_event_table *table = event->info.table;
+    at = put(at, (uint64_t)event->table);
+    at = put(at, (uint64_t)table->rows);
+    at = put(at, (uint64_t)table->cols);
+    at = put(at, (uint64_t)table->shards);
+    at = put(at, (table->ruled ? 1u : 0u) | (table->shared ? 2u : 0u));
+    at = put_text(at, table->name);
+    at = put_text(at, table->topology);
+    return put_text(at, table->consistency);
+}
+
+/* The sample of a piece's keys: to [PLI_EVENTLOG_SAMPLE * 2]; how many. */
+static int32_t sample(const pli_event_piece *piece, uint64_t *to) {
+    uint64_t mask = (UINT64_C(1) << pli_eventlog_sample_bits(piece->n_keys)) - 1;
+    int32_t  n = 1;
+    to[0] = piece->keys[0];
+    for (int64_t i = 1; i < piece->n_keys && n < 2 * PLI_EVENTLOG_SAMPLE; i++)
+        if ((piece->keys[i] & mask) == 0) to[n++] = piece->keys[i];
+    return n;
+}
+
+static unsigned char *put_keys(unsigned char *at, const pli_event_piece *piece) {
+    uint64_t key[2 * PLI_EVENTLOG_SAMPLE], last = 0;
+    int32_t  n = sample(piece, key);
+    at = put(at, (uint64_t)n);
+    for (int32_t i = 0; i < n; last = key[i++]) at = put_z(at, (int64_t)(key[i] - last));
+    return at;
+}
+
+static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece, pli_memory_piece *memory) {
+    bool same = piece->first >= 0 && piece->first == memory->first && piece->rows == memory->rows;
+    at = put(at, (uint64_t)(piece->shard + 1));
+    at = put_z(at, (int64_t)(piece->version - memory->version));
+    at = put_z(at, (int64_t)(piece->from - memory->from));
+    at = put(at, piece->to - piece->from);
+    at = put(at, (uint64_t)piece->age);
+    at = put(at, same);
+    memory->version = piece->version;
+    memory->from = piece->from;
+    if (same) return at;
+    memory->first = piece->first;
+    memory->rows = piece->rows;
+    at = put(at, (uint64_t)piece->rows);
+    at = put_z(at, piece->first);
+    return piece->first < 0 ? put_keys(at, piece) : at;
+}
+
+static unsigned char *put_get(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    uint64_t took_ns = event->asked_ns == 0 || event->asked_ns > memory->time_ns ? 0 : memory->time_ns - event->asked_ns;
+    at = put(at, (uint64_t)event->table);
+    at = put_z(at, event->clock - memory->clock);
+    at = put(at, took_ns);
+    at = put(at, event->incs);
+    at = put(at, (uint64_t)event->n);
+    for (int64_t i = 0; i < event->n; i++) {
+        const pli_event_piece *piece = &event->info.piece[i];
+        at = put_piece(at, piece, pli_memory_piece_of(memory, event->table, piece->shard));
+    }
+    return at;
+}
+
+static unsigned char *put_norm(unsigned char *at, double norm) {
+    float    value = (float)norm;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_u32(at, bits);
+    return at + 4;
+}
+
+static unsigned char *put_seq(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    pli_memory_peer *peer = pli_memory_peer_of(memory, event->peer);
+    at = put_z(at, (int64_t)(event->seq - peer->seq));
+    at = put_z(at, event->clock - peer->clock);
+    peer->seq = event->seq;
+    peer->clock = event->clock;
+    return at;
+}
+
+static unsigned char *put_clock(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    at = put_z(at, event->clock - memory->clock);
+    if (event->kind == PLI_EVENT_CLOCK) memory->clock = event->clock + 1;
+    return at;
+}
+
+static unsigned char *put_send(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    at = put_seq(put(at, (uint64_t)event->peer), event, memory);
+    at = put(at, (uint64_t)event->n);
+    for (int64_t i = 0; i < event->n; i++)
+        at = put(put(at, (uint64_t)event->info.part[i].table), (uint64_t)event->info.part[i].shard);
+    return at;
+}
+
+static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    switch (event->kind) {
+    case PLI_EVENT_JOB:
+        at = put(at, (uint64_t)event->info.job->workers);
+        at = put(at, (uint64_t)event->info.job->servers);
+        return put(at, (uint64_t)event->info.job->first_server);
+    case PLI_EVENT_TABLE: return put_table(at, event);
+    case PLI_EVENT_GET: return put_get(at, event, memory);
+    case PLI_EVENT_INC:
+        at = put(put(put(at, (uint64_t)event->table), (uint64_t)event->rows), event->row);
+        return put_norm(at, event->norm);
+    case PLI_EVENT_PUSH:
+    case PLI_EVENT_SUM: return put_clock(put(at, (uint64_t)event->table), event, memory);
+    case PLI_EVENT_SEND: return put_send(at, event, memory);
+    case PLI_EVENT_CLOCK: return put_clock(at, event, memory);
+    case PLI_EVENT_APPLY:
+    case PLI_EVENT_DROP:
+        at = put_seq(put(put(at, (uint64_t)event->table), (uint64_t)event->peer), event, memory);
+        return put_z(at, event->shard);
+    case PLI_EVENT_TICK: return put_seq(put(at, (uint64_t)event->peer), event, memory);
+    case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
+    default: return at;
+    }
+}
+
+/* --- the sink --------------------------------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const pli_event *event) {
+    if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 3 * (PLI_LOG_TEXT_MAX + 10);
+    if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
+    if (event->kind == PLI_EVENT_GET)
+        return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);
+    return SMALL_RECORD_BYTES;
+}
+
+/* What the stream must know before the record can be written. false: out of memory, or of a table or rank that it was
+ * not told of. */
+static bool prepare(log_stream *s, const pli_event *event) {
+    switch (event->kind) {
+    case PLI_EVENT_JOB: return pli_memory_job(&s->memory, event->info.job, event->server);
+    case PLI_EVENT_TABLE: return pli_memory_table(&s->memory, event->table, event->info.table);
+    case PLI_EVENT_SEND:
+    case PLI_EVENT_APPLY:
+    case PLI_EVENT_DROP:
+    case PLI_EVENT_TICK: return pli_memory_peer_of(&s->memory, event->peer) != NULL;
+    case PLI_EVENT_GET:
+        for (int64_t i = 0; i < event->n; i++)
+            if (pli_memory_piece_of(&s->memory, event->table, event->info.piece[i].shard) == NULL) return false;
+        return true;
+    default: return true;
+    }
+}
+
+static void raise_event(void *user, const pli_event *event) {
+    pli_eventlog *log = user;
+    int32_t       index = 2 * event->rank + event->server;
+    if (event->rank < 0 || event->rank >= log->ranks) return;
+    log_stream *s = &log->stream[index];
+    if (s->failed) return;
+    if (!reserve(log, index, bytes_of(event)) || !prepare(s, event)) {
+        s->failed = true;
+        return;
+    }
+    uint64_t now_ns = log->now(log->user);
+    *s->at++ = (unsigned char)event->kind;
+    s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
+    if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
+    s->at = put_fields(s->at, event, &s->memory);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t wall(void *user) {
+    (void)user;
+    return pli_now_ns();
+}
+
+static void free_log(pli_eventlog *log) {
+    for (int32_t i = 0; log->stream != NULL && i < 2 * log->ranks; i++) {
+        pli_memory_free(&log->stream[i].memory);
+        pli_free(log->stream[i].begin);
+    }
+    pthread_mutex_destroy(&log->lock);
+    pli_free(log->stream);
+    pli_free(log->path);
+    pli_free(log);
+}
+
+static void write_head(pli_eventlog *log, const char *run) {
+    unsigned char head[PLI_LOG_HEAD_BYTES] = "plaitlog";
+    put_u32(head + 8, PLI_EVENTLOG_VERSION);
+    memcpy(head + 16, run, strnlen(run, 16));
+    if (fwrite(head, 1, sizeof head, log->file) != sizeof head) log->errnum = errno;
+}
+
+plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user), void *user,
+                               pli_eventlog **log_out, plait_error *err) {
+    pli_eventlog *log = pli_calloc(1, sizeof *log);
+    if (log == NULL) return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
+    pthread_mutex_init(&log->lock, NULL);
+    log->sink = (pli_event_sink){ .raise = raise_event, .user = log };
+    log->ranks = ranks;
+    log->now = now != NULL ? now : wall;
+    log->user = user;
+    log->path = pli_strdup(path);
+    log->stream = pli_aligned(2 * (size_t)ranks * sizeof *log->stream);
+    if (log->path == NULL || log->stream == NULL) {
+        free_log(log);
+        return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
+    }
+    memset(log->stream, 0, 2 * (size_t)ranks * sizeof *log->stream);
+    log->file = fopen(path, "wb");
+    if (log->file == NULL) {
+        int errnum = errno;
+        free_log(log);
+        return pli_fail_errno(err, errnum, "%s: cannot be written (--events)", path);
+    }
+    write_head(log, run);
+    *log_out = log;
+    return PLAIT_OK;
+}
+
+const pli_event_sink *pli_eventlog_sink(const pli_eventlog *log) { return &log->sink; }
+
+plait_status pli_eventlog_close(pli_eventlog **log_ptr, plait_error *err) {
+    pli_eventlog *log = *log_ptr;
+    *log_ptr = NULL;
+    if (log == NULL) return PLAIT_OK;
+    bool          whole = true;
+    unsigned char chunks[8];
+    for (int32_t i = 0; i < 2 * log->ranks; i++) {
+        flush(log, i);
+        whole = whole && !log->stream[i].failed;
+    }
+    put_u32(chunks, (uint32_t)log->chunks);
+    put_u32(chunks + 4, (uint32_t)(log->chunks >> 32));
+    if (whole) write_chunk(log, 'E', 0, 0, chunks, sizeof chunks);
+    if (fclose(log->file) != 0 && log->errnum == 0) log->errnum = errno;
+    plait_status status = whole ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "%s: the event log is cut: no memory for it", log->path);
+    if (log->errnum != 0)
+        status = pli_fail_errno(err, log->errnum, "%s: could not be written to its end (--events)", log->path);
+    free_log(log);
+    return status;
+}
