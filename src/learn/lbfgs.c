@@ -85,15 +85,18 @@ static plait_status create_tables(lbfgs *l) {
 
 /* Pushes the gradient's sum [rows, K] times scale; it is narrowed in place. */
 static plait_status push(lbfgs *l, plait_table *table, double scale) {
-    unsigned char *bytes = (unsigned char *)l->gradient.sum;
-    for (int64_t i = 0; i < l->values; i++) {
+    pli_gradient  *gradient = &l->gradient;
+    unsigned char *bytes = (unsigned char *)gradient->sum;
+    for (int64_t i = 0; gradient->is_narrow && i < l->values; i++)
+        gradient->narrow[i] = (float)((double)gradient->narrow[i] * scale);
+    for (int64_t i = 0; !gradient->is_narrow && i < l->values; i++) {
         double x;
         memcpy(&x, bytes + i * 8, 8);
         x *= scale;
         if (l->type == PLAIT_F32) memcpy(bytes + i * 4, &(float){ (float)x }, 4);
         else memcpy(bytes + i * 8, &x, 8);
     }
-    return plait_table_inc_range(table, 0, l->rows, bytes, 0);
+    return plait_table_inc_range(table, 0, l->rows, gradient->is_narrow ? (void *)gradient->narrow : bytes, 0);
 }
 
 static void raw_weights(lbfgs *l, const void *values, pli_weights *weights) {
@@ -125,8 +128,8 @@ static plait_status evaluate(lbfgs *l) {
     raw_weights(l, values, &weights);
     PLI_TRY(pli_gradient_run(&l->gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
     pli_run_charge(run, &l->batch, l->gradient.size);
-    pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
-    for (int64_t c = 0; c < k && run->linear.intercept; c++) l->gradient.sum[d * k + c] = l->gradient.bias[c];
+    if (!l->gradient.is_narrow) pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(&l->gradient, d * k + c, l->gradient.bias[c]);
     double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
     PLI_TRY(push(l, l->g, 1 / (double)run->train_rows));
     PLI_TRY(plait_job_clock(run->job));
@@ -147,15 +150,15 @@ static plait_status measure(lbfgs *l) {
     double           curvature = run->linear.loss->curvature / (double)run->train_rows;
     PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
     pli_run_charge(run, &l->batch, l->gradient.size);
-    double weight = l->gradient.bias[0], *sum = l->gradient.sum; /* of this worker's rows */
+    double weight = l->gradient.bias[0]; /* of this worker's rows */
     for (int64_t j = 0; j < l->rows; j++) {
         double own = 1e-3 * curvature / plait_comm_workers(run->comm);
         if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) / plait_comm_workers(run->comm);
         for (int64_t c = 0; c < k; c++) {
-            double square = j == d ? weight : sum[j * k + c];
+            double square = j == d ? weight : pli_gradient_at(&l->gradient, j * k + c);
             if (j < d && scale->centre != NULL) square = scale->factor[j] > 0 ? weight : 0; /* unit variance */
             else if (j < d && scale->factor != NULL) square *= scale->factor[j] * scale->factor[j];
-            sum[j * k + c] = own + curvature * square;
+            pli_gradient_put(&l->gradient, j * k + c, own + curvature * square);
         }
     }
     PLI_TRY(push(l, l->h, 1));
@@ -307,7 +310,7 @@ static plait_status start_again(lbfgs *l) {
 static plait_status iterate(lbfgs *l) {
     pli_run *run = l->run;
     double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
-    double   close = l->type == PLAIT_F64 ? 1e-10 : 3e-6;
+    double   close = l->type == PLAIT_F64 ? 1e-8 : 3e-6;
     PLI_TRY(first_gradient(l));
     for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
         bool accepted;
@@ -345,7 +348,7 @@ static void pick_shape(lbfgs *l, int32_t *groups_out) {
     l->rows = run->linear.features + run->linear.intercept;
     l->values = l->rows * run->linear.columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
-    l->args.memory = l->values <= 1 << 17 ? 8 : 4;
+    l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
     l->args.has_metric = 1;
     l->args.free_row = run->linear.intercept ? run->linear.features : -1;
     l->args.l1 = run->l1;
@@ -358,6 +361,7 @@ static plait_status begin(lbfgs *l) {
     int32_t  groups;
     pick_shape(l, &groups);
     PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, groups, run->err));
+    if (l->type == PLAIT_F32 && run->linear.columns == 1 && run->scale.factor == NULL) pli_gradient_narrow(&l->gradient);
     l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
     if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
     if (l->bias == NULL || (run->scale.factor != NULL && l->raw == NULL))

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-enum { PLI_LBFGS_MEMORY_MAX = 8 };
+enum { PLI_LBFGS_MEMORY_MAX = 16 };
 
 /* Arguments of every function; each uses its part. A plain value: it goes over the wire. */
 typedef struct pli_lbfgs_args {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/tensor.h"
+
 /* --- labels ------------------------------------------------------------------------------------------ */
 
 static int64_t class_of(const pli_linear *linear, double label) {
@@ -112,30 +114,88 @@ static void scatter(int64_t n, const uint32_t *index, const float *value, int64_
     }
 }
 
-void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, double *g,
-                         double *bias, pli_sums *sums, double *scratch) {
+/* The target and the weight of row r; false: it does not count. */
+static bool weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out) {
+    if (!pli_linear_target(linear, block->label[r], y_out, weight_out)) return false;
+    if (block->weight != NULL) *weight_out *= (double)block->weight[r];
+    return true;
+}
+
+static int64_t row_at(const pli_part *part, int64_t i) {
+    return part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+}
+
+/* Rows at a time: their entries and the weights of these stay in the cache between score and gradient. */
+enum { CHUNK_ROWS = 128, CHUNK_ENTRIES = 1 << 14 };
+
+/* Behind the last row of the chunk that begins with row i of the part. */
+static int64_t chunk_end(const pli_part *part, int64_t i) {
+    const int64_t *start = part->block->row_start;
+    int64_t        entries = 0, end = i;
+    while (end < part->rows && end - i < CHUNK_ROWS) {
+        int64_t r = row_at(part, end++);
+        entries += start[r + 1] - start[r];
+        if (entries >= CHUNK_ENTRIES) break;
+    }
+    return end;
+}
+
+/* One score a row, columns as in the block. */
+static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weights, const pli_part *part,
+                               const pli_slopes *g, pli_sums *own) {
+    const pli_block   *block = part->block;
+    const pli_kernels *kernels = pli_kernels_get();
+    pli_csr            x = { block->rows, block->row_start, block->col, block->value };
+    double             score[CHUNK_ROWS], slope[CHUNK_ROWS];
+    float              narrow[CHUNK_ROWS];
+    for (int64_t i = 0, end; i < part->rows; i = end) {
+        end = chunk_end(part, i);
+        pli_rows rows = { part->order, part->order != NULL ? i : part->first + i, end - i };
+        if (weights->f32 != NULL) kernels->csr_dot_f32(&x, rows, 1, weights->f32, score);
+        else kernels->csr_dot_f64(&x, rows, 1, weights->f64, score);
+        for (int64_t n = 0; n < rows.n; n++) {
+            double y, weight;
+            slope[n] = 0;
+            if (!weigh(linear, block, row_at(part, i + n), &y, &weight)) continue;
+            score[n] += weights->bias[0];
+            own->loss += weight * linear->loss->at(linear->parameter, 1, &score[n], y, &slope[n]);
+            g->bias[0] += slope[n] *= weight;
+            own->weight += weight;
+            own->rows++;
+        }
+        for (int64_t n = 0; g->f32 != NULL && n < rows.n; n++) narrow[n] = (float)slope[n];
+        if (g->f32 != NULL) kernels->csr_t_axpy_f32(&x, rows, 1, narrow, g->f32);
+        else kernels->csr_t_axpy_f64(&x, rows, 1, slope, g->f64);
+    }
+}
+
+static void gradient_by_rows(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
+                             const pli_slopes *g, pli_sums *own, double *scratch) {
     const pli_block *block = rows->part.block;
     const uint32_t  *local = rows->local;
     int64_t          k = linear->columns;
     double          *score = scratch, *slope = scratch + k;
-    pli_sums         own = { 0 };
     for (int64_t i = 0; i < rows->part.rows; i++) {
-        int64_t r = rows->part.order != NULL ? (int64_t)rows->part.order[i] : rows->part.first + i;
-        int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;
+        int64_t         r = row_at(&rows->part, i), at = block->row_start[r], n = block->row_start[r + 1] - at;
         const uint32_t *index = local != NULL ? local : block->col + at;
         const float    *value = block->value != NULL ? block->value + at : NULL;
         if (local != NULL) local += n;
         double y, weight;
-        if (!pli_linear_target(linear, block->label[r], &y, &weight)) continue;
-        if (block->weight != NULL) weight *= (double)block->weight[r];
+        if (!weigh(linear, block, r, &y, &weight)) continue;
         score_row(k, weights, n, index, value, score);
-        double loss = linear->loss->at(linear->parameter, k, score, y, slope);
-        for (int64_t c = 0; c < k; c++) bias[c] += slope[c] *= weight;
-        if (k > 1 || slope[0] != 0) scatter(n, index, value, k, slope, g);
-        own.loss += weight * loss;
-        own.weight += weight;
-        own.rows++;
+        own->loss += weight * linear->loss->at(linear->parameter, k, score, y, slope);
+        for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
+        if (k > 1 || slope[0] != 0) scatter(n, index, value, k, slope, g->f64);
+        own->weight += weight;
+        own->rows++;
     }
+}
+
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, const pli_slopes *g,
+                         pli_sums *sums, double *scratch) {
+    pli_sums own = { 0 };
+    if (linear->columns == 1 && rows->local == NULL) gradient_by_chunks(linear, weights, &rows->part, g, &own);
+    else gradient_by_rows(linear, weights, rows, g, &own, scratch);
     pli_sums_add(sums, &own);
 }
 
@@ -187,10 +247,21 @@ plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear,
 
 void pli_gradient_destroy(pli_gradient *gradient) {
     pli_free(gradient->sum);
+    pli_free(gradient->narrow);
     pli_free(gradient->bias);
     pli_free(gradient->scratch);
     pli_free(gradient->sums);
     *gradient = (pli_gradient){ 0 };
+}
+
+void pli_gradient_narrow(pli_gradient *gradient) { gradient->is_narrow = true; }
+
+void pli_gradient_rest(pli_gradient *gradient) {
+    pli_free(gradient->sum);
+    pli_free(gradient->narrow);
+    gradient->sum = NULL;
+    gradient->narrow = NULL;
+    gradient->capacity = 0;
 }
 
 typedef struct batch_run {
@@ -201,21 +272,33 @@ typedef struct batch_run {
     const int64_t     *local_start;
 } batch_run;
 
+/* The group of a part's block among the worker's own. */
+static int64_t group_of(const pli_gradient *gradient, const pli_part *part) {
+    return part->block->number * gradient->groups / gradient->blocks - gradient->first_group;
+}
+
+/* A group's sums, set to 0. */
+static pli_slopes clear_group(pli_gradient *gradient, int64_t own) {
+    pli_slopes g = { .bias = gradient->bias + own * gradient->stride };
+    if (gradient->is_narrow) g.f32 = gradient->narrow + own * gradient->size;
+    else g.f64 = gradient->sum + own * gradient->size;
+    if (g.f32 != NULL) memset(g.f32, 0, (size_t)gradient->size * sizeof *g.f32);
+    else memset(g.f64, 0, (size_t)gradient->size * sizeof *g.f64);
+    memset(g.bias, 0, (size_t)gradient->linear->columns * sizeof *g.bias);
+    return g;
+}
+
 static void run_group(void *user, int64_t own, int32_t thread) {
     const batch_run *run = user;
     pli_gradient    *gradient = run->gradient;
-    int64_t          k = gradient->linear->columns;
-    double          *g = gradient->sum + own * gradient->size, *bias = gradient->bias + own * gradient->stride;
+    pli_slopes       g = clear_group(gradient, own);
     (void)thread;
-    memset(g, 0, (size_t)gradient->size * sizeof *g);
-    memset(bias, 0, (size_t)k * sizeof *bias);
     gradient->sums[own] = (pli_sums){ 0 };
     for (int32_t p = 0; p < run->batch->parts; p++) {
         const pli_part *part = &run->batch->part[p];
-        if (part->rows == 0) continue;
-        if (part->block->number * gradient->groups / gradient->blocks - gradient->first_group != own) continue;
+        if (part->rows == 0 || group_of(gradient, part) != own) continue;
         pli_visit rows = { *part, run->local != NULL ? run->local + run->local_start[p] : NULL };
-        pli_linear_gradient(gradient->linear, run->weights, &rows, g, bias, &gradient->sums[own],
+        pli_linear_gradient(gradient->linear, run->weights, &rows, &g, &gradient->sums[own],
                             gradient->scratch + 2 * own * gradient->stride);
     }
 }
@@ -227,48 +310,47 @@ static void add_slice(void *user, int64_t slice, int32_t thread) {
     int64_t       first = slice * SLICE, last = first + SLICE < gradient->size ? first + SLICE : gradient->size;
     (void)thread;
     for (int32_t group = 1; group < gradient->own_groups; group++) {
-        const double *other = gradient->sum + group * gradient->size;
-        for (int64_t j = first; j < last; j++) gradient->sum[j] += other[j];
-    }
-}
-
-static void squares_of_part(const pli_linear *linear, const pli_part *part, double *g, double *bias) {
-    const pli_block *block = part->block;
-    int64_t          k = linear->columns;
-    for (int64_t i = 0; i < part->rows; i++) {
-        int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        double  y, weight;
-        if (!pli_linear_target(linear, block->label[r], &y, &weight)) continue;
-        if (block->weight != NULL) weight *= (double)block->weight[r];
-        bias[0] += weight;
-        for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
-            double x = block->value != NULL ? (double)block->value[e] : 1.0;
-            for (int64_t c = 0; c < k; c++) g[(int64_t)block->col[e] * k + c] += weight * x * x;
+        if (gradient->is_narrow) {
+            const float *other = gradient->narrow + group * gradient->size;
+            for (int64_t j = first; j < last; j++) gradient->narrow[j] += other[j];
+        } else {
+            const double *other = gradient->sum + group * gradient->size;
+            for (int64_t j = first; j < last; j++) gradient->sum[j] += other[j];
         }
     }
 }
 
-/* The group of a part's block among the worker's own. */
-static int64_t group_of(const pli_gradient *gradient, const pli_part *part) {
-    return part->block->number * gradient->groups / gradient->blocks - gradient->first_group;
+static void squares_of_part(const pli_linear *linear, const pli_part *part, const pli_slopes *g) {
+    const pli_block *block = part->block;
+    int64_t          k = linear->columns;
+    for (int64_t i = 0; i < part->rows; i++) {
+        int64_t r = row_at(part, i);
+        double  y, weight;
+        if (!weigh(linear, block, r, &y, &weight)) continue;
+        g->bias[0] += weight;
+        for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
+            double x = block->value != NULL ? (double)block->value[e] : 1.0;
+            if (g->f32 != NULL) g->f32[block->col[e]] += (float)(weight * x * x);
+            for (int64_t c = 0; g->f64 != NULL && c < k; c++) g->f64[(int64_t)block->col[e] * k + c] += weight * x * x;
+        }
+    }
 }
 
 static void squares_group(void *user, int64_t own, int32_t thread) {
     const batch_run *run = user;
     pli_gradient    *gradient = run->gradient;
-    double          *g = gradient->sum + own * gradient->size, *bias = gradient->bias + own * gradient->stride;
+    pli_slopes       g = clear_group(gradient, own);
     (void)thread;
-    memset(g, 0, (size_t)gradient->size * sizeof *g);
-    memset(bias, 0, (size_t)gradient->linear->columns * sizeof *bias);
     for (int32_t p = 0; p < run->batch->parts; p++)
         if (run->batch->part[p].rows > 0 && group_of(gradient, &run->batch->part[p]) == own)
-            squares_of_part(gradient->linear, &run->batch->part[p], g, bias);
+            squares_of_part(gradient->linear, &run->batch->part[p], &g);
 }
 
 static plait_status reserve(pli_gradient *gradient, int64_t rows, plait_error *err) {
     gradient->size = rows * gradient->linear->columns;
-    if (pli_grow((void **)&gradient->sum, &gradient->capacity, gradient->size * gradient->own_groups, sizeof(double)))
-        return PLAIT_OK;
+    void **sum = gradient->is_narrow ? (void **)&gradient->narrow : (void **)&gradient->sum;
+    size_t bytes = gradient->is_narrow ? sizeof(float) : sizeof(double);
+    if (pli_grow(sum, &gradient->capacity, gradient->size * gradient->own_groups, bytes)) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups", (long long)gradient->size,
                     (int)gradient->own_groups);
 }

@@ -33,7 +33,7 @@ void pli_gather_f32(int64_t n, const uint32_t *index, const float *x, float *out
 void pli_gather_f64(int64_t n, const uint32_t *index, const double *x, double *out);
 void pli_scatter_add_f32(int64_t n, const uint32_t *index, const float *x, float *y);
 void pli_scatter_add_f64(int64_t n, const uint32_t *index, const double *x, double *y);
-void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, float *y);
+void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y);
 void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y);
 void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g);
 void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g);

@@ -159,8 +159,7 @@ static double value_at(const pli_csr *x, int64_t e) {
 }
 
 static void check_dot(const pli_kernels *k, const sparse_case *c, const pli_csr *x, pli_rows rows, int64_t cols) {
-    float y32[ROWS * COLS_MAX];
-    double y64[ROWS * COLS_MAX];
+    double y32[ROWS * COLS_MAX], y64[ROWS * COLS_MAX];
     k->csr_dot_f32(x, rows, cols, c->w32, y32);
     k->csr_dot_f64(x, rows, cols, c->w64, y64);
     for (int64_t i = 0; i < rows.n * cols; i++) {
@@ -170,12 +169,11 @@ static void check_dot(const pli_kernels *k, const sparse_case *c, const pli_csr 
             want += value_at(x, e) * c->w64[x->col[e] * cols + i % cols];
         }
         assert_true(fabs(y64[i] - want) <= 1e-12);
-        assert_true(fabs((double)y32[i] - want) <= 2e-5);
+        assert_true(fabs(y32[i] - want) <= 2e-5);
     }
     /* A row's bits do not depend on which rows are asked for with it. */
     for (int64_t i = 0; i < rows.n; i++) {
-        float one32[COLS_MAX];
-        double one64[COLS_MAX];
+        double one32[COLS_MAX], one64[COLS_MAX];
         const pli_rows one = { NULL, pli_row_at(rows, i), 1 };
         k->csr_dot_f32(x, one, cols, c->w32, one32);
         k->csr_dot_f64(x, one, cols, c->w64, one64);

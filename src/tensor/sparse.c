@@ -125,14 +125,14 @@ static double values_dot_f64(int64_t n, const uint32_t *col, const float *value,
 /* A few columns of the answer at a time, so that their sums stay in registers. */
 enum { WIDE = 8 };
 
-static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, float *y) {
+static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, double *y) {
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
         const float *row = w + (int64_t)s.col[k] * cols + from;
         for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * (double)row[c];
     }
-    for (int64_t c = 0; c < n; c++) y[from + c] = (float)sum[c];
+    for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
 static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, double *y) {
@@ -145,14 +145,14 @@ static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, do
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
-void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, float *y) {
+void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
         const span s = span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             for (int64_t k = 0, fetched = fetched_of(s); k < fetched; k++)
                 __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
-            y[i] = (float)(s.value == NULL ? ones_dot_f32(s.n, s.col, w) : values_dot_f32(s.n, s.col, s.value, w));
+            y[i] = s.value == NULL ? ones_dot_f32(s.n, s.col, w) : values_dot_f32(s.n, s.col, s.value, w);
         } else {
             for (int64_t c = 0; c < cols; c += WIDE) row_dots_f32(s, cols, c, w, y + i * cols);
         }

@@ -56,9 +56,9 @@ typedef struct pli_kernels {
     void (*scatter_add_f32)(int64_t n, const uint32_t *index, const float *x, float *y);
     void (*scatter_add_f64)(int64_t n, const uint32_t *index, const double *x, double *y);
 
-    /* y = X w over the chosen rows: w [features, cols], y [rows.n, cols]. Summed in double; with cols = 1 entry k of a
+    /* y = X w over the chosen rows: w [features, cols], y [rows.n, cols]. Sums are double; with cols = 1 entry k of a
      * row goes to partial sum k mod 4, added (0 + 2) + (1 + 3); with more, in the order of the entries. */
-    void (*csr_dot_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, float *y);
+    void (*csr_dot_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y);
     void (*csr_dot_f64)(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y);
 
     /* g += Xt r over the chosen rows, in their order: r [rows.n, cols], g [features, cols]. */
