@@ -420,6 +420,17 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     return status;
 }
 
+static void pack_one(void *user, int64_t i, int32_t thread) {
+    pli_dataset *d = user;
+    (void)thread;
+    if (d->rows[i].b.col != NULL) pli_rows_pack(&d->rows[i]);
+}
+
+void pli_dataset_pack(pli_dataset *d, pli_pool *pool) {
+    if (d->loaded && !d->of_memory && d->cached == NULL && d->schema->features <= INT64_C(1) << 24)
+        pli_pool_for(pool, d->own, pack_one, d);
+}
+
 /* --- asking ----------------------------------------------------------------------------------------------- */
 
 const pli_schema *pli_dataset_schema(const pli_dataset *d) { return d->schema; }

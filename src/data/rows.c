@@ -22,6 +22,7 @@ void pli_rows_free(pli_rows *rows) {
     pli_free(rows->b.row_start);
     pli_free(rows->b.col);
     pli_free(rows->b.key);
+    pli_free(rows->b.packed);
     pli_free(rows->b.value);
     pli_free(rows->spare);
     pli_free(rows->b.label);
@@ -133,6 +134,23 @@ void pli_rows_shrink(pli_rows *rows) {
     b->key = shrunk(b->key, b->entries, sizeof *b->key);
     b->value = shrunk(b->value, b->entries, sizeof *b->value);
     rows->row_capacity = b->rows;
+    rows->entry_capacity = rows->value_capacity = b->entries;
+}
+
+/* In place: an entry's three bytes end before the next one's four begin. The byte behind the last is there too. */
+void pli_rows_pack(pli_rows *rows) {
+    pli_block     *b = &rows->b;
+    unsigned char *packed = (unsigned char *)b->col;
+    if (b->entries == 0) return;
+    for (int64_t i = 0; i < b->entries; i++) {
+        uint32_t col;
+        memcpy(&col, packed + 4 * i, sizeof col);
+        packed[3 * i] = (unsigned char)col;
+        packed[3 * i + 1] = (unsigned char)(col >> 8);
+        packed[3 * i + 2] = (unsigned char)(col >> 16);
+    }
+    b->packed = shrunk(packed, 3 * b->entries + 1, 1);
+    b->col = NULL;
     rows->entry_capacity = rows->value_capacity = b->entries;
 }
 

@@ -24,6 +24,7 @@ bool pli_rows_widen(pli_rows *rows);        /* from col to key                  
 bool pli_rows_need_values(pli_rows *rows);  /* value, ones for the entries so far         */
 bool pli_rows_need_weights(pli_rows *rows); /* weight, ones for the rows so far           */
 void pli_rows_shrink(pli_rows *rows);       /* gives back what was reserved in vain       */
+void pli_rows_pack(pli_rows *rows);         /* from col to packed: all below 2^24         */
 
 /** Puts the entries [from, b.entries) in order of (key + bias) modulo the key's width. repeats: adds up the values of
  *  equal keys; otherwise *repeat_out is set to an entry whose key is there twice, or -1. false: out of memory. */

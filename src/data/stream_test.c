@@ -166,6 +166,27 @@ static void test_order_is_checked(void **state) {
     pli_dataset_destroy(&d[0]);
 }
 
+static void test_pack(void **state) {
+    (void)state;
+    pli_dataset *wide = open_folder(0, 1), *packed = open_folder(0, 1);
+    pli_pool    *pool = NULL;
+    assert_int_equal(pli_pool_create(2, &pool, NULL), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(wide, NULL, NULL), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(packed, NULL, NULL), PLAIT_OK);
+    pli_dataset_pack(packed, pool);
+    for (int32_t b = 0; b < pli_dataset_own_blocks(wide); b++) {
+        const pli_block *x = pli_dataset_block(wide, b), *y = pli_dataset_block(packed, b);
+        assert_true(y->entries == x->entries && (y->packed != NULL || y->entries == 0));
+        for (int64_t e = 0; e < x->entries; e++) {
+            const unsigned char *byte = y->packed + 3 * e;
+            assert_int_equal(byte[0] | byte[1] << 8 | byte[2] << 16, x->col[e]);
+        }
+    }
+    pli_dataset_destroy(&wide);
+    pli_dataset_destroy(&packed);
+    pli_pool_destroy(&pool);
+}
+
 static void test_weights_that_do_not_fit(void **state) {
     char         path[80];
     pli_dataset *d = NULL;
@@ -203,6 +224,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_is_what_loading_gives),
         cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_pack),
         cmocka_unit_test(test_weights_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

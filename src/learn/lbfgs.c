@@ -13,13 +13,14 @@
 
 #include "learn/run.h"
 
-enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
+/* Sums of more rows than NARROW_ROWS_MAX lose what they add in float32. */
+enum { TRIES_MAX = 30, GROWTH_MAX = 100, NARROW_ROWS_MAX = 1 << 22 };
 
 typedef struct lbfgs {
     pli_run       *run;
     plait_type     type;
     int64_t        rows, values; /* of a table; rows x columns */
-    plait_table   *table[5 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
+    plait_table   *table[6 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
     int32_t        tables;
     pli_lbfgs_args args;
     pli_batches   *batches;
@@ -34,9 +35,9 @@ typedef struct lbfgs {
     pli_lbfgs_moved moved;
     int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
     double          objective, loss;
-    double          length;  /* of the last step; 0: none */
-    double          stretch; /* of the metric's step, while nothing is known of the curvature */
-    bool            stop;
+    double          length;         /* of the last step; 0: none */
+    double          stretch;        /* of the metric's step, while nothing is known of the curvature */
+    bool            stop, is_large; /* is_large: memory is what counts */
 } lbfgs;
 
 static plait_status call(lbfgs *l, const char *name, void *answer, size_t bytes) {
@@ -73,9 +74,11 @@ static plait_status create_tables(lbfgs *l) {
     pli_free(initial);
     pli_free(penalty);
     if (status == PLAIT_OK) status = create_table(l, "h", -1, NULL, &l->h);
+    if (status == PLAIT_OK) status = create_table(l, "o", -1, NULL, &other);
     if (status == PLAIT_OK && run->l1 > 0) status = create_table(l, "x", -1, NULL, &other);
     for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "s", j, NULL, &other);
-    for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "y", j, NULL, &other);
+    for (int32_t j = 0; status == PLAIT_OK && !l->args.packed && j < l->args.memory; j++)
+        status = create_table(l, "y", j, NULL, &other);
     l->args.has_penalty = scaled;
     l->args.has_old = run->l1 > 0;
     return status;
@@ -132,6 +135,7 @@ static plait_status evaluate(lbfgs *l) {
     for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(&l->gradient, d * k + c, l->gradient.bias[c]);
     double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
     PLI_TRY(push(l, l->g, 1 / (double)run->train_rows));
+    if (l->is_large) pli_gradient_rest(&l->gradient); /* before the push is under way */
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     PLI_TRY(plait_comm_allreduce(run->comm, loss, 3, PLAIT_F64, PLAIT_SUM));
@@ -162,6 +166,7 @@ static plait_status measure(lbfgs *l) {
         }
     }
     PLI_TRY(push(l, l->h, 1));
+    if (l->is_large) pli_gradient_rest(&l->gradient);
     return plait_job_clock(run->job);
 }
 
@@ -348,8 +353,9 @@ static void pick_shape(lbfgs *l, int32_t *groups_out) {
     l->rows = run->linear.features + run->linear.intercept;
     l->values = l->rows * run->linear.columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
+    l->is_large = l->type == PLAIT_F32 && run->linear.columns == 1;
     l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
-    l->args.has_metric = 1;
+    l->args.packed = l->type == PLAIT_F32;
     l->args.free_row = run->linear.intercept ? run->linear.features : -1;
     l->args.l1 = run->l1;
     l->args.l2 = run->l2;
@@ -361,7 +367,8 @@ static plait_status begin(lbfgs *l) {
     int32_t  groups;
     pick_shape(l, &groups);
     PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, groups, run->err));
-    if (l->type == PLAIT_F32 && run->linear.columns == 1 && run->scale.factor == NULL) pli_gradient_narrow(&l->gradient);
+    if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX) pli_gradient_narrow(&l->gradient);
+    if (l->is_large) pli_dataset_pack(run->data, run->pool);
     l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
     if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
     if (l->bias == NULL || (run->scale.factor != NULL && l->raw == NULL))

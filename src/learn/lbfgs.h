@@ -1,8 +1,10 @@
 /* learn/lbfgs.h - the vector side of L-BFGS: server functions over tables that are cut alike.
  *
  * The tables of a call, in this order: w the weights, g the gradient, q their penalty factors (if scaled), h the
- * diagonal of a metric (if any), x the weights of the last iterate (with L1), then s_0 .. s_{m-1}, y_0 .. y_{m-1}.
- * Slot `slot` of s holds the direction d until the step is accepted; slot `slot` of y holds minus the last gradient.
+ * diagonal of a metric, o the last gradient, x the weights of the last iterate (with L1), then s_0 .. s_{m-1},
+ * y_0 .. y_{m-1}. Large vectors are packed: s_j and y_j as bfloat16 share the words of one table, s in the upper halves,
+ * which halves the history; the steps go along directions so rounded, and products are those of rounded pairs.
+ * Slot `slot` of s holds the direction d until the step is accepted.
  * Vectors never leave their shards: a call answers with dot products, and takes coefficients (the two loops of
  * Nocedal and Wright's algorithm 7.4 run on the matrix of dot products, as in Chen, Wang, Zhou, "Large-scale
  * L-BFGS using MapReduce", NIPS 2014). */
@@ -18,7 +20,7 @@ enum { PLI_LBFGS_MEMORY_MAX = 16 };
 /* Arguments of every function; each uses its part. A plain value: it goes over the wire. */
 typedef struct pli_lbfgs_args {
     int32_t memory, slot;
-    int32_t has_penalty, has_metric, has_old; /* which optional tables are there */
+    int32_t has_penalty, has_old, packed;     /* which optional tables are there; how pairs lie in theirs */
     int32_t first;                            /* gradient: no step has been made yet */
     int64_t free_row;                         /* row of the intercepts, never penalised; -1: none */
     double  l1, l2;
@@ -45,7 +47,5 @@ typedef struct pli_lbfgs_moved {
     double square, absolute, vmove;
 } pli_lbfgs_moved;
 
-extern const plait_function pli_lbfgs_functions[];
-extern const int32_t        pli_lbfgs_n_functions;
 
 #endif

@@ -1,14 +1,21 @@
-/* The server functions of L-BFGS and OWL-QN. Each goes once over its part of the vectors, element by element. */
+/* The server functions of L-BFGS and OWL-QN. Each goes once over its part of the vectors, some elements at a time, in
+ * double precision. */
 #include "learn/lbfgs.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "learn/run.h"
+#include "tensor/tensor.h"
+
+enum { STRIP = 256 };
+
 /* The vectors of a call on one shard. */
 typedef struct vectors {
     plait_type type;
-    int64_t    n, free_first, free_last; /* elements; those of the intercepts */
-    void      *w, *g, *q, *h, *x, *s[PLI_LBFGS_MEMORY_MAX], *y[PLI_LBFGS_MEMORY_MAX];
+    bool       packed;                   /* s and y share the words of s, as bfloat16 */
+    int64_t    n, free_first, free_last; /* elements; those of the intercepts         */
+    void      *w, *g, *q, *h, *o, *x, *s[PLI_LBFGS_MEMORY_MAX], *y[PLI_LBFGS_MEMORY_MAX];
 } vectors;
 
 static plait_status open_vectors(const plait_slice *slice, int32_t n_slices, const void *args_bytes, size_t bytes,
@@ -16,16 +23,18 @@ static plait_status open_vectors(const plait_slice *slice, int32_t n_slices, con
     if (bytes != sizeof *args) return PLAIT_EINVAL;
     memcpy(args, args_bytes, sizeof *args);
     if (args->memory < 1 || args->memory > PLI_LBFGS_MEMORY_MAX || args->slot < 0 || args->slot >= args->memory) return PLAIT_EINVAL;
-    if (n_slices != 2 + args->has_penalty + args->has_metric + args->has_old + 2 * args->memory) return PLAIT_EINVAL;
+    if (n_slices != 4 + args->has_penalty + args->has_old + (args->packed ? 1 : 2) * args->memory) return PLAIT_EINVAL;
+    if (args->packed && slice[0].type != PLAIT_F32) return PLAIT_EINVAL;
     int32_t i = 0;
-    *v = (vectors){ .type = slice[0].type, .n = slice[0].rows * slice[0].cols };
+    *v = (vectors){ .type = slice[0].type, .packed = args->packed, .n = slice[0].rows * slice[0].cols };
     v->w = slice[i++].values;
     v->g = slice[i++].values;
     if (args->has_penalty) v->q = slice[i++].values;
-    if (args->has_metric) v->h = slice[i++].values;
+    v->h = slice[i++].values;
+    v->o = slice[i++].values;
     if (args->has_old) v->x = slice[i++].values;
     for (int32_t j = 0; j < args->memory; j++) v->s[j] = slice[i++].values;
-    for (int32_t j = 0; j < args->memory; j++) v->y[j] = slice[i++].values;
+    for (int32_t j = 0; !args->packed && j < args->memory; j++) v->y[j] = slice[i++].values;
     int64_t row = args->free_row - slice[0].first; /* of this shard */
     v->free_first = v->free_last = v->n;
     if (args->free_row >= 0 && row >= 0 && row < slice[0].rows) {
@@ -35,22 +44,81 @@ static plait_status open_vectors(const plait_slice *slice, int32_t n_slices, con
     return PLAIT_OK;
 }
 
-static inline double at(plait_type type, const void *vector, int64_t i) {
-    return type == PLAIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+/* --- strips: elements [first, first + n) of a vector ------------------------------------------------------- */
+
+static void load(const vectors *v, const void *vector, int64_t first, int64_t n, double *out) {
+    const float  *f32 = vector;
+    const double *f64 = vector;
+    if (v->type == PLAIT_F64) memcpy(out, f64 + first, (size_t)n * sizeof *out);
+    else
+        for (int64_t i = 0; i < n; i++) out[i] = (double)f32[first + i];
 }
 
-static inline void put(plait_type type, void *vector, int64_t i, double x) {
-    if (type == PLAIT_F32) ((float *)vector)[i] = (float)x;
-    else ((double *)vector)[i] = x;
+/* x becomes what was stored. */
+static void store(const vectors *v, void *vector, int64_t first, int64_t n, double *x) {
+    float  *f32 = vector;
+    double *f64 = vector;
+    if (v->type == PLAIT_F64) memcpy(f64 + first, x, (size_t)n * sizeof *x);
+    else
+        for (int64_t i = 0; i < n; i++) x[i] = (double)(f32[first + i] = (float)x[i]);
 }
 
-/* The penalty's factor on element i. */
-static inline double factor(const vectors *v, int64_t i) {
-    if (i >= v->free_first && i < v->free_last) return 0;
-    return v->q != NULL ? at(v->type, v->q, i) : 1;
+/* The nearest bfloat16 of a finite number, as the upper half of a word. */
+static inline uint32_t upper_half(double x) {
+    float    f = (float)x;
+    uint32_t word;
+    memcpy(&word, &f, sizeof word);
+    return (word + 0x7fff + (word >> 16 & 1)) & 0xffff0000;
 }
 
-static inline double inverse_metric(const vectors *v, int64_t i) { return v->h != NULL ? 1 / at(v->type, v->h, i) : 1; }
+static inline double of_upper_half(uint32_t word) {
+    float f;
+    word &= 0xffff0000;
+    memcpy(&f, &word, sizeof f);
+    return (double)f;
+}
+
+/* The pair in slot j; s while y is not there yet is the direction. */
+static void load_pair(const vectors *v, int32_t j, int64_t first, int64_t n, double *s, double *y) {
+    const uint32_t *word = v->s[j];
+    if (!v->packed) {
+        load(v, v->s[j], first, n, s);
+        load(v, v->y[j], first, n, y);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        s[i] = of_upper_half(word[first + i]);
+        y[i] = of_upper_half(word[first + i] << 16);
+    }
+}
+
+/* s and y become what was stored. */
+static void store_pair(const vectors *v, int32_t j, int64_t first, int64_t n, double *s, double *y) {
+    uint32_t *word = v->s[j];
+    if (!v->packed) {
+        store(v, v->s[j], first, n, s);
+        store(v, v->y[j], first, n, y);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t of_s = upper_half(s[i]), of_y = upper_half(y[i]);
+        word[first + i] = of_s | of_y >> 16;
+        s[i] = of_upper_half(of_s);
+        y[i] = of_upper_half(of_y);
+    }
+}
+
+/* The penalty's factors. */
+static void load_factors(const vectors *v, int64_t first, int64_t n, double *p) {
+    if (v->q != NULL) load(v, v->q, first, n, p);
+    for (int64_t i = 0; v->q == NULL && i < n; i++) p[i] = 1;
+    for (int64_t i = v->free_first > first ? v->free_first : first; i < v->free_last && i < first + n; i++) p[i - first] = 0;
+}
+
+static void load_inverse_metric(const vectors *v, int64_t first, int64_t n, double *inverse) {
+    load(v, v->h, first, n, inverse);
+    for (int64_t i = 0; i < n; i++) inverse[i] = 1 / inverse[i];
+}
 
 /* The pseudo-gradient of smooth part + l1 |w| (Andrew and Gao, "Scalable training of L1-regularized log-linear
  * models", ICML 2007): the one-sided derivative that is steepest downhill. */
@@ -60,110 +128,205 @@ static inline double pseudo(double g, double w, double l1) {
     return g + l1 < 0 ? g + l1 : g - l1 > 0 ? g - l1 : 0;
 }
 
-/* "lbfgs.step": w moves along d; g becomes 0, to receive the next gradient. */
-static plait_status run_step(void *user, const plait_slice *slices, int32_t n_slices, const void *args_bytes,
-                             size_t bytes, void *answer, size_t answer_bytes) {
-    pli_lbfgs_args  args;
-    vectors         v;
-    pli_lbfgs_moved moved = { 0, 0, 0 };
-    (void)user;
-    PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &args, &v));
-    if (answer_bytes != sizeof moved) return PLAIT_EINVAL;
-    const void *d = v.s[args.slot], *minus_g = v.y[args.slot];
-    for (int64_t i = 0; i < v.n; i++) {
-        double p = factor(&v, i), w;
-        if (v.x != NULL && args.step > 0) {
-            double x = at(v.type, v.x, i), slope = pseudo(-at(v.type, minus_g, i), x, p * args.l1);
-            double side = x != 0 ? x : -slope; /* the orthant that the step must not leave */
-            w = x + args.step * at(v.type, d, i);
-            if (p * args.l1 > 0 && w * side <= 0) w = 0;
-            put(v.type, v.w, i, w);
-            moved.vmove += slope * (w - x);
-        } else if (args.step != args.step_before) {
-            w = at(v.type, v.w, i) + (args.step - args.step_before) * at(v.type, d, i);
-            put(v.type, v.w, i, w);
-        }
-        w = at(v.type, v.w, i); /* as stored */
-        moved.square += p * w * w;
-        moved.absolute += p * fabs(w);
-        put(v.type, v.g, i, 0);
-    }
-    memcpy(answer, &moved, sizeof moved);
-    return PLAIT_OK;
+static void load_slopes(const vectors *v, double l1, int64_t first, int64_t n, const double *g, double *slope) {
+    double w[STRIP], p[STRIP];
+    memcpy(slope, g, (size_t)n * sizeof *slope);
+    if (l1 == 0) return;
+    load(v, v->w, first, n, w);
+    load_factors(v, first, n, p);
+    for (int64_t i = 0; i < n; i++) slope[i] = pseudo(g[i], w[i], p[i] * l1);
 }
 
-/* "lbfgs.gradient": the step was accepted, g holds the mean gradient of the losses. Completes g, the new pair, and
- * takes the dot products that the next direction needs. */
-static plait_status run_gradient(void *user, const plait_slice *slices, int32_t n_slices, const void *args_bytes,
-                                 size_t bytes, void *answer, size_t answer_bytes) {
-    pli_lbfgs_args args;
+static int64_t strip_of(int64_t first, int64_t end) { return end - first < STRIP ? end - first : STRIP; }
+
+/* --- segments: the vectors are cut into pieces of one size, whatever the threads, whose sums are added in order --- */
+
+enum { SEGMENT = 1 << 15 };
+
+typedef void segment_fn(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t end, void *sums);
+
+typedef struct call {
     vectors        v;
-    pli_lbfgs_dots dots;
-    (void)user;
-    PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &args, &v));
-    if (answer_bytes != sizeof dots) return PLAIT_EINVAL;
-    memset(&dots, 0, sizeof dots);
-    for (int64_t i = 0; i < v.n; i++) {
-        double p = factor(&v, i), w = at(v.type, v.w, i);
-        put(v.type, v.g, i, at(v.type, v.g, i) + args.l2 * p * w);
-        double g = at(v.type, v.g, i), slope = args.l1 > 0 ? pseudo(g, w, p * args.l1) : g;
-        double hinv = inverse_metric(&v, i), s = 0, y = 0;
-        if (!args.first) {
-            s = v.x != NULL ? w - at(v.type, v.x, i) : args.step * at(v.type, v.s[args.slot], i);
-            put(v.type, v.s[args.slot], i, s);
-            put(v.type, v.y[args.slot], i, at(v.type, v.y[args.slot], i) + g);
-            s = at(v.type, v.s[args.slot], i);
-            y = at(v.type, v.y[args.slot], i);
-        }
-        dots.vv += slope * slope;
-        dots.vhv += slope * hinv * slope;
-        for (int32_t j = 0; j < args.memory; j++) {
-            if (!args.used[j]) continue;
-            double sj = at(v.type, v.s[j], i), yj = at(v.type, v.y[j], i);
-            dots.sy[j] += s * yj;
-            dots.ys[j] += y * sj;
-            dots.yhy[j] += y * hinv * yj;
-            dots.sv[j] += sj * slope;
-            dots.yhv[j] += yj * hinv * slope;
-        }
-    }
-    memcpy(answer, &dots, sizeof dots);
+    pli_lbfgs_args args;
+    segment_fn    *fn;
+    double        *sums; /* [segments, n] */
+    int64_t        n;
+} call;
+
+static void run_segment(void *user, int64_t i, int32_t thread) {
+    const call *c = user;
+    int64_t     first = i * SEGMENT, end = first + SEGMENT < c->v.n ? first + SEGMENT : c->v.n;
+    (void)thread;
+    c->fn(&c->v, &c->args, first, end, c->sums + i * c->n);
+}
+
+/* user: the pool, or NULL. The answer is an array of double. */
+static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *slices, int32_t n_slices,
+                                 const void *args_bytes, size_t bytes, void *answer, size_t answer_bytes, size_t expected) {
+    call c = { .fn = fn, .n = (int64_t)(answer_bytes / sizeof *c.sums) };
+    PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &c.args, &c.v));
+    if (answer_bytes != expected) return PLAIT_EINVAL;
+    int64_t segments = (c.v.n + SEGMENT - 1) / SEGMENT;
+    c.sums = pli_calloc((size_t)(segments * c.n), sizeof *c.sums);
+    if (c.sums == NULL) return PLAIT_ENOMEM;
+    pli_pool_for(user, segments, run_segment, &c);
+    double *total = answer;
+    for (int64_t i = 0; i < segments; i++)
+        for (int64_t k = 0; k < c.n; k++) total[k] += c.sums[i * c.n + k];
+    pli_free(c.sums);
     return PLAIT_OK;
 }
 
-/* "lbfgs.direction": d into slot `slot` of s (whose old pair is used up element by element), -g into that of y. */
-static plait_status run_direction(void *user, const plait_slice *slices, int32_t n_slices, const void *args_bytes,
-                                  size_t bytes, void *answer, size_t answer_bytes) {
-    pli_lbfgs_args  args;
-    vectors         v;
-    pli_lbfgs_slope out = { 0, 0 };
-    (void)user;
-    PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &args, &v));
-    if (answer_bytes != sizeof out) return PLAIT_EINVAL;
-    for (int64_t i = 0; i < v.n; i++) {
-        double g = at(v.type, v.g, i), w = at(v.type, v.w, i);
-        double slope = args.l1 > 0 ? pseudo(g, w, factor(&v, i) * args.l1) : g;
-        double up = slope, along = 0;
-        for (int32_t j = 0; j < args.memory; j++) {
-            if (!args.used[j]) continue;
-            up += args.a[j] * at(v.type, v.y[j], i);
-            along += args.b[j] * at(v.type, v.s[j], i);
-        }
-        double d = -(args.gamma * inverse_metric(&v, i) * up + along);
-        if (args.l1 > 0 && d * slope >= 0) d = 0; /* OWL-QN: keep what goes downhill */
-        put(v.type, v.s[args.slot], i, d);
-        put(v.type, v.y[args.slot], i, -g);
-        if (v.x != NULL) put(v.type, v.x, i, w);
-        out.vd += slope * d;
-        out.dd += d * d;
+/* --- "lbfgs.step": w moves along d; g becomes 0, to receive the next gradient --------------------------------- */
+
+/* OWL-QN: from x along d, not beyond the orthant where it begins. */
+static double step_in_orthant(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *d,
+                              const double *p, double *w) {
+    double x[STRIP], o[STRIP], move = 0;
+    load(v, v->x, first, n, x);
+    load(v, v->o, first, n, o);
+    for (int64_t i = 0; i < n; i++) {
+        double slope = pseudo(o[i], x[i], p[i] * args->l1), side = x[i] != 0 ? x[i] : -slope;
+        w[i] = x[i] + args->step * d[i];
+        if (p[i] * args->l1 > 0 && w[i] * side <= 0) w[i] = 0;
+        move += slope * (w[i] - x[i]);
     }
-    memcpy(answer, &out, sizeof out);
-    return PLAIT_OK;
+    return move;
 }
 
-const plait_function pli_lbfgs_functions[] = {
+static void step_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
+    pli_lbfgs_moved *moved = sums;
+    bool             projected = v->x != NULL && args->step > 0;
+    double           d[STRIP], w[STRIP], p[STRIP], y[STRIP], zero[STRIP] = { 0 };
+    for (int64_t first = segment, n; first < end; first += n) {
+        n = strip_of(first, end);
+        load(v, v->w, first, n, w);
+        load_factors(v, first, n, p);
+        if (projected || args->step != args->step_before) {
+            load_pair(v, args->slot, first, n, d, y);
+            if (projected) moved->vmove += step_in_orthant(v, args, first, n, d, p, w);
+            for (int64_t i = 0; !projected && i < n; i++) w[i] += (args->step - args->step_before) * d[i];
+            store(v, v->w, first, n, w);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            moved->square += p[i] * w[i] * w[i];
+            moved->absolute += p[i] * fabs(w[i]);
+        }
+        store(v, v->g, first, n, zero);
+    }
+}
+
+static plait_status run_step(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
+                             void *answer, size_t answer_bytes) {
+    return run_segments(user, step_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_moved));
+}
+
+/* --- "lbfgs.gradient": the step was accepted, g holds the mean gradient of the losses ---------------------------
+ *
+ * Completes g, the new pair, and takes the dot products that the next direction needs. */
+
+static void add_products(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *s,
+                         const double *y, const double *hy, const double *slope, const double *hslope, pli_lbfgs_dots *dots) {
+    double (*dot)(int64_t, const double *, const double *) = pli_kernels_get()->dot_f64;
+    double sj[STRIP], yj[STRIP];
+    dots->vv += dot(n, slope, slope);
+    dots->vhv += dot(n, slope, hslope);
+    for (int32_t j = 0; j < args->memory; j++) {
+        if (!args->used[j]) continue;
+        load_pair(v, j, first, n, sj, yj);
+        dots->sy[j] += dot(n, s, yj);
+        dots->ys[j] += dot(n, y, sj);
+        dots->yhy[j] += dot(n, hy, yj);
+        dots->sv[j] += dot(n, sj, slope);
+        dots->yhv[j] += dot(n, yj, hslope);
+    }
+}
+
+/* The pair of the accepted step, into its slot. */
+static void complete_pair(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *w,
+                          const double *g, double *s, double *y) {
+    load_pair(v, args->slot, first, n, s, y);
+    if (v->x != NULL) load(v, v->x, first, n, s);
+    load(v, v->o, first, n, y);
+    for (int64_t i = 0; i < n; i++) {
+        s[i] = v->x != NULL ? w[i] - s[i] : args->step * s[i];
+        y[i] = g[i] - y[i];
+    }
+    store_pair(v, args->slot, first, n, s, y);
+}
+
+static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
+    double g[STRIP], w[STRIP], p[STRIP], slope[STRIP], hslope[STRIP], hy[STRIP], s[STRIP] = { 0 }, y[STRIP] = { 0 };
+    for (int64_t first = segment, n; first < end; first += n) {
+        n = strip_of(first, end);
+        load(v, v->g, first, n, g);
+        load(v, v->w, first, n, w);
+        load_factors(v, first, n, p);
+        for (int64_t i = 0; i < n; i++) g[i] += args->l2 * p[i] * w[i];
+        store(v, v->g, first, n, g);
+        load_slopes(v, args->l1, first, n, g, slope);
+        if (!args->first) complete_pair(v, args, first, n, w, g, s, y);
+        load_inverse_metric(v, first, n, hslope);
+        for (int64_t i = 0; i < n; i++) {
+            hy[i] = hslope[i] * y[i];
+            hslope[i] *= slope[i];
+        }
+        add_products(v, args, first, n, s, y, hy, slope, hslope, sums);
+    }
+}
+
+static plait_status run_gradient(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
+                                 void *answer, size_t answer_bytes) {
+    return run_segments(user, gradient_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_dots));
+}
+
+/* --- "lbfgs.direction": d into slot `slot` (whose old pair is used up element by element), g into o ------------- */
+
+static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
+    pli_lbfgs_slope *out = sums;
+    double           g[STRIP], slope[STRIP], h[STRIP], up[STRIP], d[STRIP], s[STRIP], y[STRIP];
+    for (int64_t first = segment, n; first < end; first += n) {
+        n = strip_of(first, end);
+        load(v, v->g, first, n, g);
+        load_slopes(v, args->l1, first, n, g, slope);
+        load_inverse_metric(v, first, n, h);
+        for (int64_t i = 0; i < n; i++) {
+            up[i] = slope[i];
+            d[i] = 0;
+        }
+        for (int32_t j = 0; j < args->memory; j++) {
+            if (!args->used[j]) continue;
+            double a = args->a[j], b = args->b[j];
+            load_pair(v, j, first, n, s, y);
+            for (int64_t i = 0; i < n; i++) {
+                up[i] += a * y[i];
+                d[i] -= b * s[i];
+            }
+        }
+        for (int64_t i = 0; i < n; i++) {
+            d[i] -= args->gamma * h[i] * up[i];
+            if (args->l1 > 0 && d[i] * slope[i] >= 0) d[i] = 0; /* OWL-QN: keep what goes downhill */
+            y[i] = 0;
+        }
+        store_pair(v, args->slot, first, n, d, y);
+        store(v, v->o, first, n, g);
+        for (int64_t i = 0; i < n; i++) {
+            out->vd += slope[i] * d[i];
+            out->dd += d[i] * d[i];
+        }
+        if (v->x == NULL) continue;
+        load(v, v->w, first, n, s);
+        store(v, v->x, first, n, s);
+    }
+}
+
+static plait_status run_direction(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
+                                  void *answer, size_t answer_bytes) {
+    return run_segments(user, direction_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_slope));
+}
+
+const plait_function pli_lbfgs_functions[PLI_LBFGS_FUNCTIONS] = {
     { .name = "lbfgs.step", .updates = 1, .run = run_step },
     { .name = "lbfgs.gradient", .updates = 1, .run = run_gradient },
     { .name = "lbfgs.direction", .updates = 1, .run = run_direction },
 };
-const int32_t pli_lbfgs_n_functions = sizeof pli_lbfgs_functions / sizeof *pli_lbfgs_functions;

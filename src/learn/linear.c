@@ -145,7 +145,7 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
                                const pli_slopes *g, pli_sums *own) {
     const pli_block   *block = part->block;
     const pli_kernels *kernels = pli_kernels_get();
-    pli_csr            x = { block->rows, block->row_start, block->col, block->value };
+    pli_csr            x = { block->rows, block->row_start, block->col, block->value, block->packed };
     double             score[CHUNK_ROWS], slope[CHUNK_ROWS];
     float              narrow[CHUNK_ROWS];
     for (int64_t i = 0, end; i < part->rows; i = end) {
@@ -264,6 +264,14 @@ void pli_gradient_rest(pli_gradient *gradient) {
     gradient->capacity = 0;
 }
 
+/* The total is in the first group's sums: the others' memory is free for the push that follows. */
+static void keep_total(pli_gradient *gradient) {
+    float *narrow = pli_realloc(gradient->narrow, (size_t)gradient->size, sizeof *narrow);
+    if (narrow == NULL) return;
+    gradient->narrow = narrow;
+    gradient->capacity = gradient->size;
+}
+
 typedef struct batch_run {
     pli_gradient      *gradient;
     const pli_weights *weights;
@@ -329,9 +337,10 @@ static void squares_of_part(const pli_linear *linear, const pli_part *part, cons
         if (!weigh(linear, block, r, &y, &weight)) continue;
         g->bias[0] += weight;
         for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
-            double x = block->value != NULL ? (double)block->value[e] : 1.0;
-            if (g->f32 != NULL) g->f32[block->col[e]] += (float)(weight * x * x);
-            for (int64_t c = 0; g->f64 != NULL && c < k; c++) g->f64[(int64_t)block->col[e] * k + c] += weight * x * x;
+            double   x = block->value != NULL ? (double)block->value[e] : 1.0;
+            uint32_t j = block->packed != NULL ? pli_packed_at(block->packed, e) : block->col[e];
+            if (g->f32 != NULL) g->f32[j] += (float)(weight * x * x);
+            for (int64_t c = 0; g->f64 != NULL && c < k; c++) g->f64[j * k + c] += weight * x * x;
         }
     }
 }
@@ -361,6 +370,7 @@ static void combine(pli_gradient *gradient, pli_pool *pool) {
     for (int32_t group = 1; group < gradient->own_groups; group++)
         for (int64_t c = 0; c < gradient->linear->columns; c++)
             gradient->bias[c] += gradient->bias[group * gradient->stride + c];
+    if (gradient->is_narrow && gradient->own_groups > 1) keep_total(gradient);
 }
 
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err) {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/tensor.h"
+
 /* --- one block --------------------------------------------------------------------------------------- */
 
 /* Row numbers of a block's entries in the solution, UINT32_MAX where it has none. */
@@ -12,7 +14,9 @@ static plait_status find_rows(const pli_solution *solution, const pli_keymap *ma
     uint32_t *local = pli_array((size_t)block->entries, sizeof *local);
     if (local == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
     for (int64_t e = 0; e < block->entries; e++) {
-        uint64_t key = block->col != NULL ? block->col[e] : block->key[e];
+        uint64_t key = block->col != NULL      ? block->col[e]
+                       : block->packed != NULL ? pli_packed_at(block->packed, e)
+                                               : block->key[e];
         int64_t  row = map != NULL ? pli_keymap_find(map, key) : key < (uint64_t)solution->rows ? (int64_t)key : -1;
         local[e] = row >= 0 ? (uint32_t)row : UINT32_MAX;
     }
@@ -29,7 +33,7 @@ static plait_status score_block(const pli_linear *linear, const pli_solution *so
     double      *score = pli_array((size_t)linear->columns, 3 * sizeof *score);
     uint32_t    *local = NULL;
     plait_status status = score != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
-    if (status == PLAIT_OK && (map != NULL || block->col == NULL))
+    if (status == PLAIT_OK && (map != NULL || block->col == NULL)) /* of a block at a time, where columns are packed */
         status = find_rows(solution, map, block, &local, err);
     const uint32_t *index = local != NULL ? local : block->col;
     for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {

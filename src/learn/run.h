@@ -147,8 +147,8 @@ bool pli_pace_apart(const int32_t *told, int64_t n);
 plait_status pli_sgd_train(pli_run *run);
 plait_status pli_lbfgs_train(pli_run *run);
 
-/* The server functions of L-BFGS, for the job's options. */
-extern const plait_function pli_lbfgs_functions[];
-extern const int32_t        pli_lbfgs_n_functions;
+/* The server functions of L-BFGS, for the job's options; user: the pool that they run on, or NULL. */
+enum { PLI_LBFGS_FUNCTIONS = 3 };
+extern const plait_function pli_lbfgs_functions[PLI_LBFGS_FUNCTIONS];
 
 #endif

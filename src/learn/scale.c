@@ -88,27 +88,38 @@ out:
     return status < 0 && status == PLAIT_ENOMEM ? pli_fail(err, status, "no memory for the scales of %lld columns", (long long)d) : status;
 }
 
-static plait_status scale_sparse(plait_comm *comm, const pli_scale_rows *rows, pli_scale *scale) {
-    double top = 0, enough = rows->sampled ? 10 : 1, *factor = scale->factor;
-    PLI_TRY(largest(comm, rows, scale->features, true, factor));
-    for (int64_t j = 0; j < scale->features; j++) {
-        top = fmax(top, factor[j]);
-        factor[j] = factor[j] > (rows->sampled ? 1 : 0) ? 1 / factor[j] : 1;
+/* *top_out: the largest |x|. The columns are not looked at, so that this is fast. */
+static plait_status largest_of_all(plait_comm *comm, const pli_scale_rows *rows, double *top_out) {
+    *top_out = 0;
+    for (int32_t b = 0; b < rows->own; b++) {
+        const pli_block *block = rows->block[b];
+        if (block->value == NULL && block->entries > 0) *top_out = fmax(*top_out, 1);
+        for (int64_t e = 0; block->value != NULL && e < block->entries; e++)
+            *top_out = fmax(*top_out, fabs((double)block->value[e]));
     }
-    if (!(top > enough)) pli_scale_destroy(scale);
+    return plait_comm_allreduce(comm, top_out, 1, PLAIT_F64, PLAIT_MAX);
+}
+
+static plait_status scale_sparse(plait_comm *comm, const pli_scale_rows *rows, pli_scale *scale) {
+    double *factor = scale->factor;
+    PLI_TRY(largest(comm, rows, scale->features, true, factor));
+    for (int64_t j = 0; j < scale->features; j++) factor[j] = factor[j] > (rows->sampled ? 1 : 0) ? 1 / factor[j] : 1;
     return PLAIT_OK;
 }
 
 plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
                                pli_scale *scale_out, plait_error *err) {
     int64_t d = linear->features;
+    double  top;
     *scale_out = (pli_scale){ .features = d };
     if (d == 0 || rows->rows == 0) return PLAIT_OK;
+    bool dense = (double)rows->entries > 0.5 * (double)d * (double)rows->rows &&
+                 d <= MOMENT_VALUES_MAX / MOMENTS / rows->blocks;
+    if (!dense) PLI_TRY(largest_of_all(comm, rows, &top));
+    if (!dense && !(top > (rows->sampled ? 10 : 1))) return PLAIT_OK;
     scale_out->factor = pli_array((size_t)d, sizeof(double));
     if (scale_out->factor == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the scales of %lld columns", (long long)d);
-    bool dense = (double)rows->entries > 0.5 * (double)d * (double)rows->rows &&
-                 d <= MOMENT_VALUES_MAX / MOMENTS / rows->blocks;
     plait_status status = dense ? scale_dense(comm, linear, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
     if (status < 0) pli_scale_destroy(scale_out);
     return status;

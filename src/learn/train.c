@@ -102,8 +102,13 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.topology = o->topology;
     j.consistency = o->consistency;
     j.batch = batch;
-    j.functions = pli_lbfgs_functions;
-    j.n_functions = pli_lbfgs_n_functions;
+    plait_function functions[PLI_LBFGS_FUNCTIONS];
+    for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
+        functions[i] = pli_lbfgs_functions[i];
+        functions[i].user = pli_comm_pool(comm);
+    }
+    j.functions = functions;
+    j.n_functions = PLI_LBFGS_FUNCTIONS;
     return plait_job_create(comm, &j, job_out);
 }
 

@@ -5,7 +5,7 @@
 
 #include "table/values.h"
 
-enum { BLOCK = 1024 };
+enum { BLOCK = 1024, LARGE_BYTES = 1 << 20 };
 
 void pli_pending_init(pli_pending *pending, const pli_spec *spec, int64_t extra) {
     *pending = (pli_pending){ .spec = spec, .extra = extra };
@@ -176,10 +176,19 @@ no_memory:
     return false;
 }
 
+/* What was filled from end to end costs as much to clear as to have anew; where it is large nobody holds it idle. */
+static bool whole_and_large(const pli_pending *pending) {
+    const pli_spec *spec = pending->spec;
+    return pending->low == 0 && pending->high == spec->rows && spec->rows * pli_row_bytes(spec) >= LARGE_BYTES;
+}
+
 void pli_pending_clear(pli_pending *pending) {
     int64_t row_bytes = pli_row_bytes(pending->spec);
     if (pending->spec->keyed) {
         pli_rowset_clear(&pending->set);
+    } else if (pending->sum != NULL && whole_and_large(pending)) {
+        pli_free(pending->sum);
+        pending->sum = NULL;
     } else if (pending->sum != NULL) {
         memset(pli_at(pending->sum, pending->low * row_bytes), 0, (size_t)((pending->high - pending->low) * row_bytes));
     }

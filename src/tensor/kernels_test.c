@@ -133,12 +133,15 @@ typedef struct sparse_case {
     uint32_t order[ROWS];
     double w64[TABLE * COLS_MAX], r64[ROWS * COLS_MAX];
     float w32[TABLE * COLS_MAX], r32[ROWS * COLS_MAX];
+    unsigned char packed[3 * N + 1];
     vectors v;
 } sparse_case;
 
 static void fill_sparse(sparse_case *c) {
     pli_random r = pli_random_at(5, PLI_RANDOM_DATA, 0, 0);
     fill(&c->v, 5);
+    for (int i = 0; i < N; i++)
+        for (int byte = 0; byte < 3; byte++) c->packed[3 * i + byte] = (unsigned char)(c->v.index[i] >> 8 * byte);
     for (int i = 0; i < ROWS; i++) {
         c->start[i + 1] = c->start[i] + (int64_t)pli_random_below(&r, 26);
         if (c->start[i + 1] > N) c->start[i + 1] = N;
@@ -205,8 +208,8 @@ static void test_sparse_rows(void **state) {
     static const int64_t widths[] = { 1, 2, 8, 11 };
     sparse_case c = { 0 };
     fill_sparse(&c);
-    for (int with = 0; with < 2; with++) {
-        const pli_csr x = { ROWS, c.start, c.v.index, with ? c.v.x32 : NULL };
+    for (int with = 0; with < 4; with++) {
+        const pli_csr x = { ROWS, c.start, c.v.index, with & 1 ? c.v.x32 : NULL, with & 2 ? c.packed : NULL };
         const pli_rows chosen[] = {
             { NULL, 0, ROWS }, { NULL, 7, 12 }, { c.order, 0, ROWS }, { c.order, 3, 20 }, { NULL, 4, 0 }
         };

@@ -1,5 +1,6 @@
 /* sparse - kernels over CSR rows and index lists. Random gathers bound them, so they fetch ahead, across the ends of
  * rows where rows follow each other. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tensor/kernels.h"
@@ -34,15 +35,20 @@ void pli_scatter_add_f64(int64_t n, const uint32_t *index, const double *x, doub
 
 /* The entries of one row, and how far it is safe and useful to look ahead. */
 typedef struct span {
-    const uint32_t *col;
-    const float    *value; /* NULL: ones */
-    int64_t         n, ahead;
+    const uint32_t      *col;
+    const unsigned char *packed; /* instead of col; or NULL */
+    const float         *value;  /* NULL: ones              */
+    int64_t              n, ahead;
 } span;
 
 static inline span span_of(const pli_csr *x, pli_rows rows, int64_t i) {
     const int64_t row = pli_row_at(rows, i), first = x->row_start[row], end = x->row_start[row + 1];
     const int64_t last = rows.order == NULL ? x->row_start[rows.first + rows.n] : end;
-    return (span){ x->col + first, x->value == NULL ? NULL : x->value + first, end - first, last - first };
+    return (span){ .col = x->packed == NULL ? x->col + first : NULL,
+                   .packed = x->packed == NULL ? NULL : x->packed + 3 * first,
+                   .value = x->value == NULL ? NULL : x->value + first,
+                   .n = end - first,
+                   .ahead = last - first };
 }
 
 /* Entries whose successor by the prefetch distance is there. */
@@ -53,73 +59,55 @@ static inline int64_t fetched_of(span s) {
 
 static inline double span_value(span s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
 
+/* The loops below are made for each form of columns and values: packed and ones are known to the compiler. */
+static inline uint32_t column(span s, int64_t k, const bool packed) {
+    return packed ? pli_packed_at(s.packed, k) : s.col[k];
+}
+
+static inline uint32_t span_column(span s, int64_t k) { return column(s, k, s.packed != NULL); }
+
 /* In a shuffled batch the next row's columns are far away: fetch their line, and their weights a row later. */
 static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
     if (rows.order == NULL || i + 2 >= rows.n) return;
-    const int64_t next = x->row_start[rows.order[rows.first + i + 2]];
-    __builtin_prefetch(&x->col[next]);
-    __builtin_prefetch(&x->col[next + 16]);
+    const int64_t        next = x->row_start[rows.order[rows.first + i + 2]];
+    const unsigned char *at = x->packed == NULL ? (const unsigned char *)&x->col[next] : x->packed + 3 * next;
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
     if (x->value != NULL) __builtin_prefetch(&x->value[next]);
 }
 
-static double ones_dot_f32(int64_t n, const uint32_t *col, const float *w) {
-    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
+static inline double dot_f32(span s, const float *w, const bool packed, const bool ones) {
+    double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        sum0 += (double)w[col[k]];
-        sum1 += (double)w[col[k + 1]];
-        sum2 += (double)w[col[k + 2]];
-        sum3 += (double)w[col[k + 3]];
-    }
-    if (k < n) sum0 += (double)w[col[k]];
-    if (k + 1 < n) sum1 += (double)w[col[k + 1]];
-    if (k + 2 < n) sum2 += (double)w[col[k + 2]];
-    return (sum0 + sum2) + (sum1 + sum3);
+    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
+        __builtin_prefetch(&w[column(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (; k + 4 <= s.n; k += 4)
+        for (int64_t j = 0; j < 4; j++)
+            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[column(s, k + j, packed)];
+    for (int64_t j = 0; k + j < s.n; j++)
+        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[column(s, k + j, packed)];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static double values_dot_f32(int64_t n, const uint32_t *col, const float *value, const float *w) {
-    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
+static inline double dot_f64(span s, const double *w, const bool packed, const bool ones) {
+    double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        sum0 += (double)value[k] * (double)w[col[k]];
-        sum1 += (double)value[k + 1] * (double)w[col[k + 1]];
-        sum2 += (double)value[k + 2] * (double)w[col[k + 2]];
-        sum3 += (double)value[k + 3] * (double)w[col[k + 3]];
-    }
-    if (k < n) sum0 += (double)value[k] * (double)w[col[k]];
-    if (k + 1 < n) sum1 += (double)value[k + 1] * (double)w[col[k + 1]];
-    if (k + 2 < n) sum2 += (double)value[k + 2] * (double)w[col[k + 2]];
-    return (sum0 + sum2) + (sum1 + sum3);
+    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
+        __builtin_prefetch(&w[column(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (; k + 4 <= s.n; k += 4)
+        for (int64_t j = 0; j < 4; j++) sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[column(s, k + j, packed)];
+    for (int64_t j = 0; k + j < s.n; j++) sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[column(s, k + j, packed)];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static double ones_dot_f64(int64_t n, const uint32_t *col, const double *w) {
-    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
-    int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        sum0 += w[col[k]];
-        sum1 += w[col[k + 1]];
-        sum2 += w[col[k + 2]];
-        sum3 += w[col[k + 3]];
-    }
-    if (k < n) sum0 += w[col[k]];
-    if (k + 1 < n) sum1 += w[col[k + 1]];
-    if (k + 2 < n) sum2 += w[col[k + 2]];
-    return (sum0 + sum2) + (sum1 + sum3);
+static double row_dot_f32(span s, const float *w) {
+    if (s.packed != NULL) return s.value == NULL ? dot_f32(s, w, true, true) : dot_f32(s, w, true, false);
+    return s.value == NULL ? dot_f32(s, w, false, true) : dot_f32(s, w, false, false);
 }
 
-static double values_dot_f64(int64_t n, const uint32_t *col, const float *value, const double *w) {
-    double  sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
-    int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        sum0 += (double)value[k] * w[col[k]];
-        sum1 += (double)value[k + 1] * w[col[k + 1]];
-        sum2 += (double)value[k + 2] * w[col[k + 2]];
-        sum3 += (double)value[k + 3] * w[col[k + 3]];
-    }
-    if (k < n) sum0 += (double)value[k] * w[col[k]];
-    if (k + 1 < n) sum1 += (double)value[k + 1] * w[col[k + 1]];
-    if (k + 2 < n) sum2 += (double)value[k + 2] * w[col[k + 2]];
-    return (sum0 + sum2) + (sum1 + sum3);
+static double row_dot_f64(span s, const double *w) {
+    if (s.packed != NULL) return s.value == NULL ? dot_f64(s, w, true, true) : dot_f64(s, w, true, false);
+    return s.value == NULL ? dot_f64(s, w, false, true) : dot_f64(s, w, false, false);
 }
 
 /* A few columns of the answer at a time, so that their sums stay in registers. */
@@ -129,7 +117,7 @@ static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, dou
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const float *row = w + (int64_t)s.col[k] * cols + from;
+        const float *row = w + (int64_t)span_column(s, k) * cols + from;
         for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * (double)row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
@@ -139,7 +127,7 @@ static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, do
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const double *row = w + (int64_t)s.col[k] * cols + from;
+        const double *row = w + (int64_t)span_column(s, k) * cols + from;
         for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
@@ -150,9 +138,7 @@ void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float 
         const span s = span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
-            for (int64_t k = 0, fetched = fetched_of(s); k < fetched; k++)
-                __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
-            y[i] = s.value == NULL ? ones_dot_f32(s.n, s.col, w) : values_dot_f32(s.n, s.col, s.value, w);
+            y[i] = row_dot_f32(s, w);
         } else {
             for (int64_t c = 0; c < cols; c += WIDE) row_dots_f32(s, cols, c, w, y + i * cols);
         }
@@ -164,33 +150,37 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
         const span s = span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
-            for (int64_t k = 0, fetched = fetched_of(s); k < fetched; k++)
-                __builtin_prefetch(&w[s.col[k + PLI_PREFETCH_ENTRIES]]);
-            y[i] = s.value == NULL ? ones_dot_f64(s.n, s.col, w) : values_dot_f64(s.n, s.col, s.value, w);
+            y[i] = row_dot_f64(s, w);
         } else {
             for (int64_t c = 0; c < cols; c += WIDE) row_dots_f64(s, cols, c, w, y + i * cols);
         }
     }
 }
 
+static inline void add_f32(span s, float r, float *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
+        __builtin_prefetch(&g[column(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[column(s, k, packed)] += ones ? r : s.value[k] * r;
+}
+
+static inline void add_f64(span s, double r, double *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
+        __builtin_prefetch(&g[column(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[column(s, k, packed)] += ones ? r : (double)s.value[k] * r;
+}
+
 static void row_add_f32(span s, float r, float *g) {
-    const int64_t fetched = fetched_of(s);
-    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
-    if (s.value == NULL) {
-        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += r;
-    } else {
-        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += s.value[k] * r;
-    }
+    if (s.packed != NULL && s.value == NULL) add_f32(s, r, g, true, true);
+    else if (s.packed != NULL) add_f32(s, r, g, true, false);
+    else if (s.value == NULL) add_f32(s, r, g, false, true);
+    else add_f32(s, r, g, false, false);
 }
 
 static void row_add_f64(span s, double r, double *g) {
-    const int64_t fetched = fetched_of(s);
-    for (int64_t k = 0; k < fetched; k++) __builtin_prefetch(&g[s.col[k + PLI_PREFETCH_ENTRIES]], 1);
-    if (s.value == NULL) {
-        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += r;
-    } else {
-        for (int64_t k = 0; k < s.n; k++) g[s.col[k]] += (double)s.value[k] * r;
-    }
+    if (s.packed != NULL && s.value == NULL) add_f64(s, r, g, true, true);
+    else if (s.packed != NULL) add_f64(s, r, g, true, false);
+    else if (s.value == NULL) add_f64(s, r, g, false, true);
+    else add_f64(s, r, g, false, false);
 }
 
 void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g) {
@@ -203,7 +193,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
         }
         for (int64_t k = 0; k < s.n; k++) {
             const float v = s.value == NULL ? 1.0F : s.value[k];
-            float      *to = g + (int64_t)s.col[k] * cols;
+            float      *to = g + (int64_t)span_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }
@@ -219,7 +209,7 @@ void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const dou
         }
         for (int64_t k = 0; k < s.n; k++) {
             const double v = s.value == NULL ? 1.0 : (double)s.value[k];
-            double      *to = g + (int64_t)s.col[k] * cols;
+            double      *to = g + (int64_t)span_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }

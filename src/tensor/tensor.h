@@ -11,6 +11,7 @@
 #define PLI_TENSOR_TENSOR_H
 
 #include <stdint.h>
+#include <string.h>
 
 /* Rows in compressed form, borrowed. Row i has the entries row_start[i] .. row_start[i + 1] - 1. */
 typedef struct pli_csr {
@@ -18,7 +19,18 @@ typedef struct pli_csr {
     const int64_t *row_start; /* [rows + 1]                */
     const uint32_t *col;      /* [entries]                 */
     const float *value;       /* [entries]; NULL: all ones */
+    const unsigned char *packed; /* instead of col, or NULL: see pli_packed_at */
 } pli_csr;
+
+/* Columns below 2^24 in three bytes each, the lowest first, and one byte more at the end. */
+static inline uint32_t pli_packed_at(const unsigned char *packed, int64_t entry) {
+    uint32_t word;
+    memcpy(&word, packed + 3 * entry, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap32(word);
+#endif
+    return word & 0xffffff;
+}
 
 /* Some of its rows: order[first] .. order[first + n - 1], or first .. first + n - 1 where order is NULL. */
 typedef struct pli_rows {
