@@ -62,7 +62,7 @@ static plait_status scan_lines(const pli_source *source, const pli_segment *segm
         rows++;
         if (p - dropped > CHUNK) {
             pli_source_drop(source, (size_t)(dropped - source->data), (size_t)(p - source->data));
-            dropped = p;
+            dropped = source->data + pli_drop_again((size_t)(p - source->data));
         }
     }
     *rows_out = rows;
@@ -88,7 +88,7 @@ static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *seg
         rows += scratch->b.rows;
         if (d->table != NULL && !pli_table_add_sums(d, sums, scratch))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for means");
-        pli_source_drop(source, from, to);
+        pli_source_drop(source, pli_drop_again(from), to);
         from = to;
     }
     *rows_out = rows;

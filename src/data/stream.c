@@ -50,7 +50,7 @@ static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t
 static void drop_behind(const pli_source *source, pli_cursor *cursor, bool all) {
     if (!all && cursor->at - cursor->dropped < DROP_BYTES) return;
     pli_source_drop(source, cursor->dropped, cursor->at);
-    cursor->dropped = cursor->at;
+    cursor->dropped = pli_drop_again(cursor->at);
 }
 
 /* Rows of the segment at the cursor onto `rows`, at most `want`; *took_out of them. */
