@@ -256,12 +256,81 @@ static void test_divergence(void **state) {
     plait_data_destroy(&data);
 }
 
+/* --- many weights: vectors in float32, the history packed, columns too ------------------------------------------ */
+
+enum { WIDE_ROWS = 1000, WIDE_PER_ROW = 8, WIDE_FEATURES = 40 };
+
+typedef struct wide_case {
+    const char *name;
+    int         classes;
+    double      largest; /* of the values; 0: all are 1 */
+    double      l1;
+    int32_t     workers;
+} wide_case;
+
+/* Rows with some of the features, each written `apart` times as far from the first: the same problem for every `apart`. */
+static void write_wide(const char *path, const wide_case *c, int64_t apart) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < WIDE_ROWS; i++) {
+        pli_random r = pli_random_at(8, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        double     score = 0.5 * pli_random_normal(&r), value[WIDE_PER_ROW];
+        int64_t    feature[WIDE_PER_ROW];
+        for (int64_t k = 0, from = 0; k < WIDE_PER_ROW; k++) {
+            feature[k] = from + (int64_t)pli_random_below(&r, WIDE_FEATURES / WIDE_PER_ROW);
+            from = (k + 1) * (WIDE_FEATURES / WIDE_PER_ROW);
+            value[k] = c->largest > 0 ? c->largest * pli_random_f64(&r) : 1;
+            score += sin((double)feature[k] * 7) * value[k] / (c->largest > 0 ? c->largest : 1);
+        }
+        fprintf(file, "%d", c->classes == 2 ? score > 0 : score < -0.5 ? 0 : score < 0.5 ? 1 : 2);
+        for (int k = 0; k < WIDE_PER_ROW; k++) fprintf(file, " %lld:%.6g", (long long)(feature[k] * apart + 1), value[k]);
+        fputc('\n', file);
+    }
+    fclose(file);
+}
+
+static double wide_objective(const wide_case *c, int64_t apart) {
+    static const char path[] = "learn_wide.svm";
+    const char       *paths[] = { path };
+    plait_data_opts   data;
+    training          t = { .model = NULL };
+    write_wide(path, c, apart);
+    plait_data_opts_init(&data);
+    data.paths = paths;
+    data.n_paths = 1;
+    plait_train_opts_init(&t.opts);
+    t.opts.data = &data;
+    t.opts.optimizer = "lbfgs";
+    t.opts.topology = "ps";
+    t.opts.l1 = c->l1;
+    if (train(&t, c->workers, 2) != PLAIT_OK) fail_msg("%s: %s", c->name, t.error.text);
+    double loss = t.report.train_loss;
+    assert_true(loss < 0.9 * log(c->classes)); /* asked of the model, over the very rows */
+    double objective = t.report.objective;
+    plait_model_destroy(&t.model);
+    remove(path);
+    return objective;
+}
+
+static void test_wide(void **state) {
+    (void)state;
+    static const wide_case cases[] = {
+        { "ones", 2, 0, 0, 1 },          { "values", 2, 1, 0, 2 }, { "scaled values", 2, 9, 0, 1 },
+        { "l1", 2, 0, 1e-2, 1 },         { "classes", 3, 0, 0, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double narrow = wide_objective(&cases[i], 1), wide = wide_objective(&cases[i], 4096);
+        if (!(fabs(wide - narrow) <= 5e-4 * narrow))
+            fail_msg("%s: objective %.9g of few weights, %.9g of many", cases[i].name, narrow, wide);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_optimum),    cmocka_unit_test(test_l1),
                                         cmocka_unit_test(test_classes),    cmocka_unit_test(test_warm_start),
                                         cmocka_unit_test(test_units_of_labels),
                                         cmocka_unit_test(test_straight_loss),
                                         cmocka_unit_test(test_early_stop), cmocka_unit_test(test_interruption),
-                                        cmocka_unit_test(test_divergence) };
+                                        cmocka_unit_test(test_divergence), cmocka_unit_test(test_wide) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
