@@ -6,7 +6,9 @@
  * request). A program hands plait_comm_run a body; it runs once on every rank that lives in this process.
  *
  * Every wait has a deadline (opts.timeout_ns) and a reason that can be printed; a wait that expires
- * returns PLAIT_ETIMEOUT and its error text says who held it up. No call needs rank 0 in particular.
+ * returns PLAIT_ETIMEOUT and its error text says who held it up. A wait that can never end, because ranks
+ * wait for each other, returns PLAIT_EDEADLOCK within a second; ranks that call different collectives in
+ * the same place get PLAIT_EMISMATCH. The text names each with its call. No call needs rank 0 in particular.
  *
  * Threads: a plait_comm belongs to its rank; its calls are made by one thread at a time, except where a
  * comment says "any thread".
@@ -118,9 +120,34 @@ PLAIT_API void plait_comm_free(void *memory);
 /** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL is PLAIT_OK. */
 PLAIT_API plait_status plait_request_wait(plait_request **request);
 
+/* --- waits: docs/doctor.md ------------------------------------------------------------------------- */
+
 /** Writes what every rank of this process waits for at this moment, a line each ("rank 2 waits for clock
- *  7 of table w, held up by rank 0"), into text [bytes], cut there. Any thread. Returns the lines. */
+ *  7 of table w, held up by rank 0 (plait_table_get, call 12, fit.c:88; 0.4 s)"), into text [bytes], cut
+ *  there. Any thread. Returns the lines. */
 PLAIT_API int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes);
+
+/** The same of every rank of the job, a line each also for those that do not wait. Other processes are
+ *  asked, and have timeout_ns to answer ("rank 3 does not answer"). Any thread. Returns the lines. */
+PLAIT_API int32_t plait_comm_doctor(const plait_comm *comm, uint64_t timeout_ns, char *text, size_t bytes);
+
+/** Notes where the next call on comm stands in the caller's source, and returns comm: for the macros below,
+ *  by which waits and their failures name the line. PLAIT_NO_SITES leaves them out. */
+PLAIT_API plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line);
+
+#ifndef PLAIT_NO_SITES
+#ifdef __FILE_NAME__
+#define PLAIT_FILE __FILE_NAME__
+#else
+#define PLAIT_FILE __FILE__
+#endif
+#define plait_comm_recv(comm, ...)       plait_comm_recv(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_comm_barrier(comm)         plait_comm_barrier(plait_comm_at(comm, PLAIT_FILE, __LINE__))
+#define plait_comm_allreduce(comm, ...)  plait_comm_allreduce(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_comm_broadcast(comm, ...)  plait_comm_broadcast(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_comm_allgather(comm, ...)  plait_comm_allgather(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_comm_allgatherv(comm, ...) plait_comm_allgatherv(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

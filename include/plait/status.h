@@ -38,6 +38,7 @@ extern "C" {
     X(EPEER, -40, "a peer is lost")                                                                \
     X(ETIMEOUT, -41, "a wait has expired")                                                         \
     X(EMISMATCH, -42, "ranks disagree")                                                            \
+    X(EDEADLOCK, -43, "ranks wait for each other")                                                 \
     X(ECOMM, -60, "the communicator is lost, restart it")                                          \
     X(EINTERRUPTED, -70, "interrupted")                                                            \
     X(EDIVERGED, -80, "the computation left the finite numbers")

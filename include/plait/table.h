@@ -202,6 +202,21 @@ PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_ta
  *  [n, cols], freed with plait_comm_free. What a get of the caller would see. Not collective. */
 PLAIT_API plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out);
 
+/** Notes where the next call stands in the caller's source, as plait_comm_at does. */
+PLAIT_API plait_job   *plait_job_at(plait_job *job, const char *file, int32_t line);
+PLAIT_API plait_table *plait_table_at(plait_table *table, const char *file, int32_t line);
+
+#ifndef PLAIT_NO_SITES
+#define plait_job_create(comm, ...)       plait_job_create(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_job_clock(job)              plait_job_clock(plait_job_at(job, PLAIT_FILE, __LINE__))
+#define plait_job_barrier(job)            plait_job_barrier(plait_job_at(job, PLAIT_FILE, __LINE__))
+#define plait_table_create(job, ...)      plait_table_create(plait_job_at(job, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_get(table, ...)       plait_table_get(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_get_range(table, ...) plait_table_get_range(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_read(table, ...)      plait_table_read(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_dump(table, ...)      plait_table_dump(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

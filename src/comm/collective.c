@@ -65,11 +65,13 @@ static bool check_part(pli_collective *c, const pli_coll_move *s, const pli_msg 
     pli_coll theirs = read_stamp(msg);
     if (msg->head.arg32 == (uint32_t)c->started && same_call(&theirs, &c->call) && msg->head.body_bytes == s->recv_bytes)
         return true;
-    char a[96], b[96];
+    char     a[96], b[96];
+    bool     is_left = msg->head.arg32 == (uint32_t)(c->started - 1); /* of the last call: it should have been taken there */
+    uint64_t number = c->started - is_left;
     pli_coll_tell(&theirs, a, sizeof a);
-    pli_coll_tell(&c->call, b, sizeof b);
+    pli_coll_tell(is_left ? &c->last : &c->call, b, sizeof b);
     pli_fail(&c->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
-             (unsigned long long)c->started, s->from, a, c->me, b);
+             (unsigned long long)number, s->from, a, c->me, b);
     return false;
 }
 
@@ -212,6 +214,7 @@ void pli_collective_destroy(pli_collective *c) {
 }
 
 void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_out *out) {
+    c->last = c->call;
     c->call = *call;
     c->step = 0;
     c->sent = false;

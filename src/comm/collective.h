@@ -66,6 +66,7 @@ typedef struct pli_collective {
     struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] received, not yet used, in order */
     bool            *left;    /* [workers] will send nothing any more                        */
     pli_coll         call;    /* in flight, where started > finished                          */
+    pli_coll         last;    /* the one before                                               */
     int64_t          step;
     bool             sent;    /* the step's message is out                                    */
     pli_msg         *passing; /* the last message copied into buf, to be passed on as it is   */

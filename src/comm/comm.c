@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/doctor.h"
 #include "comm/world.h"
 
 int32_t plait_comm_rank(const plait_comm *comm) { return comm->rank; }
@@ -55,6 +56,33 @@ static plait_status failed(plait_comm *comm) {
     if (comm->error.code == PLAIT_EPEER) (void)pli_comm_is_lost(comm, NULL, &comm->error);
     if (comm->error.rank < 0) comm->error.rank = comm->rank;
     return comm->error.code;
+}
+
+/* --- public calls --------------------------------------------------------------------------------------- */
+
+plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
+    if (comm->depth > 0) return comm;
+    comm->at_file = file;
+    comm->at_line = line;
+    return comm;
+}
+
+void pli_comm_enter(plait_comm *comm, const char *call) {
+    if (comm->depth++ > 0) return;
+    comm->site = (pli_site){ .call = call, .file = comm->at_file, .line = comm->at_line, .ordinal = ++comm->calls };
+    comm->at_file = NULL;
+}
+
+plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
+    if (--comm->depth > 0) return status;
+    if (status == PLAIT_EPEER || status == PLAIT_ETIMEOUT || status == PLAIT_EMISMATCH) {
+        char   site[160];
+        size_t at = strlen(comm->error.text), room = sizeof comm->error.text - at;
+        pli_doctor_tell_site(comm->site.call, comm->site.ordinal, comm->site.file, comm->site.line, site, sizeof site);
+        if (at > 0 && strlen(site) + 4 < room) snprintf(comm->error.text + at, room, " (%s)", site);
+    }
+    comm->site = (pli_site){ 0 };
+    return status;
 }
 
 /* --- tagged messages ------------------------------------------------------------------------------------ */
@@ -118,6 +146,12 @@ static void tell_receipt(const void *arg, char *text, size_t bytes) {
     }
 }
 
+static void show_receipt(const void *arg, pli_wait *wait) {
+    const struct receipt *r = arg;
+    wait->kind = PLI_WAIT_RECV;
+    wait->peer = r->from;
+}
+
 static plait_status take_message(const struct receipt *r, void *data, size_t capacity, size_t *bytes_out, int32_t *from_out) {
     plait_comm *comm = r->comm;
     uint64_t    now_ns;
@@ -145,13 +179,14 @@ plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *
         pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
         return failed(comm);
     }
-    return pli_comm_recv(comm, from, tag, data, capacity, bytes_out, from_out);
+    pli_comm_enter(comm, "plait_comm_recv");
+    return pli_comm_leave(comm, pli_comm_recv(comm, from, tag, data, capacity, bytes_out, from_out));
 }
 
 plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
                            int32_t *from_out) {
     struct receipt receipt = { .comm = comm, .from = from, .tag = tag };
-    pli_reason     reason = { .tell = tell_receipt, .arg = &receipt };
+    pli_reason     reason = { .tell = tell_receipt, .show = show_receipt, .arg = &receipt };
     if (pli_comm_wait(comm, has_come, &receipt, &reason, &comm->error) < 0) return failed(comm);
     if (receipt.found) return take_message(&receipt, data, capacity, bytes_out, from_out);
     if (from < 0) {
@@ -181,6 +216,19 @@ void pli_comm_tell_call(const void *arg, char *text, size_t bytes) {
     }
 }
 
+void pli_comm_show_call(const void *arg, pli_wait *wait) {
+    const plait_comm *comm = arg;
+    const pli_coll   *call = &comm->call;
+    wait->kind = PLI_WAIT_COLLECTIVE;
+    wait->peer = atomic_load_explicit(&comm->collective.waits_for, memory_order_relaxed);
+    wait->number = atomic_load_explicit(&comm->begun, memory_order_relaxed);
+    wait->coll_kind = (uint8_t)call->kind;
+    wait->coll_type = (uint8_t)call->type;
+    wait->coll_op = (uint8_t)call->op;
+    wait->root = call->root;
+    wait->n = call->n;
+}
+
 static plait_status begin_call(plait_comm *comm, const pli_coll *call) {
     if (!pli_comm_is_worker(comm)) {
         pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; collectives are among the workers", comm->rank);
@@ -194,6 +242,7 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *call) {
     pli_world *world = comm->world;
     int32_t    workers = world->place.workers;
     comm->call = *call;
+    atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release); /* pairs with the doctor's acquire, as joined does */
     comm->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, call);
     if (workers > 1 && comm->native) {
         uint64_t bytes = pli_coll_bytes(call, comm->rank, workers);
@@ -225,7 +274,7 @@ static void abort_call(plait_comm *comm, const plait_error *why) {
 
 static plait_status wait_for_messages(plait_comm *comm) {
     pli_collective *c = &comm->collective;
-    pli_reason      reason = { .tell = pli_comm_tell_call, .arg = comm };
+    pli_reason      reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = comm };
     plait_error     why = { .rank = -1 };
     if (pli_comm_wait(comm, is_finished, c, &reason, &why) < 0) {
         abort_call(comm, &why);
@@ -240,6 +289,7 @@ static plait_status wait_for_messages(plait_comm *comm) {
 static plait_status end_call(plait_comm *comm) {
     if (!comm->calling) return PLAIT_OK;
     plait_status status = PLAIT_OK;
+    atomic_fetch_add_explicit(&comm->joined, 1, memory_order_release);
     if (comm->world->place.workers > 1)
         status = comm->native ? comm->world->ops->wait(comm->world->transport, comm, &comm->call, &comm->error)
                               : wait_for_messages(comm);
@@ -248,14 +298,15 @@ static plait_status end_call(plait_comm *comm) {
     return status < 0 ? failed(comm) : PLAIT_OK;
 }
 
-static plait_status run_call(plait_comm *comm, const pli_coll *call) {
+static plait_status run_call(plait_comm *comm, const pli_coll *call, const char *name) {
+    pli_comm_enter(comm, name);
     plait_status status = begin_call(comm, call);
-    return status < 0 ? status : end_call(comm);
+    return pli_comm_leave(comm, status < 0 ? status : end_call(comm));
 }
 
 plait_status plait_comm_barrier(plait_comm *comm) {
     pli_coll call = { .kind = PLI_BARRIER, .type = PLAIT_U8 };
-    return run_call(comm, &call);
+    return run_call(comm, &call, "plait_comm_barrier");
 }
 
 static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op, pli_coll *call) {
@@ -271,11 +322,13 @@ static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait
 plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
     pli_coll     call;
     plait_status status = allreduce_call(comm, buf, n, type, op, &call);
-    return status < 0 ? status : run_call(comm, &call);
+    return status < 0 ? status : run_call(comm, &call, "plait_comm_allreduce");
 }
 
 static plait_status wait_request(plait_request *request) {
-    return end_call((plait_comm *)((char *)request - offsetof(plait_comm, request)));
+    plait_comm *comm = (plait_comm *)((char *)request - offsetof(plait_comm, request));
+    pli_comm_enter(comm, "plait_request_wait of plait_comm_allreduce_begin");
+    return pli_comm_leave(comm, end_call(comm));
 }
 
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
@@ -303,7 +356,7 @@ plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int
         return failed(comm);
     }
     pli_coll call = { .kind = PLI_BROADCAST, .type = PLAIT_U8, .root = root, .n = (int64_t)bytes, .buf = buf };
-    return run_call(comm, &call);
+    return run_call(comm, &call, "plait_comm_broadcast");
 }
 
 plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t bytes, void *all) {
@@ -313,7 +366,7 @@ plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t byt
     }
     if (pli_comm_is_worker(comm) && bytes > 0) memmove((unsigned char *)all + (size_t)comm->rank * bytes, mine, bytes);
     pli_coll call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)bytes, .buf = all };
-    return run_call(comm, &call);
+    return run_call(comm, &call, "plait_comm_allgather");
 }
 
 static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t bytes, const size_t *starts, void **all_out) {
@@ -326,7 +379,7 @@ static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t byt
     }
     if (bytes > 0) memcpy((unsigned char *)all + starts[comm->rank], mine, bytes);
     pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)total, .buf = all, .starts = starts };
-    plait_status status = run_call(comm, &call);
+    plait_status status = run_call(comm, &call, "plait_comm_allgatherv");
     if (status < 0) {
         pli_free(all);
     } else {
@@ -335,11 +388,8 @@ static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t byt
     return status;
 }
 
-plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
-    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
-        return failed(comm);
-    }
+static plait_status gather_lengths_and_pieces(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
+                                              void **all_out) {
     PLI_TRY(plait_comm_allgather(comm, &bytes, sizeof bytes, sizes));
     int32_t workers = comm->world->place.workers;
     size_t *starts = pli_array((size_t)workers + 1, sizeof *starts);
@@ -352,4 +402,13 @@ plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t by
     plait_status status = gather_pieces(comm, mine, bytes, starts, all_out);
     pli_free(starts);
     return status;
+}
+
+plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
+    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
+        return failed(comm);
+    }
+    pli_comm_enter(comm, "plait_comm_allgatherv");
+    return pli_comm_leave(comm, gather_lengths_and_pieces(comm, mine, bytes, sizes, all_out));
 }

@@ -13,6 +13,7 @@
 #include <plait/comm.h>
 
 #include "base/base.h"
+#include "comm/blocked.h"
 #include "comm/machine.h"
 #include "comm/msg.h"
 #include "comm/stream.h"
@@ -37,19 +38,25 @@ void pli_port_leave(pli_port *port, pli_out *out);
 
 /* --- waiting -------------------------------------------------------------------------------------- */
 
-/* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell must
+/* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell and show must
  * only read what is safe to read then. */
 typedef struct pli_reason {
     void (*tell)(const void *arg, char *text, size_t bytes); /* "clock 7 of table w, held up by rank 0" */
+    void (*show)(const void *arg, pli_wait *wait_out);       /* the same as data, zeroed before; NULL: PLI_WAIT_OTHER */
     const void *arg;
 } pli_reason;
 
 /** Waits until ready(arg) is true, which is asked whenever a machine of this rank has rung (pli_out.ring),
  *  and runs the rank's due wake-ups. Returns ETIMEOUT after the comm's timeout_ns, EPEER or ECOMM when the
- *  job is lost (err has the text with the reason). ready is called with no lock held and must read atomics
+ *  job is lost, EDEADLOCK or EMISMATCH when the doctor has found that it cannot end (err has the text with the reason). ready is called with no lock held and must read atomics
  *  (acquire) that the machine wrote (release), or enter the port itself. */
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err);
+
+/** A public call that may wait begins and ends: texts of waits and of failures name the outermost. leave returns status,
+ *  and where that is the failure of a wait, adds the call to the rank's last error. The rank's own thread. */
+void         pli_comm_enter(plait_comm *comm, const char *call);
+plait_status pli_comm_leave(plait_comm *comm, plait_status status);
 
 /* --- time ------------------------------------------------------------------------------------------- */
 

@@ -296,7 +296,7 @@ static plait_status look_at_waits(plait_comm *comm, void *user) {
     if (plait_comm_rank(comm) == 0) {
         char text[400];
         while (plait_comm_waits(comm, text, sizeof text) == 0) {}
-        CHECK(strcmp(text, "rank 1 waits for barrier, held up by rank 0\n") == 0);
+        CHECK(strstr(text, "rank 1 waits for barrier, held up by rank 0 (plait_comm_barrier, call 1, comm_test.c:") == text);
         CHECK(plait_comm_waits(comm, text, 5) >= 0 && strlen(text) <= 4);
         atomic_fetch_add(&watch->seen, 1);
     }

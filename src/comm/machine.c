@@ -10,6 +10,7 @@ void pli_out_init(pli_out *out) {
     out->last = &out->first;
     out->wake_at_ns = PLI_NEVER;
     out->ring = false;
+    out->keeps = false;
     out->error.code = PLAIT_OK;
     out->error.rank = -1;
     out->error.text[0] = '\0';

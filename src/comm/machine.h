@@ -33,6 +33,7 @@ typedef struct pli_out {
     pli_msg    *first, **last; /* messages to send, in order                                  */
     uint64_t    wake_at_ns;    /* call on_wakeup then (earliest asked wins); PLI_NEVER: not     */
     bool        ring;          /* something a waiting thread of this rank looks at has changed  */
+    bool        keeps;         /* of on_wakeup: something sent has not been acknowledged         */
     plait_error error;         /* code < 0: this rank's job is lost, every wait on it fails so  */
     uint64_t    work[PLI_WORK_KINDS]; /* what it took to answer                                 */
 } pli_out;

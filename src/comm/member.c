@@ -2,6 +2,7 @@
  * rank that leaves in good order loses only the waits that need it. */
 #include <string.h>
 
+#include "comm/rounds.h"
 #include "comm/world.h"
 
 static void lose(pli_world *world, const plait_error *why) { /* under world->lock */
@@ -67,6 +68,7 @@ static void tell_others(pli_world *world, int32_t rank, pli_member_kind kind, co
 
 void pli_world_control(pli_world *world, pli_msg *msg) {
     plait_error why = { .rank = msg->head.src };
+    pli_doctor_control(world, msg);
     if (msg->head.kind == PLI_MEMBER_LEFT || msg->head.kind == PLI_MEMBER_DIED) {
         size_t bytes = msg->head.body_bytes < sizeof why.text ? msg->head.body_bytes : sizeof why.text - 1;
         if (bytes > 0) memcpy(why.text, pli_msg_body(msg), bytes);

@@ -1,4 +1,5 @@
 /* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
+#include "comm/rounds.h"
 #include "comm/world.h"
 
 #ifdef PLI_TESTING /* see world.h */
@@ -14,6 +15,7 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number) {
     atomic_init(&port->state, PLI_PORT_NOT_YET);
     atomic_init(&port->seen, 0);
     atomic_init(&port->wake_at_ns, PLI_NEVER);
+    atomic_init(&port->owes, false);
     port->next_run = NULL;
     port->comm = comm;
     port->number = number;
@@ -107,6 +109,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     if (dst != comm->rank && is_counted(msg))
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst) || (world->ops->carries_local && dst != comm->rank)) {
+        pli_doctor_sent(world, comm->rank, dst);
         world->ops->send(world->transport, msg);
         work->remote = true;
         return;
@@ -126,6 +129,7 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
     plait_comm *comm = port->comm;
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
         next = msg->next;
+        if (msg->head.seq > 0 && comm->world->place.resend_after_ns > 0) atomic_store(&port->owes, true);
         send_one(comm, msg, work);
     }
     pli_comm_charge(comm, out);
@@ -223,6 +227,7 @@ void pli_port_close(pli_port **port_ptr) {
     lock(port);
     atomic_store(&port->state, PLI_PORT_CLOSED);
     atomic_store(&port->wake_at_ns, PLI_NEVER);
+    atomic_store(&port->owes, false);
     port->machine = NULL;
     unlock(port);
     pli_work work; /* drops what has come */
@@ -253,11 +258,13 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
         return;
     }
     pli_port *port = &pli_world_comm(world, msg->head.dst)->ports[msg->head.port];
+    int32_t   src = msg->head.src, dst = msg->head.dst;
     if (atomic_load_explicit(&world->ended[msg->head.src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
         pli_msg_free(&msg); /* of a life that is over */
         return;
     }
     push(port, msg);
+    pli_doctor_received(world, src, dst);
     pli_work work;
     pli_work_init(&work);
     work_add(&work, port);
@@ -285,6 +292,7 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
             atomic_store(&port->wake_at_ns, PLI_NEVER);
             if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
                 port->ops->on_wakeup(port->machine, now_ns, &out);
+            atomic_store(&port->owes, out.keeps);
             pli_port_leave(port, &out);
             at = atomic_load(&port->wake_at_ns);
         }

@@ -1,6 +1,7 @@
 /* plait_comm_run: choosing the transport, making the world, running the body on each rank that lives here, ending. */
 #include <string.h>
 
+#include "comm/rounds.h"
 #include "comm/world.h"
 
 enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
@@ -119,12 +120,14 @@ static plait_status init_world(pli_world *world, const plait_comm_opts *opts, pl
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
     }
     for (int32_t i = 0; i < place->count; i++) init_comm(&world->local[i], world, place->first + i);
+    if (!pli_doctor_open(world)) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
     return PLAIT_OK;
 }
 
 static void destroy_world(pli_world *world) {
     for (int32_t i = 0; world->local != NULL && i < world->place.count; i++) destroy_comm(&world->local[i]);
     pli_shared_free_all(world);
+    pli_doctor_close(world);
     pli_free(world->local);
     pli_free(world->events);
     pli_free(world->ended);
@@ -239,10 +242,16 @@ static void tell_ending(const void *arg, char *text, size_t bytes) {
     pli_text_free(&what);
 }
 
+static void show_ending(const void *arg, pli_wait *wait) {
+    (void)arg;
+    wait->kind = PLI_WAIT_WORKERS;
+    wait->peer = -1;
+}
+
 /* The others may still need this process to move their messages. true: all ranks have ended. */
 static bool await_the_others(pli_world *world) {
     struct ending e = { .world = world, .patient = true };
-    pli_reason    reason = { .tell = tell_ending, .arg = &e };
+    pli_reason    reason = { .tell = tell_ending, .show = show_ending, .arg = &e };
     plait_comm   *comm = &world->local[0];
     pli_comm_wait_sure(comm, have_all_ended, &e, &reason, PLI_NEVER);
     e.patient = false;

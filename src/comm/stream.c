@@ -66,6 +66,7 @@ void pli_tx_acked(pli_tx *tx, uint64_t seq) {
 
 void pli_tx_wakeup(pli_tx *tx, uint64_t now_ns, pli_out *out) {
     if (tx->kept == NULL) return;
+    out->keeps = true;
     if (now_ns >= tx->sent_at_ns + patience_ns(tx)) {
         int32_t n = 0;
         for (const pli_msg *msg = tx->kept; msg != NULL && n < RESEND_MAX; msg = msg->next, n++) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "comm/rounds.h"
 #include "comm/world.h"
 
 #ifdef PLI_TESTING /* see world.h */
@@ -33,13 +34,16 @@ void pli_comm_ring(plait_comm *comm) {
     else if (atomic_load(&comm->sleepers) != 0) pli_futex_wake(&comm->bell, INT32_MAX);
 }
 
-static void set_reason(plait_comm *comm, const pli_reason *reason) {
+static void set_reason(plait_comm *comm, const pli_reason *reason, uint64_t since_ns) {
     pthread_mutex_lock(&comm->reason_lock);
     comm->reason = reason;
+    comm->waits_at = comm->site;
+    comm->waits_since_ns = since_ns;
+    if (reason != NULL) comm->waits++;
     pthread_mutex_unlock(&comm->reason_lock);
 }
 
-static void tell(const pli_reason *reason, char *text, size_t bytes) {
+void pli_comm_tell(const pli_reason *reason, char *text, size_t bytes) {
     text[0] = '\0';
     if (reason != NULL && reason->tell != NULL) reason->tell(reason->arg, text, bytes);
     if (text[0] == '\0') snprintf(text, bytes, "something unnamed");
@@ -59,7 +63,7 @@ plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_
         *err = *why;
         return why->code;
     }
-    tell(reason, what, sizeof what);
+    pli_comm_tell(reason, what, sizeof what);
     pli_fail(err, why->code, "%.320s (while waiting for %.150s)", why->text, what);
     err->rank = why->rank;
     return why->code;
@@ -67,13 +71,23 @@ plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_
 
 static plait_status expired(plait_comm *comm, const pli_reason *reason, plait_error *err) {
     char what[320];
-    tell(reason, what, sizeof what);
+    pli_comm_tell(reason, what, sizeof what);
     plait_error mine;
     plait_status status = pli_fail(&mine, PLAIT_ETIMEOUT, "rank %d waited %.3g s for %s", comm->rank,
                                    (double)comm->world->timeout_ns * 1e-9, what);
     mine.rank = comm->rank;
     pli_log(comm->world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "%s", mine.text);
     if (err != NULL) *err = mine;
+    return status;
+}
+
+/* Has the doctor found that this wait cannot end? */
+static plait_status is_doomed(plait_comm *comm, plait_error *err) {
+    if (atomic_load_explicit(&comm->doomed, memory_order_acquire) != comm->waits) return PLAIT_OK;
+    pthread_mutex_lock(&comm->failed_lock);
+    plait_status status = comm->doomed_why.code;
+    if (err != NULL) *err = comm->doomed_why;
+    pthread_mutex_unlock(&comm->failed_lock);
     return status;
 }
 
@@ -143,6 +157,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         uint32_t bell = atomic_load(&comm->bell);
         if (ready(arg)) break;
         if (!sure && (status = pli_comm_is_lost(comm, reason, err)) < 0) break;
+        if (told && !sure && reason != NULL && (status = is_doomed(comm, err)) < 0) break;
         uint64_t now_ns = pli_world_now(world);
         if (start_ns == 0) {
             start_ns = now_ns;
@@ -160,12 +175,17 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         if (lend_time(comm, bell, &idle, &nap_ns)) continue;
         if (!told) {
             told = true;
-            set_reason(comm, reason);
+            set_reason(comm, reason, start_ns);
         }
+        atomic_store(&comm->looked, bell);
         if (until_ns > deadline_ns) until_ns = deadline_ns;
+        if (reason != NULL && reason->show != NULL) {
+            uint64_t turn_ns = pli_doctor_turn(comm, start_ns, now_ns);
+            if (until_ns > turn_ns) until_ns = turn_ns;
+        }
         rest(comm, bell, now_ns, until_ns, nap_ns);
     }
-    if (told) set_reason(comm, NULL);
+    if (told) set_reason(comm, NULL, 0);
     if (start_ns != 0)
         atomic_fetch_add_explicit(&comm->waited_ns, pli_world_now(world) - start_ns, memory_order_relaxed);
     return status;
@@ -177,24 +197,4 @@ plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, con
 
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns) {
     return wait(comm, ready, arg, reason, true, timeout_ns, NULL) == PLAIT_OK;
-}
-
-int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes) {
-    pli_world *world = comm->world;
-    int32_t    lines = 0;
-    size_t     at = 0;
-    if (bytes > 0) text[0] = '\0';
-    for (int32_t i = 0; i < world->place.count; i++) {
-        plait_comm *rank = &world->local[i];
-        char        what[320];
-        pthread_mutex_lock(&rank->reason_lock);
-        bool waits = rank->reason != NULL;
-        if (waits) tell(rank->reason, what, sizeof what);
-        pthread_mutex_unlock(&rank->reason_lock);
-        if (!waits) continue;
-        lines++;
-        int n = at < bytes ? snprintf(text + at, bytes - at, "rank %d waits for %s\n", rank->rank, what) : 0;
-        at += (size_t)n;
-    }
-    return lines;
 }

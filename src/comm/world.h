@@ -26,6 +26,7 @@ struct pli_port {
     _Atomic uint32_t state;                /* pli_port_state; written by the holder                           */
     _Atomic int32_t  seen;                 /* member events handed on; written by the holder                  */
     _Atomic uint64_t wake_at_ns;           /* written by the holder                                           */
+    _Atomic bool     owes;                 /* where messages may be lost: one may not be acknowledged yet; holder */
     plait_comm      *comm;
     uint32_t         number;
     const pli_machine_ops *ops; /* the holder's, as is *machine */
@@ -43,7 +44,21 @@ struct plait_comm {
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
 
     pthread_mutex_t   reason_lock;
-    const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock */
+    const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, as the next three */
+    pli_site          waits_at;
+    uint64_t          waits;       /* counts them: the number of this one */
+    uint64_t          waits_since_ns;
+    _Atomic uint32_t  looked;      /* the bell at the waiter's last look that found nothing; the waiter's */
+    _Atomic uint64_t  doomed;      /* number of the wait that cannot end, for doomed_why; release, under failed_lock */
+    plait_error       doomed_why;
+    _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
+
+    int32_t  depth;    /* of public calls; the rank's thread only, as the next four */
+    pli_site site;     /* of the outermost                                         */
+    uint64_t calls;
+    const char *at_file; /* told by the caller's macro, for the next call */
+    int32_t  at_line;
+
     pthread_mutex_t   failed_lock; /* guards failed_why */
     plait_error       failed_why;
     _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
@@ -86,6 +101,7 @@ struct pli_world {
     _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
     _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 go home */
     struct pli_shared *shared; /* under lock */
+    struct pli_doctor *doctor;
 };
 
 /* Ports that have got something and are still to be run: a list through the ports, one a call on its stack, so that a
@@ -109,8 +125,9 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
 
-/** A pli_reason's tell for the rank's collective; arg is its plait_comm. */
+/** A pli_reason's tell and show for the rank's collective; arg is its plait_comm. */
 void pli_comm_tell_call(const void *comm, char *text, size_t bytes);
+void pli_comm_show_call(const void *comm, pli_wait *wait);
 
 /** Ends a collective that was begun and not waited for. */
 void pli_comm_end_calls(plait_comm *comm);
@@ -138,6 +155,9 @@ static inline uint64_t pli_world_now(const pli_world *world) {
 static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
     return rank >= world->place.first && rank - world->place.first < world->place.count;
 }
+
+/** What reason tells, or "something unnamed". */
+void pli_comm_tell(const pli_reason *reason, char *text, size_t bytes);
 
 /** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
 plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);

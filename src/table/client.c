@@ -4,8 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static const uint64_t wonder_after_ns = 1000000000u;
-
 plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err) {
     *client = (pli_client){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
@@ -60,7 +58,7 @@ void pli_ticket_free(pli_ticket *ticket) {
 
 void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out) {
     (void)client;
-    ticket->why_at_ns = now_ns + wonder_after_ns;
+    ticket->why_at_ns = now_ns + PLI_WONDER_NS;
     pli_out_wake(out, ticket->why_at_ns);
 }
 
@@ -156,11 +154,13 @@ static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
 
 static void on_held(pli_client *client, const pli_msg *msg) {
     pli_ticket *ticket = ticket_of(client, msg->head.arg32);
-    int32_t     rank;
-    if (ticket == NULL || msg->head.body_bytes != sizeof rank) return;
-    memcpy(&rank, pli_msg_body(msg), sizeof rank);
+    pli_wire_held held;
+    if (ticket == NULL || msg->head.body_bytes != sizeof held) return;
+    memcpy(&held, pli_msg_body(msg), sizeof held);
+    atomic_store_explicit(&ticket->held_any, held.any != 0, memory_order_relaxed);
     atomic_store_explicit(&ticket->held_clock, msg->head.clock, memory_order_relaxed);
-    atomic_store_explicit(&ticket->held_rank, rank, memory_order_release);
+    atomic_store_explicit(&ticket->held_rank, held.rank, memory_order_release);
+    atomic_store_explicit(&ticket->answered, held.asked, memory_order_release);
 }
 
 static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
@@ -212,13 +212,15 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
 
 /* WHY to every server that may hold the ticket; those that do not are silent. It is asked again, so it need not arrive,
  * and must not be missed in the stream where it comes after the job's end. */
-static void ask_why(const pli_client *client, const pli_ticket *ticket, pli_out *out) {
+static void ask_why(const pli_client *client, pli_ticket *ticket, pli_out *out) {
+    atomic_fetch_add_explicit(&ticket->asked, 1, memory_order_release);
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (client->link[s].lost) continue;
         pli_msg *msg = pli_msg_new(0);
         if (msg == NULL) return;
         address(client, s, PLI_WHY, msg);
         msg->head.arg32 = ticket->id;
+        msg->head.clock = atomic_load_explicit(&ticket->asked, memory_order_relaxed);
         pli_out_send(out, msg);
     }
 }
@@ -229,7 +231,7 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
         if (ticket->why_at_ns == PLI_NEVER || pli_ticket_done(ticket)) continue;
         if (now_ns >= ticket->why_at_ns) {
             ask_why(client, ticket, out);
-            ticket->why_at_ns = now_ns + wonder_after_ns;
+            ticket->why_at_ns = now_ns + PLI_WONDER_NS;
         }
         pli_out_wake(out, ticket->why_at_ns);
     }

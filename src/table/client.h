@@ -29,8 +29,10 @@ typedef struct pli_ticket {
     plait_error        failure; /* the first; code 0: none */
     pli_msg           *replies, **replies_last;
     uint64_t           why_at_ns; /* ask then who holds it up; PLI_NEVER: not (yet)   */
-    _Atomic int32_t    held_rank; /* -1: not known. For the text of a wait, any thread */
+    _Atomic int32_t    held_rank; /* -1: not known. For the reason of a wait, any thread, as the next four */
     _Atomic int64_t    held_clock;
+    _Atomic bool       held_any;
+    _Atomic uint32_t   asked, answered; /* how often servers were asked, and which time they said so; answered: release */
     struct pli_ticket *next;
 } pli_ticket;
 
@@ -76,7 +78,8 @@ void pli_ticket_free(pli_ticket *ticket);
 static inline bool pli_ticket_done(const pli_ticket *ticket) {
     return __atomic_load_n((const int32_t *)&ticket->pending, __ATOMIC_ACQUIRE) == 0;
 }
-/** Asks who holds the ticket up, once a second from a second after now on. */
+/** Asks who holds the ticket up, each PLI_WONDER_NS from so long after now on. */
+#define PLI_WONDER_NS UINT64_C(250000000)
 void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out);
 
 /** Sends msg (taken; NULL: out of memory) of a kind to a server, by its number. ticket may be NULL. Errors: ENOMEM,

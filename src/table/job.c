@@ -17,6 +17,7 @@ int64_t plait_job_clock_now(const plait_job *job) { return atomic_load_explicit(
 /* --- waiting ------------------------------------------------------------------------------------------------- */
 
 typedef struct waiting {
+    const plait_job  *job;
     const pli_ticket *ticket;
     const char       *what;
 } waiting;
@@ -29,10 +30,21 @@ static void tell(const void *arg, char *text, size_t bytes) {
                   (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
 }
 
+static void show(const void *arg, pli_wait *wait) {
+    const waiting *w = arg;
+    wait->kind = PLI_WAIT_TABLE;
+    wait->answered = atomic_load_explicit(&w->ticket->answered, memory_order_acquire); /* first: the holder is as new */
+    wait->asked = atomic_load_explicit(&w->ticket->asked, memory_order_acquire);
+    wait->peer = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    wait->any = atomic_load_explicit(&w->ticket->held_any, memory_order_relaxed);
+    wait->first_server = w->job->layout.first_server;
+    wait->servers = w->job->layout.servers;
+}
+
 static bool is_done(void *arg) { return pli_ticket_done(arg); }
 
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err) {
-    waiting      w = { .ticket = ticket, .what = what };
+    waiting      w = { .job = job, .ticket = ticket, .what = what };
     plait_status status = PLAIT_OK;
     uint64_t     now_ns;
     pli_out      out;
@@ -40,7 +52,7 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
         pli_port_enter(job->client_port, &now_ns, &out);
         pli_ticket_wonder(&job->client, now_ns, ticket, &out);
         pli_port_leave(job->client_port, &out);
-        status = pli_comm_wait(job->comm, is_done, ticket, &(pli_reason){ .tell = tell, .arg = &w }, err);
+        status = pli_comm_wait(job->comm, is_done, ticket, &(pli_reason){ .tell = tell, .show = show, .arg = &w }, err);
     }
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_unlink(&job->client, ticket);
@@ -205,7 +217,7 @@ static void free_job(plait_job *job) {
     pli_free(job);
 }
 
-plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
     plait_error   *err = pli_comm_error(comm);
     plait_job_opts defaults;
     plait_job_opts_init(&defaults);
@@ -228,6 +240,11 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
     return PLAIT_OK;
 }
 
+plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+    pli_comm_enter(comm, "plait_job_create");
+    return pli_comm_leave(comm, create(comm, opts, job_out));
+}
+
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
 static bool all_gone(void *arg) { return atomic_load_explicit((_Atomic bool *)arg, memory_order_acquire); }
@@ -237,9 +254,15 @@ static void tell_end(const void *arg, char *text, size_t bytes) {
     snprintf(text, bytes, "the workers to leave the job");
 }
 
+static void show_end(const void *arg, pli_wait *wait) {
+    (void)arg;
+    wait->kind = PLI_WAIT_WORKERS;
+    wait->peer = -1;
+}
+
 static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
-        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end }, err);
+        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     return ask_servers(job, false, PLI_BYE, "the end of the job", err);
@@ -249,12 +272,14 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     plait_job *job = *job_ptr;
     *job_ptr = NULL;
     if (job == NULL) return PLAIT_OK;
+    plait_comm *comm = job->comm;
+    pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
     int32_t      rank = plait_comm_rank(job->comm);
     if (status >= 0 && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (status >= 0 && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     free_job(job);
-    return status;
+    return pli_comm_leave(comm, status);
 }
 
 void pli_job_abandon(plait_job **job_ptr) {
@@ -309,7 +334,7 @@ static plait_status must_take_part(const plait_job *job, const char *call, plait
     return PLAIT_OK;
 }
 
-plait_status plait_job_clock(plait_job *job) {
+static plait_status clock_job(plait_job *job) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     pli_served_finish_gets(job);
@@ -322,6 +347,11 @@ plait_status plait_job_clock(plait_job *job) {
     return status;
 }
 
+plait_status plait_job_clock(plait_job *job) {
+    pli_comm_enter(job->comm, "plait_job_clock");
+    return pli_comm_leave(job->comm, clock_job(job));
+}
+
 plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
     plait_request *request = pli_done_request();
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
@@ -331,7 +361,7 @@ plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) 
     return status;
 }
 
-plait_status plait_job_barrier(plait_job *job) {
+static plait_status meet_at_barrier(plait_job *job) {
     plait_error *err = pli_job_error(job);
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
     pli_served_finish_gets(job);
@@ -345,7 +375,12 @@ plait_status plait_job_barrier(plait_job *job) {
     return status;
 }
 
-plait_status plait_job_leave(plait_job *job) {
+plait_status plait_job_barrier(plait_job *job) {
+    pli_comm_enter(job->comm, "plait_job_barrier");
+    return pli_comm_leave(job->comm, meet_at_barrier(job));
+}
+
+static plait_status leave(plait_job *job) {
     plait_error *err = pli_job_error(job);
     uint64_t     now_ns;
     pli_out      out;
@@ -365,4 +400,9 @@ plait_status plait_job_leave(plait_job *job) {
     job->left = true;
     pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_LEAVE);
     return status;
+}
+
+plait_status plait_job_leave(plait_job *job) {
+    pli_comm_enter(job->comm, "plait_job_leave");
+    return pli_comm_leave(job->comm, leave(job));
 }

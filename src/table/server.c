@@ -377,11 +377,19 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     return holder;
 }
 
+/* With backup workers a clock may be complete without the slowest. */
+static bool may_do_without_one(const pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->policy.ops->server.complete != NULL) return true;
+    return false;
+}
+
 static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
-    int32_t  holder = holder_of(server, msg);
-    pli_msg *held = holder < 0 ? NULL : pli_msg_new(sizeof holder);
+    int32_t       holder = holder_of(server, msg);
+    pli_wire_held body = { .rank = holder, .asked = (uint32_t)msg->head.clock, .any = may_do_without_one(server) };
+    pli_msg      *held = holder < 0 ? NULL : pli_msg_new(sizeof body);
     if (held == NULL) return;
-    memcpy(pli_msg_body(held), &holder, sizeof holder);
+    memcpy(pli_msg_body(held), &body, sizeof body);
     held->head.kind = PLI_HELD;
     held->head.arg32 = msg->head.arg32;
     held->head.clock = server->peer[holder].ended;

@@ -25,6 +25,29 @@ plait_request *pli_done_request(void) {
     return request;
 }
 
+/* --- public calls ------------------------------------------------------------------------------------------------- */
+
+/* Where several threads may call, nobody waits; so nothing is noted there. */
+static bool may_wait(const plait_table *table) { return table->ops != &pli_hogwild_ops; }
+
+static void enter(plait_table *table, const char *call) {
+    if (may_wait(table)) pli_comm_enter(table->job->comm, call);
+}
+
+static plait_status leave(plait_table *table, plait_status status) {
+    return may_wait(table) ? pli_comm_leave(table->job->comm, status) : status;
+}
+
+plait_table *plait_table_at(plait_table *table, const char *file, int32_t line) {
+    if (may_wait(table)) plait_comm_at(table->job->comm, file, line);
+    return table;
+}
+
+plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
+    plait_comm_at(job->comm, file, line);
+    return job;
+}
+
 /* --- creation --------------------------------------------------------------------------------------------------- */
 
 static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
@@ -52,7 +75,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     return PLAIT_OK;
 }
 
-plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+static plait_status create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
     plait_error *err = pli_job_error(job);
     uint64_t     hash = 0;
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank only serves");
@@ -80,6 +103,11 @@ plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, pl
     job->table[job->tables++] = table;
     *table_out = table;
     return PLAIT_OK;
+}
+
+plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    pli_comm_enter(job->comm, "plait_table_create");
+    return pli_comm_leave(job->comm, create(job, opts, table_out));
 }
 
 /* --- arguments ------------------------------------------------------------------------------------------------------- */
@@ -132,13 +160,17 @@ static plait_status get(plait_table *table, const pli_rows *rows, void *values, 
 plait_status plait_table_get(plait_table *table, int64_t n, const uint64_t *keys, void *values) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_keys(table, n, keys, values, err));
-    return n == 0 ? PLAIT_OK : get(table, &(pli_rows){ .keys = keys, .n = n }, values, err);
+    if (n == 0) return PLAIT_OK;
+    enter(table, "plait_table_get");
+    return leave(table, get(table, &(pli_rows){ .keys = keys, .n = n }, values, err));
 }
 
 plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n, void *values) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_range(table, first, n, values, err));
-    return n == 0 ? PLAIT_OK : get(table, &(pli_rows){ .first = first, .n = n }, values, err);
+    if (n == 0) return PLAIT_OK;
+    enter(table, "plait_table_get_range");
+    return leave(table, get(table, &(pli_rows){ .first = first, .n = n }, values, err));
 }
 
 static plait_status get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
@@ -172,7 +204,8 @@ plait_status plait_table_get_range_begin(plait_table *table, int64_t first, int6
 plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, const void **values_out) {
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_range(table, first, n, table, err));
-    return table->ops->read(table, first, n, values_out, err);
+    enter(table, "plait_table_read");
+    return leave(table, table->ops->read(table, first, n, values_out, err));
 }
 
 void pli_table_unpin(plait_table *table) {
@@ -221,7 +254,8 @@ static plait_status wait_for_flush(plait_request *base) {
     plait_table *table = ((inc_request *)base)->table;
     bool         sent;
     pli_free(base);
-    return table->ops->flush(table, true, &sent, pli_job_error(table->job));
+    enter(table, "plait_request_wait of plait_table_inc_begin");
+    return leave(table, table->ops->flush(table, true, &sent, pli_job_error(table->job)));
 }
 
 static plait_status inc_begin(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
@@ -302,7 +336,8 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
     if (job->functions[function].updates && strcmp(tables[0]->spec.consistency, "bsp") != 0)
         return pli_fail(err, PLAIT_EREFUSED, "server function %s updates; only bsp tables can be updated so, and %s is %s",
                         name, tables[0]->spec.name, tables[0]->spec.consistency);
-    return tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err);
+    enter(tables[0], "plait_table_call");
+    return leave(tables[0], tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err));
 }
 
 /* --- dump --------------------------------------------------------------------------------------------------------------------- */
@@ -346,7 +381,7 @@ no_memory:
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump of %lld rows", table->spec.name, (long long)n);
 }
 
-plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
+static plait_status dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
     plait_error *err = pli_job_error(table->job);
     if (table->spec.rows > 0) {
         *n_out = table->spec.rows;
@@ -366,4 +401,9 @@ plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **key
     *keys_out = keys;
     *values_out = values;
     return PLAIT_OK;
+}
+
+plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
+    enter(table, "plait_table_dump");
+    return leave(table, dump(table, n_out, keys_out, values_out));
 }

@@ -14,10 +14,11 @@
  *   BARRIER  clock                                                                         -> REPLY when all have come
  *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
  *   BYE      no further message comes                                                      -> REPLY when all have said it
- *   WHY      arg32: a ticket still open; not in the stream (seq 0), asked now and then      -> HELD, if this server holds it
+ *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream
+ *            (seq 0), asked now and then                                                   -> HELD, if this server holds it
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
- *   HELD     clock: of the rank that holds the ticket up; body int32_t: the rank; not in the stream
+ *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream
  *   STATE    clock: how many pushes the shard had applied whose values the stream's next message holds. Sent to clients
  *            whose messages have the flag STATE: those with an event log
  * both ways
@@ -59,6 +60,12 @@ typedef struct pli_wire_call {
     uint32_t function, updates, n_tables, zero;
     uint64_t args_bytes, answer_bytes; /* uint32_t tables [n_tables], padded to 8, then args follow */
 } pli_wire_call;
+
+typedef struct pli_wire_held {
+    int32_t  rank;
+    uint32_t asked; /* of the WHY that this answers */
+    uint32_t any;   /* 1: the policy may do without this rank, others may end the wait too */
+} pli_wire_held;
 
 typedef struct pli_wire_failure {
     int32_t code, rank;

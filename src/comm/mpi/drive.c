@@ -328,7 +328,7 @@ static bool is_over(void *arg) {
 
 plait_status pli_mpi_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
     (void)call;
-    pli_reason   reason = { .tell = pli_comm_tell_call, .arg = comm };
+    pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = comm };
     plait_status status = pli_comm_wait(comm, is_over, t, &reason, err);
     while (!try_lock(t)) sched_yield(); /* whoever reduces now, ends first */
     bool done = atomic_exchange(&t->native, NATIVE_NONE) == NATIVE_DONE;

@@ -102,6 +102,13 @@ static void tell_meeting(const void *arg, char *text, size_t bytes) {
     }
 }
 
+static void show_meeting(const void *arg, pli_wait *wait) {
+    const struct meeting *m = arg;
+    pli_comm_show_call(m->comm, wait);
+    wait->peer = -1;
+    wait->joins = is_complete(m);
+}
+
 /* Takes part in no further call, nor does anybody; false: too late, the call is complete. */
 static bool give_up(const struct meeting *m) {
     uint64_t in = atomic_load(&m->t->in);
@@ -267,7 +274,7 @@ static plait_status finish_large(struct meeting *m, const pli_coll *call, const 
 
 plait_status pli_threads_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
     struct meeting m = { .t = t, .comm = comm, .g = t->seat[comm->rank].started };
-    pli_reason     reason = { .tell = tell_meeting, .arg = &m };
+    pli_reason     reason = { .tell = tell_meeting, .show = show_meeting, .arg = &m };
     PLI_TRY(meet(&m, &reason, err));
     PLI_TRY(check_calls(&m, err));
     if (is_small(call)) {

@@ -133,11 +133,13 @@ static void complete_request(pli_get_request *request) {
 
 static plait_status wait_for_get(plait_request *base) {
     pli_get_request *request = (pli_get_request *)base;
+    plait_comm      *comm = request->job->comm;
+    pli_comm_enter(comm, "plait_request_wait of plait_table_get_begin");
     complete_request(request);
     plait_status status = request->status;
     if (status < 0) *pli_job_error(request->job) = request->error;
     pli_free(request);
-    return status;
+    return pli_comm_leave(comm, status);
 }
 
 void pli_served_finish_gets(plait_job *job) {

@@ -1,0 +1,30 @@
+/* comm/rounds.h - the doctor's rounds: when a rank of this process has waited for longer than a moment, whoever of its
+ * waiters comes first looks at the ranks here, asks those elsewhere, and judges (doctor.h). */
+#ifndef PLI_COMM_ROUNDS_H
+#define PLI_COMM_ROUNDS_H
+
+#include "comm/doctor.h"
+#include "comm/transport.h"
+
+typedef struct pli_doctor pli_doctor;
+
+/* Kinds of messages for port 0, beside those of members (pli_member_kind). */
+enum {
+    PLI_CONTROL_ASK = 16, /* arg64: the round; arg32 1: with counts                                             */
+    PLI_CONTROL_LOOK = 17 /* the same; body: pli_look, then, asked with counts, sent [size] and received [size] */
+};
+
+bool pli_doctor_open(pli_world *world); /* false: no memory */
+void pli_doctor_close(pli_world *world);
+
+/** A waiter's turn, whose wait has a reason and began at start_ns. Returns when it wants another. */
+uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns);
+
+/** A message (lent) of those kinds. */
+void pli_doctor_control(pli_world *world, const pli_msg *msg);
+
+/** Messages that a transport carries are counted. */
+void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);
+void pli_doctor_received(pli_world *world, int32_t from, int32_t to);
+
+#endif
