@@ -120,7 +120,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
             pli_free(table->pusher[w].inc);
             pli_free(table->pusher[w].barrier);
         }
-        if (table->replica != NULL && table->shards == 0) pli_free(table->replica[w].clock);
+        if (table->replica != NULL && table->shards == 0) pli_free(table->replica[w].sum);
     }
     pli_free(table->shard);
     pli_free(table->pusher);

@@ -119,8 +119,8 @@ static plait_status add_part(pli_audit *audit, const pli_event *event, const pli
 static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
     if (table->shards != 0) return contradicts(event, "summed a table that lies on servers", err);
     audit_replica *replica = &table->replica[event->rank];
-    if (!pli_grow((void **)&replica->clock, &replica->capacity, replica->n + 1, sizeof *replica->clock)) return audit_no_memory(err);
-    replica->clock[replica->n++] = event->clock;
+    if (!pli_grow((void **)&replica->sum, &replica->capacity, replica->n + 1, sizeof *replica->sum)) return audit_no_memory(err);
+    replica->sum[replica->n++] = (struct audit_sum){ .clock = event->clock, .time_ns = event->time_ns };
     table->figures.applied++;
     return PLAIT_OK;
 }

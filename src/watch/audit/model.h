@@ -72,8 +72,8 @@ typedef struct audit_holder { /* a shard */
 } audit_holder;
 
 typedef struct audit_replica { /* a worker's copy under allreduce */
-    int64_t *clock; /* of each sum applied */
-    int64_t  n, capacity;
+    struct audit_sum { int64_t clock; uint64_t time_ns; } *sum; /* [n] applied */
+    int64_t n, capacity;
 } audit_replica;
 
 typedef struct audit_table {

@@ -27,7 +27,7 @@ typedef struct reader {
     int64_t clock;
     bool    left;
     int64_t barriers;
-    bool    after_barrier; /* and no clock since */
+    bool    after_barrier, met; /* and no clock since, and no update either */
     table_reads *table;         /* [tables] */
 } reader;
 
@@ -100,32 +100,43 @@ static void sees_too_much(pli_audit *audit, const reader *r, const view *v, cons
 
 /* --- own updates ----------------------------------------------------------------------------------------------------- */
 
+/* A version that holds what the reader has yet to push is not the one that it was given. */
+static bool check_own_future(pli_audit *audit, const reader *r, const view *v) {
+    int64_t own = v->piece->to > v->piece->from && v->piece->to > (uint64_t)v->own ? (int64_t)v->piece->to : v->own;
+    if (own >= 0 && own <= v->reads->pushes) return true;
+    char                got[256];
+    pli_audit_violation violation = violation_of(r, v, "versions");
+    name_get(audit, r, v, violation.row, got);
+    audit_violation(audit, v->table, &violation, "%s, which holds its own push %lld before it was made", got, (long long)own);
+    return false;
+}
+
 /* The pushes in the values, those laid over the copy, and no gap or overlap between them. */
 static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
     uint64_t own = (uint64_t)v->own, from = v->piece->from, to = v->piece->to, all = (uint64_t)v->reads->pushes;
     bool     laid = to > from;
     if ((!laid && own == all) || (laid && own == from && to == all)) return;
     char                got[256];
-    const char         *what = laid && from < own ? "twice" : "not";
-    uint64_t            which = laid && from < own ? from : !laid ? own : own < from ? own : to;
+    bool                twice = laid && from < own;
+    uint64_t            which = twice ? from : !laid || own < from ? own : to; /* index of the push that is wrong */
     pli_audit_violation violation = violation_of(r, v, "own updates");
-    if (which >= all && strcmp(what, "not") == 0) return; /* it holds them all; more cannot be */
     const audit_push *push = &v->table->pusher[r->rank].push[which];
     name_get(audit, r, v, violation.row, got);
     audit_violation(audit, v->table, &violation, "%s, with its own push %llu (clock %lld, sent at %.6f s) %s in it", got,
-                    (unsigned long long)which + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), what);
+                    (unsigned long long)which + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), twice ? "twice" : "not");
 }
 
 /* Ruled: the own pushes of earlier clocks. */
 static void check_own_clocks(pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
-    if (v->own >= v->reads->pushes || pusher->push[v->own].clock >= r->clock) return;
+    int64_t             own = v->own; /* with those that the copy lacks, but that touch none of its rows */
+    if (v->piece->from <= (uint64_t)own && v->piece->to > (uint64_t)own) own = (int64_t)v->piece->to;
+    if (own >= v->reads->pushes || pusher->push[own].clock >= r->clock) return;
     char                got[256];
     pli_audit_violation violation = violation_of(r, v, "own updates");
     name_get(audit, r, v, violation.row, got);
     audit_violation(audit, v->table, &violation, "%s, without its own push %lld (clock %lld, sent at %.6f s)", got,
-                    (long long)v->own + 1, (long long)pusher->push[v->own].clock,
-                    audit_seconds(audit, pusher->push[v->own].time_ns));
+                    (long long)own + 1, (long long)pusher->push[own].clock, audit_seconds(audit, pusher->push[own].time_ns));
 }
 
 /* Additive: what was not pushed yet is laid over the values, all of it, once. */
@@ -213,8 +224,8 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     int32_t            workers = audit->job.workers;
     int64_t            turn = r->clock * workers + r->rank;
     if (promise->bound >= 0 && clock_of(audit, v->missing) < r->clock - promise->bound) misses(audit, r, v, "staleness");
+    if (r->left || r->met) return; /* the others go on without it; after a barrier no turn is waited for */
     if (promise->turns && v->missing < turn) misses(audit, r, v, "turns");
-    if (r->left) return; /* the others go on without it */
     if (promise->exact && v->newest >= 0 && v->newest / workers >= r->clock) sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) sees_too_much(audit, r, v, "turns");
 }
@@ -317,10 +328,10 @@ static bool look_at_replica(pli_audit *audit, const reader *r, view *v) {
         return false;
     }
     v->version = (int64_t)v->piece->version;
-    int64_t clock = v->version == 0 ? -1 : replica->clock[v->version - 1];
+    int64_t clock = v->version == 0 ? -1 : replica->sum[v->version - 1].clock;
     int32_t other = r->rank == 0 ? 1 : 0;
     bool    alone = audit->job.workers == 1;
-    v->missing = alone || v->version == replica->n ? AUDIT_NEVER : replica->clock[v->version] * audit->job.workers + other;
+    v->missing = alone || v->version == replica->n ? AUDIT_NEVER : replica->sum[v->version].clock * audit->job.workers + other;
     v->newest = alone || clock < 0 ? -1 : clock * audit->job.workers + other;
     int64_t *own = &v->seen->own;
     while (*own < pusher->n && pusher->push[*own].clock <= clock) (*own)++;
@@ -331,6 +342,7 @@ static bool look_at_replica(pli_audit *audit, const reader *r, view *v) {
 
 static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     if (!(v->piece->shard < 0 ? look_at_replica(audit, r, v) : look_at_shard(audit, r, v))) return true;
+    if (!check_own_future(audit, r, v)) return true;
     if (v->table->ruled) check_own_clocks(audit, r, v);
     else check_own_pushes(audit, r, v);
     check_bound(audit, r, v);
@@ -384,7 +396,7 @@ static void on_clock(pli_audit *audit, reader *r, const pli_event *event) {
     for (int64_t t = 0; t < audit->tables; t++)
         if (audit->table[t].known) check_pushed(audit, r, &audit->table[t], &r->table[t], event);
     r->clock = event->clock + 1;
-    r->after_barrier = false;
+    r->after_barrier = r->met = false;
 }
 
 static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
@@ -397,12 +409,15 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     audit_table *table = audit_table_of(audit, event->table);
     switch (event->kind) {
     case PLI_EVENT_GET: return on_get(audit, r, table, event, err);
-    case PLI_EVENT_INC: on_inc(r, table, &r->table[event->table]); return PLAIT_OK;
+    case PLI_EVENT_INC:
+        r->met = false;
+        on_inc(r, table, &r->table[event->table]);
+        return PLAIT_OK;
     case PLI_EVENT_PUSH: r->table[event->table].pushes++; return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         r->barriers++;
-        r->after_barrier = true;
+        r->after_barrier = r->met = true;
         return PLAIT_OK;
     case PLI_EVENT_LEAVE:
         r->left = true;
@@ -419,10 +434,10 @@ static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
     const audit_replica *replica = &table->replica[rank];
     const audit_worker  *worker = &audit->worker[rank];
     for (int64_t i = 0; i < replica->n; i++) {
-        if (replica->clock[i] == i) continue;
-        audit_violation(audit, table, &(pli_audit_violation){ .rule = "exactly once", .rank = rank, .clock = i, .time_ns = worker->ended_ns },
+        if (replica->sum[i].clock == i) continue;
+        audit_violation(audit, table, &(pli_audit_violation){ .rule = "exactly once", .rank = rank, .clock = i, .time_ns = replica->sum[i].time_ns },
                         "the replica of table %s at rank %d applied the sum of clock %lld, when that of clock %lld was due",
-                        table->name, rank, (long long)replica->clock[i], (long long)i);
+                        table->name, rank, (long long)replica->sum[i].clock, (long long)i);
         return;
     }
     if (!worker->done || replica->n >= worker->clocks) return;

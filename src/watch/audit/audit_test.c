@@ -1,0 +1,646 @@
+/* Logs made by hand: good ones are proven, and one for every way to break a promise is refuted for that reason; logs that
+ * are cut, garbled, empty, of a newer version or of another run are told as such. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "watch/audit/audit.h"
+#include "watch/audit/promise.h"
+
+enum { WORKERS = 3, SHARDS = 2, SERVER = WORKERS /* rank of the first */, RANKS = WORKERS + SHARDS, RUN_BYTES = 17 };
+
+/* A log under construction. Every event takes a millisecond. */
+typedef struct maker {
+    char          path[64];
+    pli_eventlog *log;
+    uint64_t      now_ns;
+    uint64_t      seq[WORKERS][SHARDS];
+    bool          replicas;
+} maker;
+
+static uint64_t now_of(void *user) { return ((maker *)user)->now_ns; }
+
+static void raise_event(maker *m, pli_event event) {
+    m->now_ns += 1000000;
+    event.server = event.rank >= SERVER;
+    const pli_event_sink *sink = pli_eventlog_sink(m->log);
+    sink->raise(sink->user, &event);
+}
+
+static void begin(maker *m, const char *consistency, bool ruled, bool replicas) {
+    const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER };
+    const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
+                                    .cols = 2, .shards = replicas ? 0 : SHARDS, .ruled = ruled };
+    *m = (maker){ .replicas = replicas };
+    snprintf(m->path, sizeof m->path, "audit_test.%d.events", (int)getpid());
+    assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
+    for (int32_t rank = 0; rank < RANKS; rank++) {
+        raise_event(m, (pli_event){ .kind = PLI_EVENT_JOB, .rank = rank, .info.job = &job });
+        if (rank < SERVER || !replicas) raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = &table });
+    }
+}
+
+static void inc_norm(maker *m, int32_t rank, double norm) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_INC, .rank = rank, .rows = 1, .row = 7, .norm = norm });
+}
+static void inc(maker *m, int32_t rank) { inc_norm(m, rank, 1); }
+
+/* One push: a message to each shard. Returns nothing; the messages' numbers are m->seq. */
+static void push(maker *m, int32_t rank, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_PUSH, .rank = rank, .clock = clock });
+    for (int32_t s = 0; s < SHARDS && !m->replicas; s++) {
+        const pli_event_part part = { .table = 0, .shard = s };
+        raise_event(m, (pli_event){ .kind = PLI_EVENT_SEND, .rank = rank, .peer = s, .table = -1, .clock = clock,
+                                    .seq = ++m->seq[rank][s], .n = 1, .info.part = &part });
+    }
+}
+
+static void part(maker *m, pli_event_kind kind, int32_t shard, int32_t rank, uint64_t seq, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = kind, .rank = SERVER + shard, .peer = rank, .seq = seq, .clock = clock, .shard = shard });
+}
+static void apply(maker *m, int32_t shard, int32_t rank, uint64_t seq, int64_t clock) { part(m, PLI_EVENT_APPLY, shard, rank, seq, clock); }
+static void apply_all(maker *m, int32_t rank, int64_t clock) {
+    for (int32_t s = 0; s < SHARDS; s++) apply(m, s, rank, m->seq[rank][s], clock);
+}
+
+static void plain(maker *m, int32_t rank, pli_event_kind kind) { raise_event(m, (pli_event){ .kind = kind, .rank = rank, .table = -1 }); }
+static void end_clock(maker *m, int32_t rank, int64_t clock) { raise_event(m, (pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock }); }
+static void tick(maker *m, int32_t shard, int32_t rank, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_TICK, .rank = SERVER + shard, .table = -1, .peer = rank, .seq = 1000 + (uint64_t)clock, .clock = clock });
+}
+static void sum(maker *m, int32_t rank, int64_t clock) { raise_event(m, (pli_event){ .kind = PLI_EVENT_SUM, .rank = rank, .clock = clock }); }
+
+/* A clock of one worker, from its inc to where both shards know that it has ended. */
+static void whole_clock(maker *m, int32_t rank, int64_t clock) {
+    inc(m, rank);
+    push(m, rank, clock);
+    end_clock(m, rank, clock);
+    apply_all(m, rank, clock);
+    for (int32_t s = 0; s < SHARDS; s++) tick(m, s, rank, clock);
+}
+
+static void get_full(maker *m, int32_t rank, int64_t clock, pli_event_piece piece, uint64_t incs, uint64_t asked_ns) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .clock = clock, .incs = incs, .n = 1, .info.piece = &piece,
+                                .asked_ns = asked_ns });
+}
+/* Rows 0 .. 9 of shard 0, just fetched, with all own pushes in it. */
+static void get(maker *m, int32_t rank, int64_t clock, uint64_t version, uint64_t incs) {
+    get_full(m, rank, clock, (pli_event_piece){ .shard = m->replicas ? -1 : 0, .version = version, .rows = 10 }, incs, 0);
+}
+
+static void end(maker *m) {
+    for (int32_t rank = 0; rank < RANKS; rank++) plain(m, rank, PLI_EVENT_DONE);
+}
+
+/* --- judging ---------------------------------------------------------------------------------------------------------- */
+
+static void judge(maker *m, const char *as, pli_audit_verdict verdict, const char *rule, const char *words) {
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    plait_error  err = { 0 };
+    const char  *path = m->path;
+    assert_int_equal(pli_eventlog_close(&m->log, &err), PLAIT_OK);
+    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0) fail_msg("%s", err.text);
+    const pli_audit_violation *first = pli_audit_first(audit);
+    if (pli_audit_result(audit) != verdict) fail_msg("verdict %d: %s", (int)pli_audit_result(audit), first != NULL ? first->text : "");
+    if (rule != NULL) {
+        assert_string_equal(first->rule, rule);
+        if (words != NULL && strstr(first->text, words) == NULL) fail_msg("'%s' is not in: %s", words, first->text);
+    }
+    pli_text text = { 0 };
+    pli_audit_text(audit, &text);
+    pli_audit_json(audit, &text);
+    assert_false(text.failed);
+    pli_text_free(&text);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    unlink(m->path);
+}
+
+static void proven(maker *m) {
+    end(m);
+    judge(m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
+}
+static void refuted(maker *m, const char *rule, const char *words) {
+    end(m);
+    judge(m, NULL, PLI_AUDIT_REFUTED, rule, words);
+}
+
+/* --- what holds ------------------------------------------------------------------------------------------------------- */
+
+/* All workers in step for some clocks, reading at each begin. */
+static void in_step(maker *m, int64_t clocks) {
+    for (int64_t c = 0; c < clocks; c++) {
+        for (int32_t w = 0; w < WORKERS; w++) get(m, w, c, (uint64_t)(c * WORKERS), 0);
+        for (int32_t w = 0; w < WORKERS; w++) whole_clock(m, w, c);
+    }
+}
+
+static void test_lockstep_keeps_every_promise(void **state) {
+    static const char *const all[] = { "bsp", "ssp:0", "ssp:3", "essp:2", "asp:2:3", "async", "bounded-delay:0", "bounded-delay:2",
+                                       "vap:100", "vap:50:weak", "downpour:1:1", "my-own:4" };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int ruled = 0; ruled < 2; ruled++) {
+            maker m;
+            begin(&m, all[i], ruled, false);
+            in_step(&m, 6);
+            proven(&m);
+        }
+}
+
+static void test_turns(void **state) {
+    (void)state;
+    maker m;
+    for (int late = 0; late < 3; late++) {
+        begin(&m, "sequential", false, false);
+        for (int32_t turn = 0; turn < 3 * WORKERS; turn++) {
+            int64_t version = turn - (late == 1 && turn == 5) + (late == 2 && turn == 5);
+            get(&m, turn % WORKERS, turn / WORKERS, (uint64_t)version, 0);
+            whole_clock(&m, turn % WORKERS, turn / WORKERS);
+        }
+        if (late == 0) proven(&m);
+        else if (late == 1) refuted(&m, "turns", "rank 2 in clock 1");
+        else refuted(&m, "versions", "before it was made");
+    }
+    begin(&m, "sequential", false, false);
+    get(&m, 0, 0, 0, 0);
+    whole_clock(&m, 0, 0);
+    whole_clock(&m, 1, 0);
+    whole_clock(&m, 2, 0);
+    get(&m, 0, 1, 3, 0);
+    whole_clock(&m, 1, 1);
+    get(&m, 0, 1, 4, 0);
+    refuted(&m, "turns", "holds push 2 of rank 1");
+}
+
+static void test_a_fast_worker_under_ssp(void **state) {
+    (void)state;
+    for (int64_t lead = 2; lead <= 3; lead++) { /* ssp:2: it may be two clocks ahead, not three */
+        maker m;
+        begin(&m, "ssp:2", false, false);
+        for (int64_t c = 0; c < lead; c++) {
+            get(&m, 0, c, (uint64_t)c, 0);
+            whole_clock(&m, 0, c);
+        }
+        get(&m, 0, lead, (uint64_t)lead, 0);
+        for (int64_t c = 0; c < lead; c++)
+            for (int32_t w = 1; w < WORKERS; w++) whole_clock(&m, w, c);
+        if (lead == 2) proven(&m);
+        else refuted(&m, "staleness", "row 0 of table w");
+    }
+}
+
+static void test_copies_with_own_updates(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "ssp:3", false, false);
+    get(&m, 1, 0, 0, 0);
+    inc(&m, 1);
+    get_full(&m, 1, 0, (pli_event_piece){ .shard = 0, .rows = 10 }, 1, 0); /* not yet pushed: laid over */
+    push(&m, 1, 0);
+    end_clock(&m, 1, 0);
+    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .rows = 10, .to = 1, .age = 1 }, 0, 0); /* pushed: laid over the copy */
+    apply_all(&m, 1, 0);
+    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .version = 1, .rows = 10, .from = 1, .to = 1 }, 0, 0); /* in what was fetched */
+    for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 1, 0);
+    proven(&m);
+}
+
+static void test_dropped_died_and_left(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "bsp", false, false);
+    whole_clock(&m, 0, 0);
+    whole_clock(&m, 1, 0);
+    inc(&m, 2);
+    push(&m, 2, 0);
+    end_clock(&m, 2, 0);
+    get(&m, 0, 1, 2, 0);
+    for (int32_t s = 0; s < SHARDS; s++) part(&m, PLI_EVENT_DROP, s, 2, 1, 0); /* a backup rule: late */
+    for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
+    inc(&m, 1);
+    plain(&m, 1, PLI_EVENT_LEAVE); /* what was not pushed is dropped */
+    get(&m, 1, 1, 2, 0);
+    proven(&m);
+
+    begin(&m, "bsp", false, false);
+    whole_clock(&m, 0, 0);
+    whole_clock(&m, 1, 0);
+    inc(&m, 2);
+    push(&m, 2, 0); /* and dies */
+    for (int32_t s = 0; s < SHARDS; s++) raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
+    get(&m, 0, 1, 2, 0);
+    for (int32_t rank = 0; rank < RANKS; rank++)
+        if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
+    judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
+}
+
+static void test_replicas(void **state) {
+    static const char *const rules[] = { NULL, "own updates", "versions", "exactly once", "exactly once" };
+    (void)state;
+    for (int broken = 0; broken < 5; broken++) {
+        maker m;
+        begin(&m, "bsp", true, true);
+        for (int64_t c = 0; c < 4; c++) {
+            for (int32_t w = 0; w < WORKERS; w++) {
+                bool here = w == 1 && c == 2;
+                get(&m, w, c, (uint64_t)(c - (here && broken == 1) + (here && broken == 2)), 0);
+                inc(&m, w);
+                push(&m, w, c);
+                end_clock(&m, w, c);
+                if (broken == 3 && w == 1 && c == 3) continue;
+                sum(&m, w, broken == 4 && here ? 1 : c);
+            }
+        }
+        if (rules[broken] == NULL) proven(&m);
+        else refuted(&m, rules[broken], "rank 1");
+    }
+}
+
+/* --- what does not ------------------------------------------------------------------------------------------------------ */
+
+static void test_own_updates(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "async", false, false);
+    inc(&m, 1);
+    inc(&m, 1);
+    get(&m, 1, 0, 0, 1);
+    push(&m, 1, 0);
+    apply_all(&m, 1, 0);
+    refuted(&m, "own updates", "1 of its own 2 updates not yet pushed");
+
+    begin(&m, "async", false, false);
+    inc(&m, 1);
+    push(&m, 1, 0);
+    get(&m, 1, 0, 0, 0);
+    apply_all(&m, 1, 0);
+    refuted(&m, "own updates", "its own push 1 (clock 0, sent at");
+
+    begin(&m, "async", false, false);
+    inc(&m, 1);
+    push(&m, 1, 0);
+    apply_all(&m, 1, 0);
+    get_full(&m, 1, 0, (pli_event_piece){ .shard = 0, .version = 1, .rows = 10, .from = 0, .to = 1 }, 0, 0);
+    refuted(&m, "own updates", "twice");
+
+    begin(&m, "async", true, false);
+    inc(&m, 1);
+    push(&m, 1, 0);
+    get(&m, 1, 0, 0, 0); /* ruled: the own gradient of this clock need not be seen */
+    end_clock(&m, 1, 0);
+    get(&m, 1, 1, 0, 0);
+    apply_all(&m, 1, 0);
+    for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 1, 0);
+    refuted(&m, "own updates", "rank 1 in clock 1");
+}
+
+static void test_rows_that_go_back(void **state) {
+    static const uint64_t keys[] = { 4, 5, 6 }, others[] = { 40, 41 };
+    const pli_event_piece by_key = { .shard = 0, .first = -1, .rows = 3, .keys = keys, .n_keys = 3 };
+    const pli_event_piece by_other = { .shard = 0, .first = -1, .rows = 2, .keys = others, .n_keys = 2 };
+    const pli_event_piece by_range = { .shard = 0, .first = 3, .rows = 5 };
+    const pli_event_piece pairs[5][2] = { { by_key, by_key }, { by_range, by_range }, { by_key, by_range }, { by_range, by_key },
+                                          { by_key, by_other } };
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        maker m;
+        begin(&m, "ssp:5", false, false);
+        whole_clock(&m, 0, 0);
+        whole_clock(&m, 2, 0);
+        for (int k = 0; k < 2; k++) {
+            pli_event_piece piece = pairs[i][k];
+            piece.version = k == 0 ? 2 : 1;
+            get_full(&m, 1, 0, piece, 0, 0);
+        }
+        if (i < 4) refuted(&m, "monotone reads", "after it had got the row from version 2");
+        else proven(&m);
+    }
+}
+
+static void test_exactly_once(void **state) {
+    (void)state;
+    for (int broken = 0; broken < 6; broken++) {
+        maker m;
+        begin(&m, "async", false, false);
+        inc(&m, 0);
+        push(&m, 0, 0);
+        inc(&m, 0);
+        push(&m, 0, 0);
+        apply(&m, 1, 0, 1, 0);
+        apply(&m, 1, 0, 2, 0);
+        if (broken == 0) apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0);
+        if (broken == 1) apply(&m, 0, 0, 1, 0);
+        if (broken == 2) apply(&m, 0, 0, 2, 0), apply(&m, 0, 0, 1, 0);
+        if (broken == 3) apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0), apply(&m, 0, 0, 3, 0);
+        if (broken == 4) part(&m, PLI_EVENT_DROP, 0, 0, 1, 0), apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0);
+        if (broken == 5) apply(&m, 0, 0, 1, 0), part(&m, PLI_EVENT_DROP, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0);
+        static const char *const words[] = { "was applied twice", "never applied", "before its earlier push", "never sent",
+                                             "was dropped and yet applied", "applied and yet reported as dropped" };
+        if (broken == 2) refuted(&m, "exactly once", "was applied at");
+        else refuted(&m, "exactly once", words[broken]);
+    }
+}
+
+static void test_clocks(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "async", false, false);
+    whole_clock(&m, 0, 0);
+    end_clock(&m, 0, 2);
+    refuted(&m, "clocks", "ended clock 2 after clock 0");
+
+    begin(&m, "async", false, false);
+    whole_clock(&m, 0, 0);
+    end_clock(&m, 0, 1);
+    tick(&m, 0, 0, 1);
+    refuted(&m, "clocks", "ended 2 clocks, of which the server of rank 4 knows 1");
+
+    begin(&m, "async", false, false);
+    whole_clock(&m, 0, 0);
+    tick(&m, 0, 0, 0);
+    refuted(&m, "clocks", "when clock 1 was due");
+
+    begin(&m, "async", false, false);
+    inc(&m, 0);
+    push(&m, 0, 0);
+    apply(&m, 0, 0, 1, 0);
+    apply(&m, 1, 0, 1, 5);
+    refuted(&m, "clocks", "as one of clock 5");
+}
+
+static void test_the_future(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "bsp", false, false);
+    whole_clock(&m, 0, 0);
+    get(&m, 1, 0, 1, 0);
+    refuted(&m, "future", "holds push 1 of rank 0 (clock 0");
+}
+
+static void test_fetches_and_pushes(void **state) {
+    (void)state;
+    maker m;
+    for (int64_t age = 1; age < 3; age++) {
+        begin(&m, "downpour:2:9", true, false);
+        get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4, .age = age }, 0, 0);
+        if (age == 1) proven(&m);
+        else refuted(&m, "fetches", "asked for 2 clocks before");
+    }
+    begin(&m, "bounded-delay:3", true, false);
+    get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4, .age = 1 }, 0, 0);
+    refuted(&m, "fetches", NULL);
+
+    for (int late = 0; late < 2; late++) {
+        begin(&m, "downpour:1:2", true, false);
+        inc(&m, 0);
+        end_clock(&m, 0, 0);
+        if (late) end_clock(&m, 0, 1);
+        push(&m, 0, 1);
+        if (!late) end_clock(&m, 0, 1);
+        apply_all(&m, 0, 1);
+        for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 0, 0), tick(&m, s, 0, 1);
+        if (late) refuted(&m, "pushes", "ended clock 1");
+        else proven(&m);
+    }
+}
+
+static void test_barriers(void **state) {
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        maker m;
+        begin(&m, "async", true, false);
+        inc(&m, 2);
+        push(&m, 2, 0);
+        apply(&m, 1, 2, 1, 0);
+        for (int32_t w = 0; w < WORKERS; w++) plain(&m, w, PLI_EVENT_BARRIER);
+        if (!early) apply(&m, 0, 2, 1, 0);
+        get(&m, 0, 0, early ? 0 : 1, 0);
+        if (early) apply(&m, 0, 2, 1, 0);
+        if (early) refuted(&m, "barriers", "before which rank 2");
+        else proven(&m);
+    }
+}
+
+/* asp:1:2 has a barrier among any 4 clocks; worker 0 is always a clock ahead. */
+static void test_windows(void **state) {
+    (void)state;
+    for (int64_t clocks = 3; clocks < 9; clocks += 5) {
+        maker m;
+        begin(&m, "asp:1:2", false, false);
+        for (int64_t c = 0; c < clocks; c++) {
+            get(&m, 0, c, (uint64_t)(c == 0 ? 0 : c + (c - 1) * (WORKERS - 1)), 0);
+            whole_clock(&m, 0, c);
+            for (int32_t w = 1; w < WORKERS && c > 0; w++) whole_clock(&m, w, c - 1);
+        }
+        for (int32_t w = 1; w < WORKERS; w++) whole_clock(&m, w, clocks - 1);
+        if (clocks == 3) proven(&m);
+        else refuted(&m, "barriers", "no barrier from clock 1");
+    }
+}
+
+static void test_values(void **state) {
+    (void)state;
+    for (int weak = 0; weak < 2; weak++) { /* two workers with 3 each: 6 in sum */
+        maker m;
+        begin(&m, weak ? "vap:4:weak" : "vap:4", true, false);
+        inc_norm(&m, 1, 3);
+        inc_norm(&m, 2, 3);
+        get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4 }, 0, m.now_ns + 1);
+        push(&m, 1, 0);
+        push(&m, 2, 0);
+        apply_all(&m, 1, 0);
+        apply_all(&m, 2, 0);
+        if (weak) proven(&m);
+        else refuted(&m, "values", "misses updates of norm 6");
+    }
+    maker m;
+    begin(&m, "vap:4", true, false);
+    get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4 }, 0, 1);
+    inc_norm(&m, 1, 3);
+    push(&m, 1, 0);
+    apply_all(&m, 1, 0);
+    inc_norm(&m, 2, 3);
+    get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .version = 1, .rows = 4 }, 0, 0); /* 3 is in it, 3 are not */
+    push(&m, 2, 0);
+    apply_all(&m, 2, 0);
+    proven(&m);
+}
+
+static void test_versions(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "async", true, false);
+    get(&m, 0, 0, 3, 0);
+    refuted(&m, "versions", "which has applied 0 updates in all");
+}
+
+static void test_another_promise(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "async", false, false);
+    whole_clock(&m, 0, 0);
+    get(&m, 0, 1, 1, 0);
+    whole_clock(&m, 1, 0);
+    whole_clock(&m, 2, 0);
+    end(&m);
+    judge(&m, "bsp", PLI_AUDIT_REFUTED, "staleness", "bsp promises it");
+
+    begin(&m, "async", false, false);
+    end(&m);
+    judge(&m, NULL, PLI_AUDIT_EMPTY, NULL, NULL);
+
+    begin(&m, "async", false, false);
+    whole_clock(&m, 0, 0);
+    judge(&m, NULL, PLI_AUDIT_CUT, NULL, NULL); /* a run that broke off */
+
+    plait_error err = { 0 };
+    pli_audit  *audit = NULL;
+    assert_int_equal(pli_audit_run(NULL, "ssp", &audit, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_audit_run(NULL, "nonsense", &audit, &err), PLAIT_EINVAL);
+}
+
+static void test_the_first_violation_is_named(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "bsp", false, false);
+    whole_clock(&m, 0, 0);
+    get(&m, 1, 0, 1, 0); /* the second rank breaks it first */
+    get(&m, 0, 1, 1, 0);
+    whole_clock(&m, 1, 0);
+    whole_clock(&m, 2, 0);
+    refuted(&m, "future", "rank 1 in clock 0");
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+static size_t read_file(const char *path, unsigned char **bytes_out) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    unsigned char *bytes = malloc(1 << 20);
+    size_t         n = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    *bytes_out = bytes;
+    return n;
+}
+
+static void write_file(const char *path, const unsigned char *bytes, size_t n) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    fclose(file);
+}
+
+static plait_status audit_file(const char *path, pli_audit_verdict *verdict_out, plait_error *err) {
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    plait_status status = pli_logfile_open(&path, 1, &file, err);
+    if (status >= 0) status = pli_audit_run(file, NULL, &audit, err);
+    if (status >= 0) *verdict_out = pli_audit_result(audit);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    return status;
+}
+
+static void test_cut_and_garbled(void **state) {
+    (void)state;
+    maker             m;
+    unsigned char    *bytes;
+    pli_audit_verdict verdict = PLI_AUDIT_PROVEN;
+    plait_error       err = { 0 };
+    begin(&m, "bsp", false, false);
+    in_step(&m, 3);
+    end(&m);
+    assert_int_equal(pli_eventlog_close(&m.log, NULL), PLAIT_OK);
+    size_t n = read_file(m.path, &bytes);
+    for (size_t cut = 0; cut < n; cut++) { /* cut anywhere it is never proven */
+        write_file(m.path, bytes, cut);
+        plait_status status = audit_file(m.path, &verdict, &err);
+        if (cut < 32) assert_int_equal(status, PLAIT_EFORMAT);
+        else assert_true(status == PLAIT_OK && verdict == PLI_AUDIT_CUT);
+    }
+    for (size_t at = 0; at < n; at++) { /* nor with any byte changed */
+        if (at >= 12 && at < 32) continue; /* reserved, and the run's name */
+        bytes[at] ^= 0x5a;
+        write_file(m.path, bytes, n);
+        assert_true(audit_file(m.path, &verdict, &err) < 0 || verdict == PLI_AUDIT_CUT);
+        bytes[at] ^= 0x5a;
+    }
+    bytes[8] = 9;
+    write_file(m.path, bytes, n);
+    assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "of version 9; this plait reads version 1"));
+    bytes[8] = 1;
+    char other[80];
+    snprintf(other, sizeof other, "%s.1", m.path);
+    write_file(m.path, bytes, n);
+    bytes[20] ^= 1;
+    write_file(other, bytes, n);
+    const char  *paths[] = { m.path, other };
+    pli_logfile *file = NULL;
+    assert_int_equal(pli_logfile_open(paths, 2, &file, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "of another run"));
+    unlink(other);
+    unlink(m.path);
+    free(bytes);
+}
+
+/* Ranks that are processes: one file each; without one of them nothing is concluded. */
+static void test_a_file_a_rank(void **state) {
+    (void)state;
+    const pli_event_job   job = { .workers = 2, .servers = 1, .first_server = 0 };
+    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 1, .cols = 1, .shards = 1 };
+    char                  path[2][64];
+    const char           *paths[2] = { path[0], path[1] };
+    for (int32_t rank = 0; rank < 2; rank++) {
+        pli_eventlog *log = NULL;
+        snprintf(path[rank], sizeof path[rank], "audit_test.%d.%d", (int)getpid(), (int)rank);
+        assert_int_equal(pli_eventlog_open(path[rank], 2, "r", NULL, NULL, &log, NULL), PLAIT_OK);
+        const pli_event_sink *sink = pli_eventlog_sink(log);
+        for (int server = 0; server <= (rank == 0); server++) {
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .info.job = &job });
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank, .info.table = &table });
+            if (!server) sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1 });
+            if (server)
+                for (int32_t w = 0; w < 2; w++)
+                    sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = rank, .table = -1, .peer = w });
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_DONE, .server = server, .rank = rank, .table = -1 });
+        }
+        assert_int_equal(pli_eventlog_close(&log, NULL), PLAIT_OK);
+    }
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    plait_error  err = { 0 };
+    assert_int_equal(pli_logfile_open(paths, 2, &file, &err), PLAIT_OK);
+    assert_int_equal(pli_audit_run(file, NULL, &audit, &err), PLAIT_OK);
+    assert_int_equal(pli_audit_result(audit), PLI_AUDIT_PROVEN);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    assert_int_equal(pli_logfile_open(paths, 1, &file, &err), PLAIT_OK);
+    assert_int_equal(pli_audit_run(file, NULL, &audit, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "give the files of all ranks"));
+    pli_logfile_close(&file);
+    for (int32_t rank = 0; rank < 2; rank++) unlink(path[rank]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
+        cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
+        cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_the_future), cmocka_unit_test(test_fetches_and_pushes), cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_windows), cmocka_unit_test(test_values), cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_another_promise), cmocka_unit_test(test_the_first_violation_is_named),
+        cmocka_unit_test(test_cut_and_garbled), cmocka_unit_test(test_a_file_a_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* An event log of any content: an error, or a verdict, and nothing read or written outside of the file. Input: frames of a
+ * byte (rank, side) and two bytes of length, then records; the frames are given the head, checksums and end that a file
+ * has, since chance would not hit them. An odd first byte: the input as it stands. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "watch/audit/audit.h"
+#include "watch/eventcode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void add_u32(pli_text *file, uint64_t x) {
+    const unsigned char bytes[4] = { (unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16), (unsigned char)(x >> 24) };
+    pli_text_add_bytes(file, bytes, 4);
+}
+
+static void add_chunk(pli_text *file, char tag, unsigned side, unsigned rank, const void *records, size_t bytes) {
+    const char head[4] = { tag, (char)side };
+    size_t     at = file->length;
+    pli_text_add_bytes(file, head, 4);
+    add_u32(file, rank);
+    add_u32(file, bytes);
+    add_u32(file, file->failed ? 0 : pli_log_checksum((unsigned char *)file->data + at, records, bytes));
+    pli_text_add_bytes(file, records, bytes);
+}
+
+static void make_file(const uint8_t *data, size_t size, pli_text *file) {
+    uint64_t chunks = 0;
+    pli_text_add_bytes(file, "plaitlog\1\0\0\0\0\0\0\0fuzz            ", PLI_LOG_HEAD_BYTES);
+    for (; size >= 3; chunks++) {
+        size_t bytes = (size_t)data[1] | (size_t)data[2] << 8;
+        if (bytes > size - 3) bytes = size - 3;
+        add_chunk(file, 'R', data[0] >> 3 & 1, data[0] & 7, data + 3, bytes);
+        data += 3 + bytes;
+        size -= 3 + bytes;
+    }
+    add_chunk(file, 'E', 0, 0, &chunks, sizeof chunks);
+}
+
+static void judge(const char *path) {
+    pli_logfile *log = NULL;
+    pli_audit   *audit = NULL;
+    pli_text     text = { 0 };
+    if (pli_logfile_open(&path, 1, &log, NULL) >= 0 && pli_audit_run(log, NULL, &audit, NULL) >= 0) {
+        pli_audit_text(audit, &text);
+        pli_audit_json(audit, &text);
+    }
+    pli_text_free(&text);
+    pli_audit_free(&audit);
+    pli_logfile_close(&log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    pli_text file = { 0 };
+    char     path[64];
+    if (size == 0) return 0;
+    if (data[0] & 1) pli_text_add_bytes(&file, data + 1, size - 1);
+    else make_file(data + 1, size - 1, &file);
+    int fd = memfd_create("log", 0);
+    if (fd < 0 || file.failed || (file.length > 0 && write(fd, file.data, file.length) != (ssize_t)file.length)) abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    judge(path);
+    close(fd);
+    pli_text_free(&file);
+    return 0;
+}
