@@ -125,7 +125,6 @@ static void free_table(const pli_audit *audit, audit_table *table) {
     pli_free(table->shard);
     pli_free(table->pusher);
     pli_free(table->replica);
-    pli_free(table->no_barrier);
 }
 
 void pli_audit_free(pli_audit **audit_ptr) {
@@ -163,7 +162,7 @@ static void add_promise(const pli_promise *promise, pli_text *text) {
     if (promise->turns) pli_text_add(text, "; a get holds the updates of all earlier turns and of no later one");
     if (promise->fetch > 0) pli_text_add(text, "; values are at most %lld clocks old", (long long)promise->fetch - 1);
     if (promise->push > 0) pli_text_add(text, "; an update leaves within %lld clocks", (long long)promise->push);
-    if (promise->window > 0) pli_text_add(text, "; a barrier comes at least every %lld clocks", (long long)promise->window);
+    if (promise->barrier > 0) pli_text_add(text, ", nor of clocks below the last multiple of %lld", (long long)promise->barrier);
     if (promise->value > 0)
         pli_text_add(text, "; a get misses updates of norm below %.9g%s", promise->value, promise->value_each ? " a worker" : "");
 }

@@ -92,7 +92,7 @@ static plait_status add_inc(audit_table *table, const pli_event *event, plait_er
     if (!(table->promise.value > 0)) return PLAIT_OK;
     if (!pli_grow((void **)&pusher->inc, &pusher->incs_capacity, pusher->n_incs + 1, sizeof *pusher->inc))
         return audit_no_memory(err);
-    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = event->time_ns, .norm = event->norm };
+    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = UINT64_MAX, .norm = event->norm };
     return PLAIT_OK;
 }
 
@@ -149,9 +149,20 @@ static void end_clock(pli_audit *audit, const pli_event *event) {
     worker->clocks = event->clock + 1;
 }
 
+/* An inc may send what it was given and wait until it is applied; it has returned when its worker does something else. */
+static void note_returned(pli_audit *audit, const pli_event *event) {
+    if (event->kind == PLI_EVENT_PUSH || event->kind == PLI_EVENT_SEND) return;
+    for (int64_t t = 0; t < audit->tables; t++) {
+        if (!audit->table[t].known || !(audit->table[t].promise.value > 0)) continue;
+        audit_pusher *pusher = &audit->table[t].pusher[event->rank];
+        for (; pusher->n_timed < pusher->n_incs; pusher->n_timed++) pusher->inc[pusher->n_timed].time_ns = event->time_ns;
+    }
+}
+
 static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_worker *worker = &audit->worker[event->rank];
     worker->ended_ns = event->time_ns;
+    note_returned(audit, event);
     switch (event->kind) {
     case PLI_EVENT_INC: return add_inc(table, event, err);
     case PLI_EVENT_PUSH: table->figures.pushes++; return add_push(&table->pusher[event->rank], event, err);

@@ -32,8 +32,9 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
     audit_push *push;
     int64_t     n, capacity;
     uint64_t    incs;
-    struct audit_inc { uint64_t time_ns; double norm; } *inc; /* [n_incs], where the promise speaks of values */
-    int64_t     n_incs, incs_capacity;
+    struct audit_inc { uint64_t time_ns; double norm; } *inc; /* [n_incs], of which n_timed have returned; only
+                                                                  where the promise speaks of values */
+    int64_t     n_incs, n_timed, incs_capacity;
     int64_t    *barrier; /* [barriers] pushes before each */
     int64_t     barriers, barrier_capacity;
 } audit_pusher;
@@ -85,7 +86,6 @@ typedef struct audit_table {
     audit_holder  *shard;   /* [shards] */
     audit_replica *replica; /* [workers], where shards is 0 */
     audit_pusher  *pusher;  /* [workers] */
-    int32_t       *no_barrier; /* asp: [clocks + 2]; sums of its beginning: gets that deny that this clock was a barrier */
     pli_audit_figures figures;
 } audit_table;
 

@@ -37,12 +37,9 @@ static bool read_bsp(const words *w, pli_promise *p) {
 
 static bool read_ssp(const words *w, pli_promise *p) { return w->n == 2 && number(w, 1, 0, &p->bound); }
 
-/* A barrier comes when the slowest has done W clocks since the last; the fastest may be S ahead of it then. */
+/* A barrier comes each time the slowest has done W clocks since the last: at the multiples of W. */
 static bool read_asp(const words *w, pli_promise *p) {
-    int64_t clocks;
-    if (w->n != 3 || !number(w, 1, 0, &p->bound) || !number(w, 2, 1, &clocks)) return false;
-    p->window = clocks + p->bound + 1;
-    return true;
+    return w->n == 3 && number(w, 1, 0, &p->bound) && number(w, 2, 1, &p->barrier);
 }
 
 static bool read_bounded_delay(const words *w, pli_promise *p) {

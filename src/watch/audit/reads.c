@@ -223,7 +223,9 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     const pli_promise *promise = &v->table->promise;
     int32_t            workers = audit->job.workers;
     int64_t            turn = r->clock * workers + r->rank;
-    if (promise->bound >= 0 && clock_of(audit, v->missing) < r->clock - promise->bound) misses(audit, r, v, "staleness");
+    int64_t            missing = clock_of(audit, v->missing);
+    if (promise->bound >= 0 && missing < r->clock - promise->bound) misses(audit, r, v, "staleness");
+    else if (promise->barrier > 0 && missing < r->clock - r->clock % promise->barrier) misses(audit, r, v, "barriers");
     if (r->left || r->met) return; /* the others go on without it; after a barrier no turn is waited for */
     if (promise->turns && v->missing < turn) misses(audit, r, v, "turns");
     if (promise->exact && v->newest >= 0 && v->newest / workers >= r->clock) sees_too_much(audit, r, v, "future");
@@ -250,14 +252,6 @@ static void check_value(pli_audit *audit, const reader *r, const view *v) {
     name_get(audit, r, v, violation.row, got);
     audit_violation(audit, v->table, &violation, "%s, when it misses updates of norm %.9g%s; %s promises less than %.9g", got, norm,
                     promise->value_each ? " of one worker" : " of the others", promise->spec, promise->value);
-}
-
-/* asp: the clocks above the first that is missed, up to the reader's, were no barriers. */
-static void note_no_barrier(const pli_audit *audit, const reader *r, const view *v) {
-    int64_t from = clock_of(audit, v->missing);
-    if (v->table->no_barrier == NULL || from >= r->clock) return;
-    v->table->no_barrier[from + 1]++;
-    v->table->no_barrier[r->clock + 1]--;
 }
 
 /* The first version of the shard that holds all that was sent before everyone's barrier of that number. */
@@ -349,7 +343,6 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     check_age(audit, r, v);
     check_value(audit, r, v);
     check_barrier(audit, r, v);
-    note_no_barrier(audit, r, v);
     return check_rows(audit, r, v);
 }
 
@@ -476,41 +469,12 @@ static plait_status read_worker(pli_audit *audit, int32_t rank, plait_error *err
     return status;
 }
 
-static int64_t most_clocks(const pli_audit *audit) {
-    int64_t most = 0;
-    for (int32_t w = 0; w < audit->job.workers; w++)
-        if (audit->worker[w].clocks > most) most = audit->worker[w].clocks;
-    return most;
-}
-
-/* asp: of any `window` clocks in a row one is a barrier: no get of that clock or a later one misses an update of an earlier. */
-static void check_windows(pli_audit *audit, audit_table *table, int64_t clocks) {
-    int64_t denied = 0, last = 0;
-    for (int64_t c = 0; table->no_barrier != NULL && c < clocks; c++) {
-        denied += table->no_barrier[c];
-        if (denied == 0) last = c;
-        if (c - last < table->promise.window) continue;
-        audit_violation(audit, table, &(pli_audit_violation){ .rule = "barriers", .rank = -1, .clock = c, .time_ns = UINT64_MAX - 1 },
-                        "table %s had no barrier from clock %lld to clock %lld; %s promises one among %lld clocks", table->name,
-                        (long long)last + 1, (long long)c, table->promise.spec, (long long)table->promise.window);
-        return;
-    }
-}
-
 plait_status audit_reads(pli_audit *audit, plait_error *err) {
-    int64_t clocks = most_clocks(audit);
-    for (int64_t t = 0; t < audit->tables; t++) {
-        audit_table *table = &audit->table[t];
-        if (!table->known || table->promise.window == 0 || clocks > audit->events) continue; /* then clocks are missing */
-        table->no_barrier = pli_calloc((size_t)clocks + 2, sizeof *table->no_barrier);
-        if (table->no_barrier == NULL) return audit_no_memory(err);
-    }
     for (int32_t w = 0; w < audit->job.workers; w++) PLI_TRY(read_worker(audit, w, err));
     for (int64_t t = 0; t < audit->tables; t++) {
         audit_table *table = &audit->table[t];
-        if (!table->known) continue;
-        check_windows(audit, table, clocks);
-        for (int32_t w = 0; table->shards == 0 && !table->shared && w < audit->job.workers; w++) check_sums(audit, table, w);
+        if (!table->known || table->shards != 0 || table->shared) continue;
+        for (int32_t w = 0; w < audit->job.workers; w++) check_sums(audit, table, w);
     }
     return PLAIT_OK;
 }
