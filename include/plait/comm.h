@@ -2,8 +2,8 @@
  *
  * A *rank* is one member of a job: a worker, which computes, or a server, which only holds shards. Ranks
  * 0 .. workers-1 are the workers, the servers follow. What carries the bytes, the *transport*, is an
- * option: `threads` (ranks are threads of this process), `mpi` (one rank a process, a module loaded on
- * request). A program hands plait_comm_run a body; it runs once on every rank that lives in this process.
+ * option: `threads` (ranks are threads of this process), `mpi` (one rank a process) and `sim` (ranks are
+ * actors of a simulated cluster), modules loaded on request. A program hands plait_comm_run a body; it runs once on every rank that lives in this process.
  *
  * Every wait has a deadline (opts.timeout_ns) and a reason that can be printed; a wait that expires
  * returns PLAIT_ETIMEOUT and its error text says who held it up. A wait that can never end, because ranks
@@ -32,15 +32,24 @@ typedef struct plait_request plait_request; /* something begun; ended by exactly
 typedef enum plait_type { PLAIT_F32 = 0, PLAIT_F64 = 1, PLAIT_I64 = 2, PLAIT_U8 = 3 } plait_type;
 typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2 } plait_reduce;
 
+/* What a simulated run was. */
+typedef struct plait_simulated {
+    double virtual_seconds; /* from its beginning to the end of the last rank       */
+    char   trace_hash[65];  /* of all messages delivered: when, from, to, what, size */
+} plait_simulated;
+
 typedef struct plait_comm_opts {
     size_t           size;       /* set by plait_comm_opts_init                                      */
-    const char      *transport;  /* "threads" | "mpi"; NULL: mpi under an MPI launcher, else threads */
-    int32_t          workers;    /* the job's total; 0: 1 on threads, processes less servers on mpi  */
+    const char      *transport;  /* "threads" | "mpi" | "sim"; NULL: mpi under an MPI launcher, else threads */
+    int32_t          workers;    /* the job's total; 0: 1 on threads and sim, processes less servers on mpi */
     int32_t          servers;    /* further ranks that only hold shards; default 0                   */
     int32_t          threads;    /* compute threads of one worker; 0: cores / ranks on this host     */
     uint64_t         timeout_ns; /* deadline of each wait; default 300 s                             */
     const plait_log *log;        /* may be NULL                                                      */
     const char      *collective; /* "auto": the transport's own where it has them | "messages"; NULL: auto */
+    const char      *cluster;    /* sim: the file that describes the cluster (docs/simulation.md); NULL: equal hosts on one switch */
+    uint64_t         seed;       /* sim: what is drawn, and the order of messages of one instant      */
+    plait_simulated *simulated;  /* sim: filled when the run ends; may be NULL                        */
 } plait_comm_opts;
 
 /** Fills the defaults. */
@@ -52,11 +61,13 @@ typedef plait_status plait_body_fn(plait_comm *comm, void *user);
 
 /** Gives this process its ranks, runs body on each, and returns when all that live here are done.
  *  On `threads` body runs opts.workers + opts.servers times at once, each on a thread of its own (stack
- *  8 MiB); on `mpi` once, on the calling thread.
+ *  8 MiB); on `mpi` once, on the calling thread; on `sim` as often as on threads, but in turns on the calling
+ *  thread (stack 2 MiB), and in simulated time.
  *  Errors: EINVAL counts out of range, or that disagree with the launcher's; ENAME unknown transport;
  *  EMODULE the transport's module is missing (the text names the command that installs it); else the
  *  first failure of a body, with the lowest rank that failed with the same words. error_out may be NULL.
- *  Collective over all processes of the job. Several runs may live in one process at once on `threads`. */
+ *  Collective over all processes of the job. Several runs may live in one process at once on `threads`;
+ *  a process can simulate once. */
 PLAIT_API plait_status plait_comm_run(const plait_comm_opts *opts, plait_body_fn *body, void *user,
                                       plait_error *error_out);
 

@@ -13,7 +13,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_SPLIT = 3,   /* a: block, b: row             */
     PLI_RANDOM_SCHEDULE = 4, /* tests: order of events      */
     PLI_RANDOM_DATA = 5,    /* generators of data           */
-    PLI_RANDOM_ROUND = 6    /* random rounding in filters   */
+    PLI_RANDOM_ROUND = 6,   /* random rounding in filters   */
+    PLI_RANDOM_CLUSTER = 7  /* events of a simulated cluster */
 } pli_purpose;
 
 typedef struct pli_random {

@@ -29,7 +29,7 @@ static void count(pli_text *text, const char *key, int64_t value) {
     }
 }
 
-void pli_record_json(const plait_report *r, pli_text *text) {
+void pli_record_json(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
     pli_json_begin(text);
     name(text, "model", r->model);
     count(text, "rows", r->rows);
@@ -58,8 +58,8 @@ void pli_record_json(const plait_report *r, pli_text *text) {
     count(text, "peak_rss_bytes", r->peak_rss_bytes);
     name(text, "model_hash", r->model_hash);
     pli_json_f64(text, "idle_share", r->idle_share);
-    pli_json_null(text, "virtual_seconds");
-    pli_json_null(text, "trace_hash");
+    pli_json_f64(text, "virtual_seconds", simulated != NULL ? simulated->virtual_seconds : NAN);
+    name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
     pli_json_end(text);
     pli_text_add(text, "\n");
 }
@@ -68,7 +68,7 @@ static void figure(pli_text *text, const char *what, double value) {
     if (isfinite(value)) pli_text_add(text, "%-18s %.6g\n", what, value);
 }
 
-void pli_record_text(const plait_report *r, pli_text *text) {
+void pli_record_text(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
     if (r->model[0] != '\0') pli_text_add(text, "%-18s %s\n", "model", r->model);
     if (r->rows >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "rows", r->rows);
     if (r->features >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "features", r->features);
@@ -88,6 +88,8 @@ void pli_record_text(const plait_report *r, pli_text *text) {
     figure(text, "test MAE", r->test_mae);
     if (isfinite(r->train_seconds))
         pli_text_add(text, "%-18s %.3g loading, %.3g training\n", "seconds", r->load_seconds, r->train_seconds);
+    if (simulated != NULL)
+        pli_text_add(text, "%-18s %.6g, trace %.16s\n", "simulated seconds", simulated->virtual_seconds, simulated->trace_hash);
     if (r->bytes_sent > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "bytes sent", r->bytes_sent);
     if (r->model_hash[0] != '\0') pli_text_add(text, "%-18s %.16s\n", "model hash", r->model_hash);
 }

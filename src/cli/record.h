@@ -7,9 +7,9 @@
 /** A report in which nothing applies. */
 void pli_record_init(plait_report *report);
 /** One line, exactly the contract's keys, in its order. */
-void pli_record_json(const plait_report *report, pli_text *text);
+void pli_record_json(const plait_report *report, const plait_simulated *simulated, pli_text *text); /* simulated may be NULL */
 /** For people, a line a figure; what does not apply is left out. */
-void pli_record_text(const plait_report *report, pli_text *text);
+void pli_record_text(const plait_report *report, const plait_simulated *simulated, pli_text *text);
 
 /** Removes path.done of a former run. */
 void pli_done_remove(const char *path);

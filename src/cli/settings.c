@@ -80,7 +80,8 @@ const pli_opt pli_train_rows[] = {
       "distribution" },
     { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
     { "filter", PLI_OPT_LATER, 0, NULL, "A,B", later, 0, 0, "distribution" },
-    { "cluster", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "distribution" },
+    { "cluster", PLI_OPT_TEXT, AT(cluster), NULL, "FILE",
+      "the cluster that --transport sim simulates; default equal hosts on one switch", 0, 0, "distribution" },
     { "join", PLI_OPT_LATER, 0, NULL, "URL", later, 0, 0, "distribution" },
 
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the model here, then FILE.done", 0, 0, "run" },
@@ -104,8 +105,10 @@ static bool is(const char *value, const char *name) { return value != NULL && st
 
 /* Values of the contract that a later version brings. */
 static bool check_later(const pli_train_settings *s) {
-    if (is(s->transport, "tcp") || is(s->transport, "sim")) {
-        pli_cli_usage("train: --transport %s comes with a later version; this one has threads and mpi", s->transport);
+    if (is(s->transport, "tcp")) {
+        pli_cli_usage("train: --transport tcp comes with a later version; this one has threads, mpi and sim");
+    } else if (s->cluster != NULL && !is(s->transport, "sim")) {
+        pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (is(s->reduce, "exact")) {
         pli_cli_usage("train: --reduce exact comes with a later version; this one has plain");
     } else if (is(s->balance, "dynamic")) {
@@ -190,6 +193,8 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->threads = (int32_t)s->in.threads;
     comm->timeout_ns = s->timeout_ns;
     comm->log = log;
+    comm->cluster = s->cluster;
+    comm->seed = (uint64_t)s->seed;
 }
 
 static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_train_opts *t) {

@@ -28,6 +28,7 @@ typedef struct run {
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
     plait_report report;
+    plait_simulated simulated;
     bool         saved, noted;
     int64_t      epochs; /* planned; as last told */
 } run;
@@ -238,21 +239,23 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
 }
 
 static int show(run *r) {
-    pli_text text = { 0 };
+    pli_text               text = { 0 };
+    const plait_simulated *simulated = r->simulated.trace_hash[0] != '\0' ? &r->simulated : NULL;
     if (r->settings->dry_run) {
         pli_talk_say(&r->talk, "dry run: options, files and memory are in order");
         if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
     }
     if (r->settings->json) {
-        pli_record_json(&r->report, &text);
+        pli_record_json(&r->report, simulated, &text);
     } else if (!r->settings->quiet) {
-        pli_record_text(&r->report, &text);
+        pli_record_text(&r->report, simulated, &text);
     }
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
 }
 
 static int run_all(run *r, int argc, char *const *argv) {
     plait_error  err = { .rank = -1 };
+    r->plan.comm.simulated = &r->simulated;
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
     plait_error  metrics_err = { 0 }, events_err = { 0 };
     bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;

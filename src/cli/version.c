@@ -20,6 +20,8 @@ static const struct module {
 } modules[] = {
     { "mpi", "plait_transport_module", "ranks as processes, on one machine or many",
       "script/bootstrap --all, then build again" },
+    { "sim", "plait_transport_module", "ranks as actors of a simulated cluster",
+      "apt-get install libsimgrid-dev (or script/bootstrap --all), then build again" },
 };
 enum { MODULES = sizeof modules / sizeof modules[0] };
 

@@ -19,7 +19,10 @@ uint64_t           plait_comm_bytes_sent(const plait_comm *comm) {
 }
 void plait_comm_free(void *memory) { pli_free(memory); }
 
-uint64_t pli_comm_now(const plait_comm *comm) { return pli_world_now(comm->world); }
+uint64_t pli_comm_now(const plait_comm *comm) {
+    pli_world_settle(comm->world);
+    return pli_world_now(comm->world);
+}
 uint64_t pli_comm_waited_ns(const plait_comm *comm) {
     return atomic_load_explicit(&comm->waited_ns, memory_order_relaxed);
 }

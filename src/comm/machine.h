@@ -25,6 +25,7 @@ typedef enum pli_work_kind {
     PLI_WORK_KEYS,    /* sorted or looked up                                             */
     PLI_WORK_VALUES,  /* an update rule was applied to, or that were copied for a reader */
     PLI_WORK_SUMS,    /* added, element by element                                       */
+    PLI_WORK_CLOCKS,  /* ended by a worker                                               */
     PLI_WORK_KINDS
 } pli_work_kind;
 

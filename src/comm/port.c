@@ -78,7 +78,7 @@ static bool has_work(const pli_port *port) {
            (atomic_load(&port->state) == PLI_PORT_OPEN && atomic_load(&port->seen) != atomic_load(&port->comm->world->n_events));
 }
 
-static void fail_rank(plait_comm *comm, const plait_error *why) {
+void pli_comm_fail(plait_comm *comm, const plait_error *why) {
     pthread_mutex_lock(&comm->failed_lock);
     if (!atomic_load_explicit(&comm->failed, memory_order_relaxed)) {
         comm->failed_why = *why;
@@ -139,7 +139,7 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
         ring = true; /* who sleeps must sleep shorter */
     }
     if (out->error.code < 0) {
-        fail_rank(comm, &out->error);
+        pli_comm_fail(comm, &out->error);
         ring = true;
     }
     if (ring) pli_comm_ring(comm);
@@ -236,6 +236,7 @@ void pli_port_close(pli_port **port_ptr) {
 }
 
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
+    pli_world_settle(port->comm->world);
     lock(port);
     *now_ns = pli_world_now(port->comm->world);
     pli_out_init(out);

@@ -40,7 +40,7 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
 }
 
 static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
-    static const char *const names[] = { "threads", "mpi" }; /* all but the first are modules */
+    static const char *const names[] = { "threads", "mpi", "sim" }; /* all but the first are modules */
     pli_launcher             launcher = pli_launcher_find();
     const char              *name = opts->transport;
     if (name == NULL) name = launcher.name != NULL ? "mpi" : "threads";

@@ -153,6 +153,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
     pli_world   *world = comm->world;
     int32_t      idle = 0;
     uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
+    pli_world_settle(world); /* computing is not waiting */
     for (;;) {
         uint32_t bell = atomic_load(&comm->bell);
         if (ready(arg)) break;

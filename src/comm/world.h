@@ -117,6 +117,8 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
+/** A machine of this rank has failed, or the rank is lost by itself: its waits end. The first reason counts. */
+void pli_comm_fail(plait_comm *comm, const plait_error *why);
 /** Hands what was done to a transport that charges for it. */
 void pli_comm_charge(plait_comm *comm, const pli_out *out);
 /** Runs what is due of this rank's wake-ups; returns when the next is due. */
@@ -150,6 +152,11 @@ void pli_comm_shake(void);
 
 static inline uint64_t pli_world_now(const pli_world *world) {
     return world->ops->now != NULL ? world->ops->now(world->transport) : pli_now_ns();
+}
+
+/* Where time is simulated: what the rank has computed is paid for, and what it has to say is sent. No port is held. */
+static inline void pli_world_settle(pli_world *world) {
+    if (world->ops->now != NULL) (void)world->ops->progress(world->transport);
 }
 
 static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {

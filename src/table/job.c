@@ -337,6 +337,7 @@ static plait_status must_take_part(const plait_job *job, const char *call, plait
 static plait_status clock_job(plait_job *job) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
+    pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(clock_servers(job, err));

@@ -44,9 +44,9 @@ exits 2 "launch" zero launch -n 0 -- plait train
 for word in compare export doctor checkpoint plan cv tune; do exits 2 "'$word'.*later" later $word; done
 
 # Options and values of later versions: refused by name.
-for words in "--trace t" "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--cluster c" "--join etcd://h:1/j" \
+for words in "--trace t" "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--join etcd://h:1/j" \
     "--filter zstd" "--layers 8" "--aggregate host" "--reduce exact" "--balance dynamic" "--replicas 2" "--transport tcp" \
-    "--transport sim" "--format idx"; do
+    "--format idx"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
 done

@@ -1,0 +1,135 @@
+/* The transport's table, and its life. */
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "comm/sim/sim.h"
+
+/* Sanitizers follow threads, not stacks that a program switches by itself; the order of events is the same. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FACTORY "thread"
+#else
+#define FACTORY "raw"
+#endif
+
+/* SimGrid has one engine and one platform a process. */
+static bool used;
+
+/* Takes SimGrid's own words and habits away: it would speak on stderr and end the process at SIGINT. */
+static void start_simgrid(void) {
+    char *argv[] = { "plait", "--log=root.thres:critical", "--cfg=contexts/factory:" FACTORY, "--cfg=network/model:CM02",
+                     "--cfg=network/TCP-gamma:0",
+                     "--cfg=network/bandwidth-factor:1", "--cfg=network/weight-S:0", "--cfg=network/crosstraffic:0", "--cfg=surf/precision:1e-12", "--cfg=debug/verbose-exit:0", NULL };
+    int   argc = sizeof argv / sizeof *argv - 1;
+    struct sigaction interrupt, fault;
+    sigaction(SIGINT, NULL, &interrupt);
+    sigaction(SIGSEGV, NULL, &fault);
+    simgrid_init(&argc, argv);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGSEGV, &fault, NULL);
+    used = true;
+}
+
+static plait_status check(const plait_comm_opts *opts, plait_error *err) {
+    if (used)
+        return pli_fail(err, PLAIT_EREFUSED, "a second simulated run in one process is refused: SimGrid takes one platform a "
+                        "process; start another one");
+    if (opts->threads > 1)
+        return pli_fail(err, PLAIT_EREFUSED, "--threads %d is refused over sim: a simulated rank computes on one core; give its "
+                        "host a speed in the cluster's file", opts->threads);
+    return PLAIT_OK;
+}
+
+static void free_transport(pli_transport *sim) {
+    for (int32_t i = 0; sim->rank != NULL && i < sim->size; i++) {
+        sim_rank *r = &sim->rank[i];
+        for (int64_t l = 0; l < r->letters; l++) pli_msg_free(&r->letter[l].msg);
+        for (pli_msg *msg = r->out, *next; msg != NULL; msg = next) {
+            next = msg->next;
+            pli_msg_free(&msg);
+        }
+        pli_free(r->letter);
+        if (r->body.bell != NULL) sg_sem_destroy(r->body.bell);
+        if (r->port.bell != NULL) sg_sem_destroy(r->port.bell);
+    }
+    if (sim->widths.bell != NULL) sg_sem_destroy(sim->widths.bell);
+    pli_free(sim->rank);
+    pli_cluster_free(&sim->cluster);
+    pli_free(sim);
+}
+
+static void init_rank(pli_transport *sim, int32_t rank) {
+    sim_rank *r = &sim->rank[rank];
+    r->sim = sim;
+    r->rank = rank;
+    r->host = pli_cluster_host(&sim->cluster, rank);
+    r->dies = pli_script_death(&sim->cluster, rank);
+    r->out_last = &r->out;
+    r->body.rank = r->port.rank = r;
+    r->port.is_port = true;
+}
+
+static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_place *place, pli_transport **out,
+                             plait_error *err) {
+    PLI_TRY(check(opts, err));
+    pli_transport *sim = pli_calloc(1, sizeof *sim);
+    if (sim == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the transport");
+    place->workers = opts->workers > 0 ? opts->workers : 1;
+    place->servers = opts->servers;
+    sim->size = place->count = place->ranks_on_host = place->workers + place->servers;
+    sim->world = world;
+    sim->seed = opts->seed;
+    sim->report = opts->simulated;
+    sim->wake_last = &sim->wake;
+    sim->out_last = &sim->out;
+    pli_sha256_init(&sim->trace);
+    pli_host_name(place->host);
+    plait_status status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
+                                                : pli_cluster_default(sim->size, &sim->cluster, err);
+    if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
+    sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
+    if (status == PLAIT_OK && sim->rank == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
+    if (status == PLAIT_OK) {
+        for (int32_t r = 0; r < sim->size; r++) init_rank(sim, r);
+        start_simgrid();
+        status = pli_sim_platform(sim, err);
+    }
+    if (status < 0) {
+        free_transport(sim);
+        return status;
+    }
+    if (pli_cluster_is_lossy(&sim->cluster)) place->resend_after_ns = (uint64_t)llround(sim->cluster.cost.resend_after * 1e9);
+    *out = sim;
+    return PLAIT_OK;
+}
+
+static void close_sim(pli_transport **transport, bool all_ended) {
+    pli_transport *sim = *transport;
+    *transport = NULL;
+    (void)all_ended;
+    if (sim == NULL) return;
+    if (sim->report != NULL) {
+        sim->report->virtual_seconds = simgrid_get_clock();
+        pli_sha256_end(&sim->trace, sim->report->trace_hash);
+    }
+    free_transport(sim);
+}
+
+static const pli_transport_ops sim_ops = {
+    .abi = PLI_TRANSPORT_ABI,
+    .name = "sim",
+    .carries_local = true,
+    .open = open_sim,
+    .send = pli_sim_send,
+    .progress = pli_sim_settle,
+    .now = pli_sim_now,
+    .run = pli_sim_run,
+    .sleep = pli_sim_sleep,
+    .ring = pli_sim_ring,
+    .work = pli_sim_work,
+    .drain = pli_sim_drain,
+    .close = close_sim,
+};
+
+__attribute__((visibility("default"))) const pli_transport_ops *plait_transport_module(void);
+const pli_transport_ops *plait_transport_module(void) { return &sim_ops; }
