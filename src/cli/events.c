@@ -32,7 +32,7 @@ static plait_status open_own(pli_run_events *events, plait_comm *comm, const cha
 
 plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17], plait_error *err) {
     plait_status status = PLAIT_OK;
-    if (plait_comm_one_process(comm)) {
+    if (pli_comm_shares_process(comm)) {
         pthread_mutex_lock(&events->lock);
         if (events->log == NULL) status = pli_eventlog_open(path, plait_comm_size(comm), id, NULL, NULL, &events->log, err);
         pthread_mutex_unlock(&events->lock);

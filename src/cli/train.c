@@ -130,7 +130,7 @@ static plait_status work(plait_comm *comm, void *user) {
     plait_report report;
     pli_record_init(&report);
     r->size = plait_comm_size(comm);
-    r->alone = plait_comm_one_process(comm) ? -1 : plait_comm_rank(comm);
+    r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
