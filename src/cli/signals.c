@@ -2,9 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cli/ask.h"
+
+#define PATIENCE_NS UINT64_C(1000000000) /* for ranks of other processes to say what they wait for */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
@@ -35,22 +40,34 @@ static void end_now(int number) {
     _exit(PLI_EXIT_SIGNAL + number);
 }
 
-static void tell_waits(pli_signals *s) {
-    char    text[4096] = "";
-    int32_t lines = 0;
+/* Lines of what every rank of the job waits for. NULL: no memory. */
+static char *waits(pli_signals *s) {
+    char *text = NULL;
     pthread_mutex_lock(&s->mutex);
-    bool running = s->n > 0;
-    if (running) lines = plait_comm_waits(s->comm[0], text, sizeof text); /* all ranks of the process */
+    if (s->n == 0) {
+        text = pli_strdup("no rank runs here at this moment\n");
+    } else {
+        size_t bytes = 1 + 512 * (size_t)plait_comm_size(s->comm[0]);
+        text = pli_malloc(bytes);
+        if (text != NULL) plait_comm_doctor(s->comm[0], PATIENCE_NS, text, bytes);
+    }
     pthread_mutex_unlock(&s->mutex);
-    if (!running) {
-        pli_talk_tell(s->talk, "no rank runs here at this moment");
-    } else if (lines <= 0) {
-        pli_talk_tell(s->talk, "no rank of this process waits");
-    }
-    char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    return text;
+}
+
+static void tell_waits(pli_signals *s) {
+    char *text = waits(s), *rest = NULL;
+    for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
         pli_talk_tell(s->talk, "%s", line);
-    }
+    pli_free(text);
+}
+
+static void answer(pli_signals *s) {
+    int caller = pli_ask_accept(s->asked);
+    if (caller < 0) return;
+    char *text = waits(s);
+    pli_ask_answer(caller, text != NULL ? text : "out of memory\n");
+    pli_free(text);
 }
 
 static const char *name_of(int number) {
@@ -63,7 +80,11 @@ static void *serve(void *user) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     for (;;) {
         unsigned char byte = 0;
-        ssize_t       n = read(s->pipe[0], &byte, 1);
+        struct pollfd ready[] = { { .fd = s->pipe[0], .events = POLLIN }, { .fd = s->asked, .events = POLLIN } };
+        if (poll(ready, 2, -1) < 0 && errno != EINTR) return NULL;
+        if (ready[1].revents & POLLIN) answer(s);
+        if (ready[0].revents == 0) continue;
+        ssize_t n = read(s->pipe[0], &byte, 1);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0 || byte == 0) return NULL;
         if (byte == SIGUSR1) {
@@ -84,9 +105,11 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, plait_error 
     fcntl(signals->pipe[1], F_SETFL, O_NONBLOCK);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_mutex_init(&signals->mutex, NULL);
+    signals->asked = pli_ask_listen();
     int errnum = pthread_create(&signals->thread, NULL, serve, signals);
     if (errnum != 0) {
         pthread_mutex_destroy(&signals->mutex);
+        if (signals->asked >= 0) close(signals->asked);
         close(signals->pipe[0]);
         close(signals->pipe[1]);
         return pli_fail_errno(err, errnum, "the thread that takes signals cannot be started");
@@ -107,6 +130,7 @@ void pli_signals_close(pli_signals *s) {
     while (write(signal_fd, &end, 1) < 0 && errno == EINTR) {}
     signal_fd = -1;
     pthread_join(s->thread, NULL);
+    if (s->asked >= 0) close(s->asked);
     close(s->pipe[0]);
     close(s->pipe[1]);
     pthread_mutex_destroy(&s->mutex);

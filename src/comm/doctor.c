@@ -162,7 +162,7 @@ void pli_doctor_tell(const pli_look *look, int32_t rank, char *text, size_t byte
         tell_wait(look, (double)look->waited_ns * 1e-9, wait, sizeof wait);
         snprintf(text, bytes, "rank %d waits for %s", rank, wait);
         return;
-    case PLI_LOOK_RUNS: snprintf(text, bytes, "rank %d works", rank); return;
+    case PLI_LOOK_RUNS: snprintf(text, bytes, "rank %d works, and waits for nothing", rank); return;
     case PLI_LOOK_ENDED:
         snprintf(text, bytes, "rank %d has ended%s%s", rank, look->what[0] != '\0' ? " and waits for " : "", look->what);
         return;

@@ -172,7 +172,7 @@ static void test_texts(void **state) {
     assert_string_equal(text, "rank 4 waits for kind 1 of rank 1 (2.5 s)");
     look = runs(0);
     pli_doctor_tell(&look, 4, text, sizeof text);
-    assert_string_equal(text, "rank 4 works");
+    assert_string_equal(text, "rank 4 works, and waits for nothing");
     look = (pli_look){ 0 };
     pli_doctor_tell(&look, 4, text, sizeof text);
     assert_string_equal(text, "rank 4 does not answer");

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "comm/world.h"
 
@@ -42,7 +43,7 @@ struct pli_doctor {
     pli_look        *now, *before; /* [size] */
     bool            *stuck, *wanted, *asked; /* [size] */
     uint64_t        *asked_since_ns; /* [size] without an answer; 0: not asked */
-    bool            *silent; /* [size] and that was told */
+    _Atomic bool    *silent; /* [size] and that was told; answers end it at once */
 
     pthread_mutex_t mail_lock;
     mail           *mail;   /* [size]; NULL in one process */
@@ -86,7 +87,7 @@ void pli_doctor_close(pli_world *world) {
     pli_free(d->wanted);
     pli_free(d->asked);
     pli_free(d->asked_since_ns);
-    pli_free(d->silent);
+    pli_free((void *)d->silent);
     pli_free(d->mail);
     pli_free((void *)d->sent);
     pli_free((void *)d->received);
@@ -222,6 +223,8 @@ static void take_answer(pli_world *world, const pli_msg *msg) {
     }
     m->heard_ns = pli_world_now(world);
     pthread_mutex_unlock(&d->mail_lock);
+    if (atomic_exchange(&d->silent[msg->head.src], false))
+        pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", msg->head.src);
     atomic_fetch_add(&d->came, 1);
     pli_futex_wake(&d->came, INT32_MAX);
 }
@@ -422,22 +425,26 @@ static bool are_same(const pli_doctor *d, const pli_ward *ward) {
     return true;
 }
 
+/* "15:04:05", or of a simulated time "second 12.5". */
+static void tell_time(const pli_world *world, uint64_t now_ns, uint64_t at_ns, char *text, size_t bytes) {
+    struct tm parts;
+    time_t    at = time(NULL) - (time_t)((now_ns - at_ns) / 1000000000);
+    if (world->ops->now != NULL || localtime_r(&at, &parts) == NULL || strftime(text, bytes, "%H:%M:%S", &parts) == 0)
+        snprintf(text, bytes, "second %.1f", (double)at_ns * 1e-9);
+}
+
 static void tell_silence(pli_world *world, uint64_t now_ns) {
     pli_doctor *d = world->doctor;
+    int32_t     me = world->place.first;
     for (int32_t r = 0; d->mail != NULL && r < world->size; r++) {
-        if (d->asked_since_ns[r] == 0 || pli_world_has_ended(world, r)) {
-            if (d->silent[r] && d->now[r].state != PLI_LOOK_NONE && d->now[r].state != PLI_LOOK_ENDED)
-                pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", r);
-            if (d->now[r].state != PLI_LOOK_NONE) d->silent[r] = false;
-            continue;
-        }
-        uint64_t since_ns = now_ns - d->asked_since_ns[r];
-        if (since_ns < SILENT_NS || d->silent[r]) continue;
-        char text[480];
-        d->silent[r] = true;
-        pli_doctor_tell(&d->now[world->place.first], world->place.first, text, sizeof text);
-        pli_log(world->log, PLAIT_LOG_ERROR, world->place.first, "comm", "rank %d: no sign of life since %.1f s ago; %s", r,
-                (double)since_ns * 1e-9, text);
+        uint64_t since_ns = d->asked_since_ns[r];
+        if (since_ns == 0 || now_ns - since_ns < SILENT_NS || pli_world_has_ended(world, r)) continue;
+        if (atomic_exchange(&d->silent[r], true)) continue;
+        char text[480], since[32];
+        pli_doctor_tell(&d->now[me], me, text, sizeof text);
+        tell_time(world, now_ns, since_ns, since, sizeof since);
+        pli_log(world->log, PLAIT_LOG_ERROR, me, "comm", "rank %d: no sign of life since %s (%.1f s); %s", r, since,
+                (double)(now_ns - since_ns) * 1e-9, text);
     }
 }
 
