@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /* Which public call a rank is in: the outermost, where one calls another. */
-typedef struct pli_site {
+typedef struct pli_call_site {
     const char *call;    /* "plait_comm_recv"; NULL: none                             */
     const char *file;    /* of the caller; NULL where it was compiled without sites   */
     int32_t     line;
     uint64_t    ordinal; /* of this rank's calls that may wait: 1, 2, ...             */
-} pli_site;
+} pli_call_site;
 
 typedef enum pli_wait_kind {
     PLI_WAIT_OTHER,      /* of which the graph knows nothing: it may end any time             */

@@ -72,7 +72,7 @@ plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
 
 void pli_comm_enter(plait_comm *comm, const char *call) {
     if (comm->depth++ > 0) return;
-    comm->site = (pli_site){ .call = call, .file = comm->at_file, .line = comm->at_line, .ordinal = ++comm->calls };
+    comm->site = (pli_call_site){ .call = call, .file = comm->at_file, .line = comm->at_line, .ordinal = ++comm->calls };
     comm->at_file = NULL;
 }
 
@@ -84,7 +84,7 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
         pli_doctor_tell_site(comm->site.call, comm->site.ordinal, comm->site.file, comm->site.line, site, sizeof site);
         if (at > 0 && strlen(site) + 4 < room) snprintf(comm->error.text + at, room, " (%s)", site);
     }
-    comm->site = (pli_site){ 0 };
+    comm->site = (pli_call_site){ 0 };
     return status;
 }
 

@@ -45,7 +45,7 @@ struct plait_comm {
 
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, as the next three */
-    pli_site          waits_at;
+    pli_call_site          waits_at;
     uint64_t          waits;       /* counts them: the number of this one */
     uint64_t          waits_since_ns;
     _Atomic uint32_t  looked;      /* the bell at the waiter's last look that found nothing; the waiter's */
@@ -54,7 +54,7 @@ struct plait_comm {
     _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
 
     int32_t  depth;    /* of public calls; the rank's thread only, as the next four */
-    pli_site site;     /* of the outermost                                         */
+    pli_call_site site;     /* of the outermost                                         */
     uint64_t calls;
     const char *at_file; /* told by the caller's macro, for the next call */
     int32_t  at_line;
