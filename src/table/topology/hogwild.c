@@ -3,6 +3,9 @@
  * atomics on values. A race may lose one of two steps to the same value at the same moment, which stochastic gradient
  * descent on sparse data bears; increments of an additive table are never lost (compare and swap).
  *
+ * What bounds it are lines of memory that travel between the cores which write them: a dense row and its rule's state lie
+ * side by side, so that a step to a short row moves one line.
+ *
  * Short rows are handled in packs: rows are fetched ahead of their turn, copied together, the rule runs over the pack,
  * and the rows go back.
  *
@@ -25,7 +28,10 @@ struct pli_hogwild {
     pli_spec         spec;
     _Atomic int32_t  refs;
     bool             opened; /* by the creator, before the others look (a collective lies between) */
-    pli_shard        shard;  /* dense */
+    unsigned char   *dense;  /* a row's values and then its rule's slots: what a step touches lies in one line */
+    int64_t          stride; /* bytes from row to row of dense */
+    int64_t         *paid;   /* dense and lazy: units up to which each row has paid */
+    unsigned char   *penalty; /* dense: factors of the penalties, or NULL: 1 */
     pli_hogwild_rows rows;   /* sparse */
     _Alignas(64) _Atomic int64_t examples; /* lazy penalties: rows of data that were applied so far */
 };
@@ -37,15 +43,24 @@ typedef struct place {
     void    *penalty;
 } place;
 
+static inline int32_t slots_of(const pli_spec *spec) { return spec->ruled ? spec->rule.ops->slots : 0; }
+
+static inline place place_in_dense(const struct pli_hogwild *h, int64_t row, int64_t row_bytes) {
+    place p = { .values = h->dense + row * h->stride };
+    for (int32_t k = 0; k < slots_of(&h->spec); k++) p.slot[k] = pli_at(p.values, (k + 1) * row_bytes);
+    p.paid = h->paid == NULL ? NULL : &h->paid[row];
+    p.penalty = h->penalty == NULL ? NULL : h->penalty + row * row_bytes;
+    return p;
+}
+
 static inline place place_of(const struct pli_hogwild *h, int64_t row, int64_t row_bytes) {
-    const pli_chunk *chunk = h->shard.store.chunk;
-    int64_t          within = row;
-    if (h->spec.rows == 0) chunk = &h->rows.chunk[pli_hogwild_chunk_of(row, &within)];
-    place p = { .values = pli_at(chunk->values, within * row_bytes) };
+    int64_t within;
+    if (h->spec.rows > 0) return place_in_dense(h, row, row_bytes);
+    const pli_chunk *chunk = &h->rows.chunk[pli_hogwild_chunk_of(row, &within)];
+    place            p = { .values = pli_at(chunk->values, within * row_bytes) };
     for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++)
         p.slot[k] = chunk->slot[k] == NULL ? NULL : pli_at(chunk->slot[k], within * row_bytes);
     p.paid = chunk->paid == NULL ? NULL : &chunk->paid[within];
-    p.penalty = h->shard.store.penalty == NULL ? NULL : pli_at(h->shard.store.penalty, within * row_bytes);
     return p;
 }
 
@@ -85,12 +100,39 @@ static int64_t paid_of(const place *p) { return __atomic_load_n(p->paid, __ATOMI
 
 /* --- creation --------------------------------------------------------------------------------------------------------- */
 
+static void close_dense(struct pli_hogwild *h) {
+    pli_free(h->dense);
+    pli_free(h->paid);
+    pli_free(h->penalty);
+    h->dense = h->penalty = NULL;
+    h->paid = NULL;
+}
+
+static plait_status open_dense(struct pli_hogwild *h, const void *initial, const void *penalty, plait_error *err) {
+    const pli_spec *spec = &h->spec;
+    int64_t         row_bytes = pli_row_bytes(spec);
+    size_t          bytes = (size_t)(spec->rows * row_bytes);
+    h->stride = row_bytes * (1 + slots_of(spec));
+    h->dense = pli_aligned((size_t)(spec->rows * h->stride));
+    if (spec->lazy) h->paid = pli_calloc((size_t)spec->rows, sizeof *h->paid);
+    if (penalty != NULL) h->penalty = pli_aligned(bytes);
+    if (h->dense == NULL || (spec->lazy && h->paid == NULL) || (penalty != NULL && h->penalty == NULL)) {
+        close_dense(h);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)spec->rows, spec->name);
+    }
+    memset(h->dense, 0, (size_t)(spec->rows * h->stride));
+    for (int64_t i = 0; initial != NULL && i < spec->rows; i++)
+        memcpy(h->dense + i * h->stride, pli_at_const(initial, i * row_bytes), (size_t)row_bytes);
+    if (penalty != NULL) memcpy(h->penalty, penalty, bytes);
+    return PLAIT_OK;
+}
+
 static plait_status open_shared(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     struct pli_hogwild *h = table->hogwild;
     const pli_spec     *spec = &table->spec;
     h->spec = *spec;
     h->opened = true;
-    if (spec->rows > 0) return pli_shard_open(&h->shard, spec, 0, false, initial, penalty, err);
+    if (spec->rows > 0) return open_dense(h, initial, penalty, err);
     if (pli_hogwild_rows_open(&h->rows, &h->spec)) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
 }
@@ -119,7 +161,7 @@ static void hogwild_close(plait_table *table) {
     if (h == NULL) return;
     pli_table_unpin(table);
     if (atomic_fetch_sub(&h->refs, 1) == 1 && h->opened) {
-        if (h->spec.rows > 0) pli_shard_close(&h->shard);
+        if (h->spec.rows > 0) close_dense(h);
         else pli_hogwild_rows_close(&h->rows);
         h->opened = false;
     }
@@ -150,7 +192,8 @@ static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t ro
     place p = place_of(h, row, row_bytes);
     __builtin_prefetch(p.values, 1);
     if (!state) return;
-    for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++)
+    if (h->spec.rows > 0) __builtin_prefetch((const char *)p.values + h->stride - 1, 1);
+    for (int k = 0; h->spec.rows == 0 && k < PLI_RULE_SLOTS_MAX; k++)
         if (p.slot[k] != NULL) __builtin_prefetch(p.slot[k], 1);
     if (p.paid != NULL) __builtin_prefetch(p.paid, 1);
 }
@@ -289,54 +332,56 @@ static inline float load_f32(const float *from) {
 
 static inline void store_f32(float *to, float x) { __atomic_store(to, &x, __ATOMIC_RELAXED); }
 
+/* The value of a row, which its slots follow. */
+static inline float *single(const struct pli_hogwild *h, uint64_t key) {
+    return (float *)(h->dense + (int64_t)key * h->stride);
+}
+
 /* Copies the rows of a pack and pays, in memory too, what they owe. */
 static void get_lazy(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
-    const pli_chunk *chunk = h->shard.store.chunk;
-    const float     *factor = h->shard.store.penalty;
+    const float     *factor = (const float *)h->penalty;
     const pli_rule  *rule = &h->spec.rule;
     int64_t          units = atomic_load_explicit(&h->examples, memory_order_relaxed);
     pli_step         due = pli_rule_step(rule, units / h->spec.batch, 1, h->spec.batch, 1);
     float            state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
     const float      part = 1.0F / (float)h->spec.batch;
-    for (int64_t i = 0; i < n; i++) values[i] = load_f32((const float *)chunk->values + keys[i]);
+    for (int64_t i = 0; i < n; i++) values[i] = load_f32(single(h, keys[i]));
     for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
     for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32((const float *)chunk->slot[k] + keys[i]);
+        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32(single(h, keys[i]) + k + 1);
     for (int64_t i = 0; i < n; i++) {
-        int64_t owed = units - __atomic_load_n(chunk->paid + keys[i], __ATOMIC_RELAXED);
+        int64_t owed = units - __atomic_load_n(h->paid + keys[i], __ATOMIC_RELAXED);
         penalty[i] = owed > 0 ? (float)owed * part : 0.0F;
     }
     for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] *= factor[keys[i]];
     rule->ops->catch_up_f32(rule, &due, 1, n, values, slot, penalty);
-    for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->values + keys[i], values[i]);
-    for (int64_t i = 0; i < n; i++) __atomic_store_n(chunk->paid + keys[i], units, __ATOMIC_RELAXED);
+    for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]), values[i]);
+    for (int64_t i = 0; i < n; i++) __atomic_store_n(h->paid + keys[i], units, __ATOMIC_RELAXED);
 }
 
 static void get_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
-    const float *w = h->shard.store.chunk->values;
     for (int64_t from = 0; h->spec.lazy && from < n; from += PACK)
         get_lazy(h, n - from < PACK ? n - from : PACK, keys + from, values + from);
-    for (int64_t i = 0; !h->spec.lazy && i < n; i++) values[i] = load_f32(w + keys[i]);
+    for (int64_t i = 0; !h->spec.lazy && i < n; i++) values[i] = load_f32(single(h, keys[i]));
 }
 
 /* Keys of a pack differ. */
 static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const pli_step *step,
                          int64_t examples, const float *g) {
-    const pli_chunk *chunk = h->shard.store.chunk;
-    const float     *factor = h->shard.store.penalty;
+    const float     *factor = (const float *)h->penalty;
     const pli_rule  *rule = &h->spec.rule;
     float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
-    for (int64_t i = 0; i < n; i++) w[i] = load_f32((const float *)chunk->values + keys[i]);
+    for (int64_t i = 0; i < n; i++) w[i] = load_f32(single(h, keys[i]));
     for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
     for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32((const float *)chunk->slot[k] + keys[i]);
+        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32(single(h, keys[i]) + k + 1);
     for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] = factor[keys[i]];
     rule->ops->apply_f32(rule, step, n, w, slot, g, factor != NULL ? penalty : NULL);
-    for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->values + keys[i], w[i]);
+    for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]), w[i]);
     for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) store_f32((float *)chunk->slot[k] + keys[i], state[k][i]);
+        for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]) + k + 1, state[k][i]);
     for (int64_t i = 0; h->spec.lazy && i < n; i++) { /* this step has paid for its rows of data */
-        int64_t *paid = chunk->paid + keys[i];
+        int64_t *paid = h->paid + keys[i];
         __atomic_store_n(paid, __atomic_load_n(paid, __ATOMIC_RELAXED) + examples, __ATOMIC_RELAXED);
     }
 }
@@ -389,7 +434,7 @@ static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows
 
 static void apply_pack(const struct pli_hogwild *h, int64_t n, const pli_step *step, const void *g, pack *p) {
     const pli_spec *spec = &h->spec;
-    const void     *penalty = h->shard.store.penalty == NULL ? NULL : p->penalty;
+    const void     *penalty = h->penalty == NULL ? NULL : p->penalty;
     if (spec->type == PLAIT_F32) {
         float *slot[PLI_RULE_SLOTS_MAX];
         for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = (float *)p->slot[k];

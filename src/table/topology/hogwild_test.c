@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -141,8 +142,69 @@ static plait_status repeat_keys(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static void test_repeated_keys(void **state) {
-    (void)state;
+/* Dense rows lie beside their rule's state, sparse ones apart from it: alike to the bit, from the same start. */
+static plait_status compare_layouts(plait_job *job, void *user) {
+    static const char *const rules[] = { "sgd", "momentum", "adagrad", "adam", "ftrl" };
+    enum { ROWS = 12, N = 5, COLS_MAX = 3, STEPS = 7 };
+    plait_comm      *comm = plait_job_comm(job);
+    const uint64_t   keys[N] = { 1, 4, 5, 9, 11 };
+    plait_table     *dense, *sparse;
+    plait_table_opts opts;
+    char             name[32];
+    (void)user;
+    for (int i = 0; i < 5 * 2 * 2; i++) {
+        int        rule = i / 4, cols = i & 1 ? COLS_MAX : 1;
+        plait_type type = i & 2 ? PLAIT_F64 : PLAIT_F32;
+        double     zero[ROWS * COLS_MAX] = { 0 }, g[N * COLS_MAX], a[N * COLS_MAX] = { 0 }, b[N * COLS_MAX] = { 0 };
+        plait_table_opts_init(&opts);
+        snprintf(name, sizeof name, "dense %d", i);
+        opts.name = name;
+        opts.rows = ROWS;
+        opts.cols = cols;
+        opts.type = type;
+        opts.rule.name = rules[rule];
+        opts.keyed = 1;
+        opts.initial = zero;
+        CHECK(plait_table_create(job, &opts, &dense) == PLAIT_OK);
+        snprintf(name, sizeof name, "sparse %d", i);
+        opts.rows = 0;
+        opts.initial = NULL;
+        CHECK(plait_table_create(job, &opts, &sparse) == PLAIT_OK);
+        for (int step = 0; step < STEPS; step++) {
+            for (int j = 0; j < N * cols; j++) put(type, g, j, 0.25 * (j + 1) + 0.5 * step);
+            CHECK(plait_table_inc(dense, N, keys, g, 1) == PLAIT_OK && plait_table_inc(sparse, N, keys, g, 1) == PLAIT_OK);
+            CHECK(plait_table_get(dense, N, keys, a) == PLAIT_OK && plait_table_get(sparse, N, keys, b) == PLAIT_OK);
+            CHECK(at(type, a, 0) != 0 && memcmp(a, b, sizeof a) == 0);
+        }
+        const void *all;
+        CHECK(plait_table_read(dense, 0, ROWS, &all) == PLAIT_OK);
+        for (int64_t j = 0; j < N * cols; j++)
+            CHECK(at(type, all, (int64_t)keys[j / cols] * cols + j % cols) == at(type, a, j));
+        for (int64_t j = 0; j < cols; j++) CHECK(at(type, all, 2 * cols + j) == 0 && at(type, all, 10 * cols + j) == 0);
+    }
+    return PLAIT_OK;
+}
+
+/* A dense table starts from what is given. */
+static plait_status start_dense(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *table;
+    plait_table_opts opts;
+    const float      initial[6] = { 1, 2, 3, 4, 5, 6 };
+    const void      *values;
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.name = "start";
+    opts.rows = 3;
+    opts.cols = 2;
+    opts.rule.name = "adam";
+    opts.initial = initial;
+    CHECK(plait_table_create(job, &opts, &table) == PLAIT_OK);
+    CHECK(plait_table_read(table, 0, 3, &values) == PLAIT_OK && memcmp(values, initial, sizeof initial) == 0);
+    return PLAIT_OK;
+}
+
+static void run_alone(plait_status (*body)(plait_job *job, void *user)) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_error     err = { 0 };
@@ -150,10 +212,24 @@ static void test_repeated_keys(void **state) {
     plait_job_opts_init(&job_opts);
     comm_opts.transport = "threads";
     job_opts.consistency = "async";
-    if (plait_run(&comm_opts, &job_opts, repeat_keys, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    int64_t live = pli_alloc_live();
+    if (plait_run(&comm_opts, &job_opts, body, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
+static void test_repeated_keys(void **state) {
+    (void)state;
+    run_alone(repeat_keys);
+}
+
+static void test_layouts(void **state) {
+    (void)state;
+    run_alone(compare_layouts);
+    run_alone(start_dense);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers), cmocka_unit_test(test_repeated_keys) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers), cmocka_unit_test(test_repeated_keys),
+                                        cmocka_unit_test(test_layouts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
