@@ -187,15 +187,33 @@ static bool add_rows(struct pli_hogwild *h, const pli_rows *rows, int64_t from, 
                                 atomic_load_explicit(&h->examples, memory_order_relaxed), at);
 }
 
+/* A line that is about to be written is fetched as the core's own at once, where there is an instruction for it, instead
+ * of shared with the core that wrote it last and asked for again by the store. */
+static inline void fetch_to_write(const void *at) {
+#ifdef __x86_64__
+    __asm__("prefetchw %0" : : "m"(*(const char *)at));
+#else
+    __builtin_prefetch(at, 1);
+#endif
+}
+
+static inline bool crosses_lines(const void *at, int64_t bytes) {
+    return (((uintptr_t)at ^ ((uintptr_t)at + (uintptr_t)bytes - 1)) & ~(uintptr_t)63) != 0;
+}
+
+/* state: the row is about to be updated. */
 static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t row_bytes, bool state) {
     if (row < 0) return;
     place p = place_of(h, row, row_bytes);
-    __builtin_prefetch(p.values, 1);
-    if (!state) return;
-    if (h->spec.rows > 0) __builtin_prefetch((const char *)p.values + h->stride - 1, 1);
+    if (!state) {
+        __builtin_prefetch(p.values, 1);
+        return;
+    }
+    fetch_to_write(p.values);
+    if (h->spec.rows > 0 && crosses_lines(p.values, h->stride)) fetch_to_write((const char *)p.values + h->stride - 1);
     for (int k = 0; h->spec.rows == 0 && k < PLI_RULE_SLOTS_MAX; k++)
-        if (p.slot[k] != NULL) __builtin_prefetch(p.slot[k], 1);
-    if (p.paid != NULL) __builtin_prefetch(p.paid, 1);
+        if (p.slot[k] != NULL) fetch_to_write(p.slot[k]);
+    if (p.paid != NULL) fetch_to_write(p.paid);
 }
 
 /* --- a pack: copies of a few rows ------------------------------------------------------------------------------------------ */
