@@ -93,8 +93,10 @@ typedef struct plait_consistency {
     plait_apply (*applies)(const void *state);
     /** May a copy be read in a later clock than the one that fetched it? Where not, none is kept. NULL: no. */
     int (*reuses)(const void *state);
-    int reads_norms; /* view.norm is to be filled (it costs a pass over the update)             */
-    int shares_memory; /* workers that share the values may write them unlocked, unasked (Hogwild) */
+    int reads_norms;   /* view.norm is to be filled (it costs a pass over the update)                 */
+    int refreshes;     /* server.on_clock may answer PLAIT_REFRESH: servers note who reads what       */
+    int sees_own;      /* ruled tables: the worker's gradients move its copy at once, by plain steps of the table's rate */
+    int shares_memory; /* workers that share the values may write them unlocked, and are asked nothing (Hogwild)        */
 
     struct {
         /** The worker reads. SERVE from the copy or FETCH. */

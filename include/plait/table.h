@@ -4,7 +4,7 @@
  * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32 or
  * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
  * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps), what a
- * get may miss is its *consistency* (bsp, ssp:S, async); an algorithm does not see either.
+ * get may miss is its *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see either.
  *
  * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
  * gradient for an update rule; a get in clock c holds the worker's own pushes of clocks before c).
@@ -119,11 +119,13 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
 /** Waits until every worker has called it and all updates of clocks ended before it are applied; gets
- *  until the next clock contain them all, whatever the consistency. Collective over the workers. */
+ *  until the next clock contain them all, whatever the consistency (under `sequential` those until the worker's next
+ *  inc take no turn). Collective over the workers. */
 PLAIT_API plait_status plait_job_barrier(plait_job *job);
 
 /** This worker takes no further clock: nobody waits for it any more. Its incs of a clock that has not
- *  ended are dropped. Afterwards only barrier, get, read, call and destroy are allowed. Not collective. */
+ *  ended are dropped, as far as the consistency has not sent them already and does not hold them together with those of
+ *  clocks that have. Afterwards only barrier, get, read, call and destroy are allowed. Not collective. */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
 /* --- tables -------------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "table/topology/topology.h"
+#include "table/table.h"
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
 
@@ -284,6 +284,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
     bool     validated = run->validation != NULL || run->fraction > 0, end = false;
     PLI_TRY(pli_pace_begin(run));
     PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
+    pli_job_resume(run->job);
     for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
         plait_status status = epoch_run(sgd, epoch);
         if (status < 0) return status;
@@ -291,6 +292,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         run->epochs_done += !end;
         if (end && !sgd->sums_need_all) PLI_TRY(plait_job_leave(run->job));
         if (validated) PLI_TRY(validate(sgd, epoch, &end));
+        pli_job_resume(run->job);
         pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
     return pli_pace_end(run);

@@ -16,7 +16,9 @@ static plait_status send_pull(pli_client *client, uint64_t now_ns, pli_ask *ask,
     pli_msg             *msg = pli_msg_new(sizeof *pull + key_bytes);
     if (msg != NULL) {
         unsigned char *body = pli_msg_body(msg);
-        memcpy(body, pull, sizeof *pull);
+        pli_wire_pull  wire = *pull;
+        wire.flags |= client->met ? PLI_PULL_MET : 0;
+        memcpy(body, &wire, sizeof wire);
         if (key_bytes > 0) memcpy(body + sizeof *pull, keys, key_bytes);
         msg->head.clock = client->clock;
     }
@@ -60,6 +62,7 @@ plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table
                            void *values, pli_ask *ask, pli_out *out, plait_error *err) {
     *ask = (pli_ask){ .table = table, .first = first, .n = n, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
+    pli_cache_take_fresh(client, table);
     ask->piece = pli_calloc((size_t)table->spec.placement.shards, sizeof *ask->piece);
     if (ask->piece == NULL) return no_memory(table, err);
     for (int32_t shard = 0; shard < table->spec.placement.shards; shard++)
@@ -70,6 +73,11 @@ plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table
 static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered a get with %llu bytes", ask->table->spec.name,
                     reply->head.src, (unsigned long long)reply->head.body_bytes);
+}
+
+/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. */
+static bool is_newest(const pli_client_table *table, int32_t shard, const pli_msg *reply) {
+    return reply->head.seq >= table->shard[shard].taken;
 }
 
 /* An answer becomes the copy that is held; the ask has a reference of its own. */
@@ -84,6 +92,8 @@ static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *
     piece->from = piece->to = table->pushes;
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
+    if (!is_newest(table, shard, reply)) return PLAIT_OK;
+    pli_rowset_clear(&table->rows); /* not as new */
     pli_msg_free(&table->held[shard].msg);
     table->held[shard] = *piece;
     table->held[shard].msg = pli_msg_copy(reply);
@@ -103,8 +113,9 @@ static plait_status finish_range(const pli_client *client, pli_ask *ask, plait_e
         memcpy(pli_at(ask->values, (low - ask->first) * row_bytes),
                pli_at_const(pli_msg_body(piece->msg), (low - piece->first) * row_bytes), (size_t)((high - low) * row_bytes));
     }
-    if (ask->values != NULL && !table->spec.ruled) {
-        pli_pending_overlay_range(&table->pending, ask->first, ask->n, ask->values);
+    double scale = pli_client_own_scale(client, table);
+    if (ask->values != NULL && scale != 0) {
+        pli_pending_overlay_range(&table->pending, scale, ask->first, ask->n, ask->values);
         ask->incs = table->incs;
     }
     return PLAIT_OK;
@@ -165,6 +176,7 @@ plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table 
     int64_t m;
     *ask = (pli_ask){ .table = table, .by_key = true, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
+    pli_cache_take_fresh(client, table);
     PLI_TRY(look_into_cache(client, ask, &m, err));
     if (m == 0) return PLAIT_OK;
     PLI_TRY(split(ask, m, err));
@@ -187,6 +199,8 @@ static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_
     const void *rows = pli_msg_body(reply);
     if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
     else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
+    if (!is_newest(table, shard, reply)) return PLAIT_OK;
+    pli_msg_free(&table->held[shard].msg); /* not as new */
     if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, &age);
     if (table->reuses) pli_note_rows(client, table, reply, count, ask->fetch + begin);
     return PLAIT_OK;
@@ -195,8 +209,9 @@ static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_
 static plait_status finish_keys(const pli_client *client, pli_ask *ask, plait_error *err) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next)
         PLI_TRY(take_rows(client, ask, reply, err));
-    if (!ask->table->spec.ruled) {
-        pli_pending_overlay(&ask->table->pending, ask->n, ask->keys, ask->values);
+    double scale = pli_client_own_scale(client, ask->table);
+    if (scale != 0) {
+        pli_pending_overlay(&ask->table->pending, scale, ask->n, ask->keys, ask->values);
         ask->incs = ask->table->incs;
     }
     return PLAIT_OK;
@@ -221,11 +236,14 @@ plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table 
     return PLAIT_OK;
 }
 
-/* Who has answered has let the worker into its clock. */
-static void note_admission(const pli_client *client, const pli_ask *ask) {
+/* Who has answered has let the worker into its clock; after a barrier it was not asked to. */
+static void note_answers(const pli_client *client, const pli_ask *ask) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
-        int32_t shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
-        if (shard >= 0) ask->table->shard[shard].admitted = client->clock;
+        int32_t i = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
+        if (i < 0) continue;
+        pli_client_shard *shard = &ask->table->shard[i];
+        if (!client->met) shard->admitted = client->clock;
+        if (ask->n > 0 && reply->head.seq > shard->taken) shard->taken = reply->head.seq;
     }
 }
 
@@ -253,7 +271,7 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err) 
         if (err != NULL) *err = ask->ticket.failure;
         status = ask->ticket.failure.code;
     } else {
-        note_admission(client, ask);
+        note_answers(client, ask);
         if (ask->n == 0) return PLAIT_OK;
         status = ask->by_key ? finish_keys(client, ask, err) : finish_range(client, ask, err);
     }

@@ -1,7 +1,7 @@
 /* The copies of values that a worker holds: whole pieces of dense shards, and single rows. See client.h. */
 #include <string.h>
 
-#include "table/client.h"
+#include "table/events.h"
 #include "table/values.h"
 
 plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
@@ -35,6 +35,7 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     *table_ptr = NULL;
     if (table == NULL) return;
     if (table->held != NULL) pli_cache_forget(table);
+    if (table->shard != NULL) pli_cache_drop_fresh(table);
     pli_pending_destroy(&table->pending);
     pli_rowset_destroy(&table->rows);
     pli_policy_destroy(&table->policy);
@@ -70,13 +71,70 @@ bool pli_cache_serves(const pli_client *client, const pli_client_table *table, c
            table->policy.ops->worker.on_get(table->policy.state, &view) == PLAIT_SERVE;
 }
 
+double pli_client_own_scale(const pli_client *client, const pli_client_table *table) {
+    const pli_spec *spec = &table->spec;
+    if (!spec->ruled) return 1;
+    if (!table->policy.ops->sees_own) return 0;
+    return -pli_rule_step(&spec->rule, client->clock, spec->batch, spec->batch, 1).rate / (double)spec->batch;
+}
+
 void pli_cache_forget(pli_client_table *table) {
     for (int32_t i = 0; i < table->spec.placement.shards; i++) pli_msg_free(&table->held[i].msg);
     pli_rowset_clear(&table->rows);
 }
 
+/* --- copies that come unasked -------------------------------------------------------------------------------- */
+
+void pli_cache_drop_fresh(pli_client_table *table) {
+    for (int32_t i = 0; i < table->spec.placement.shards; i++)
+        for (int k = 0; k < 2; k++) pli_msg_free(&table->shard[i].fresh[k]);
+}
+
+static void take_whole(const pli_client *client, pli_client_table *table, int32_t shard, pli_msg **msg) {
+    pli_held *held = &table->held[shard];
+    pli_rowset_clear(&table->rows);
+    pli_msg_free(&held->msg);
+    pli_placement_range(&table->spec.placement, shard, &held->first, &held->n);
+    held->age = (pli_age){ .version = (*msg)->head.clock, .fetched = client->clock };
+    held->state = (*msg)->note;
+    held->from = held->to = table->pushes;
+    held->msg = *msg;
+    *msg = NULL;
+}
+
+static void take_keys(const pli_client *client, pli_client_table *table, const pli_msg *msg) {
+    const pli_age   age = { .version = msg->head.clock, .fetched = client->clock };
+    const uint64_t *keys = pli_msg_body(msg);
+    int64_t         n = (int64_t)(msg->head.body_bytes / (uint64_t)(8 + pli_row_bytes(&table->spec)));
+    pli_cache_put(table, n, keys, keys + n, &age);
+    pli_note_rows(client, table, msg, n, keys);
+}
+
+static bool is_good(const pli_client_shard *shard, const pli_msg *msg) {
+    return msg != NULL && msg->head.arg64 >= shard->sent && msg->head.seq > shard->taken;
+}
+
+void pli_cache_take_fresh(const pli_client *client, pli_client_table *table) {
+    if (!table->policy.ops->refreshes) return;
+    for (int32_t i = 0; i < table->spec.placement.shards; i++) {
+        pli_client_shard *shard = &table->shard[i];
+        int64_t           whole = PLAIT_NO_VERSION;
+        if (is_good(shard, shard->fresh[0])) {
+            shard->taken = shard->fresh[0]->head.seq;
+            whole = shard->fresh[0]->head.clock;
+            take_whole(client, table, i, &shard->fresh[0]);
+        }
+        if (is_good(shard, shard->fresh[1])) {
+            shard->taken = shard->fresh[1]->head.seq;
+            if (shard->fresh[1]->head.clock != whole) pli_msg_free(&table->held[i].msg); /* else both are of one moment */
+            take_keys(client, table, shard->fresh[1]);
+        }
+    }
+    pli_cache_drop_fresh(table);
+}
+
 /* Own updates into a held copy, which becomes the worker's own first. Without memory it is dropped: a cache may forget. */
-static void write_through(pli_client_table *table, pli_held *held) {
+static void write_through(pli_client_table *table, double scale, pli_held *held) {
     if (!pli_slab_is_mine(held->msg->body)) {
         pli_msg *copy = pli_msg_new(held->msg->head.body_bytes);
         if (copy != NULL) memcpy(pli_msg_body(copy), pli_msg_body(held->msg), held->msg->head.body_bytes);
@@ -84,11 +142,11 @@ static void write_through(pli_client_table *table, pli_held *held) {
         held->msg = copy;
     }
     if (held->msg != NULL)
-        pli_pending_overlay_range(&table->pending, held->first, held->n, pli_msg_body(held->msg));
+        pli_pending_overlay_range(&table->pending, scale, held->first, held->n, pli_msg_body(held->msg));
     held->to = table->pushes;
 }
 
-static void write_rows_through(pli_client_table *table) {
+static void write_rows_through(pli_client_table *table, double scale) {
     const pli_pending *pending = &table->pending;
     const pli_spec    *spec = &table->spec;
     int64_t            at[PLI_BLOCK], row_bytes = pli_row_bytes(spec);
@@ -96,14 +154,16 @@ static void write_rows_through(pli_client_table *table) {
     if (table->rows.n == 0) return;
     if (!spec->keyed) { /* few rows are held by key of a table that is updated by range */
         for (int64_t i = 0; i < table->rows.n; i++)
-            pli_pending_overlay(pending, 1, &table->rows.keys[i], pli_at(table->row_values, i * row_bytes));
+            pli_pending_overlay(pending, scale, 1, &table->rows.keys[i], pli_at(table->row_values, i * row_bytes));
         return;
     }
     for (int64_t from = 0; from < pending->set.n; from += PLI_BLOCK) {
         int64_t m = pending->set.n - from < PLI_BLOCK ? pending->set.n - from : PLI_BLOCK;
         pli_rowset_find(&table->rows, m, pending->set.keys + from, at);
-        pli_values_scatter_add(spec->type, m, spec->cols, at, pli_at_const(pending->sum, from * row_bytes),
-                               table->row_values);
+        for (int64_t i = 0; i < m; i++)
+            if (at[i] >= 0)
+                pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(pending->sum, (from + i) * row_bytes),
+                                      pli_at(table->row_values, at[i] * row_bytes));
     }
 }
 
@@ -124,16 +184,17 @@ static void drop_pushed_rows(pli_client_table *table) {
 }
 
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock) {
-    bool pushed = table->pending.touched && !table->keeps;
+    bool   pushed = table->pending.touched && !table->keeps;
+    double scale = pli_client_own_scale(client, table);
     for (int32_t i = 0; i < table->spec.placement.shards; i++) {
         pli_held *held = &table->held[i];
         if (held->msg == NULL) continue;
-        bool keep = pli_cache_serves(client, table, &held->age, next_clock) && !(pushed && table->spec.ruled);
+        bool keep = pli_cache_serves(client, table, &held->age, next_clock) && !(pushed && scale == 0);
         if (!keep) pli_msg_free(&held->msg);
-        else if (pushed) write_through(table, held);
+        else if (pushed) write_through(table, scale, held);
     }
-    if (pushed && table->spec.ruled) drop_pushed_rows(table);
-    else if (pushed) write_rows_through(table);
+    if (pushed && scale == 0) drop_pushed_rows(table);
+    else if (pushed) write_rows_through(table, scale);
 }
 
 /* --- rows by key -------------------------------------------------------------------------------------------- */

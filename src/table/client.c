@@ -163,6 +163,40 @@ static void on_held(pli_client *client, const pli_msg *msg) {
     atomic_store_explicit(&ticket->answered, held.asked, memory_order_release);
 }
 
+static pli_client_table *table_of(const pli_client *client, uint32_t id) {
+    for (int64_t i = 0; i < client->tables; i++)
+        if ((uint32_t)client->table[i]->spec.id == id) return client->table[i];
+    return NULL;
+}
+
+static bool is_fresh(const pli_client_table *table, int32_t shard, const pli_msg *msg) {
+    uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->spec), bytes = msg->head.body_bytes;
+    int64_t  first = 0, rows = 0;
+    if (table->spec.rows > 0) pli_placement_range(&table->spec.placement, shard, &first, &rows);
+    if (msg->head.kind == PLI_FRESH) return rows > 0 && bytes == (uint64_t)rows * row_bytes;
+    if (bytes == 0 || bytes % (8 + row_bytes) != 0 || msg->offset % 8 != 0) return false;
+    const uint64_t *keys = pli_msg_body(msg);
+    uint64_t        outside = 0;
+    for (uint64_t i = 0; table->spec.rows > 0 && i < bytes / (8 + row_bytes); i++)
+        outside |= (uint64_t)(keys[i] - (uint64_t)first >= (uint64_t)rows);
+    return outside == 0;
+}
+
+/* The newest stays until the worker looks for it. */
+static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
+    pli_client_table *table = table_of(client, msg->head.arg32);
+    int32_t           shard = table == NULL ? -1 : pli_placement_shard_at(&table->spec.placement, msg->head.src);
+    if (shard < 0 || !is_fresh(table, shard, msg)) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed malformed rows of table number %u", msg->head.src,
+                     (unsigned)msg->head.arg32);
+        pli_msg_free(&msg);
+        return;
+    }
+    pli_msg **place = &table->shard[shard].fresh[msg->head.kind == PLI_FRESH_KEYS];
+    pli_msg_free(place);
+    *place = msg;
+}
+
 static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
@@ -174,6 +208,10 @@ static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
     msg->note = link->state;
     if (msg->head.kind == PLI_REPLY) {
         on_reply(client, msg, out);
+        return;
+    }
+    if (msg->head.kind == PLI_FRESH || msg->head.kind == PLI_FRESH_KEYS) {
+        on_fresh(client, msg, out);
         return;
     }
     pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a client", msg->head.src,

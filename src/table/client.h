@@ -58,6 +58,7 @@ typedef struct pli_client {
     pli_ticket *tickets;
     int64_t    clock;
     bool       left;
+    bool       met; /* has passed a barrier, and not updated anything since */
     uint16_t   flags; /* of what it sends: PLI_MSG_UNCOUNTED while all tables are local */
     struct pli_client_table **table; /* [tables]; borrowed */
     int64_t    tables, tables_capacity;
@@ -108,9 +109,13 @@ typedef struct pli_row_seen { /* the same of a row that is held; without `to`, w
     uint64_t state, from;
 } pli_row_seen;
 
+/* A pushed copy of rows is taken where its stream's acknowledgement says that it contains all that the worker has sent, and
+ * where it is no older than what was taken from the same server: so own writes stay seen and reads monotone. */
 typedef struct pli_client_shard { /* what the worker has had to do with one shard */
     uint64_t sent;     /* number of the last message to its server with updates of the table */
     int64_t  admitted; /* the last clock in which it has answered a get; -1: none            */
+    uint64_t taken;    /* number of its last message of which copies were taken              */
+    pli_msg *fresh[2]; /* the machine's: what came last unasked, FRESH and FRESH_KEYS; NULL: nothing since it was taken */
 } pli_client_shard;
 
 typedef struct pli_client_table {
@@ -144,7 +149,14 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table);
 
 /* cache.c */
+/** What of the worker's own updates is laid over what it reads: 1 all (additive tables), 0 nothing; under a policy that sees
+ *  its own gradients at once, minus the table's rate over the batch, which is a plain step. */
+double pli_client_own_scale(const pli_client *client, const pli_client_table *table);
 bool pli_cache_serves(const pli_client *client, const pli_client_table *table, const pli_age *age, int64_t clock);
+/** Pushed copies that contain all that this worker has sent become the ones held; others are dropped. In the machine. */
+void pli_cache_take_fresh(const pli_client *client, pli_client_table *table);
+/** Pushed copies are dropped: a barrier may have been passed since. In the machine. */
+void pli_cache_drop_fresh(pli_client_table *table);
 /** What a push does to the copies held; next_clock: the clock that will read them. */
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock);
 void         pli_cache_forget(pli_client_table *table);

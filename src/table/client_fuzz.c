@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TABLES = 3, ROWS = 2000 };
+enum { TABLES = 5, ROWS = 2000 };
 
 typedef struct fuzzed {
     pli_client        client;
@@ -35,7 +35,7 @@ static void begin(fuzzed *f, pli_out *out) {
     for (int t = 0; t < TABLES; t++) {
         if (pli_ask_keys(&f->client, 1, f->table[t], 4, keys, f->values[t], &f->ask[t], out, NULL) < 0) abort();
         pli_ask *range = &f->ask[TABLES + t];
-        if (t == 2) *range = (pli_ask){ 0 };
+        if (f->table[t]->spec.rows == 0) *range = (pli_ask){ 0 };
         else if (pli_ask_range(&f->client, 1, f->table[t], 10, ROWS - 10, f->values[TABLES + t], range, out, NULL) < 0) abort();
     }
 }
@@ -75,6 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     add_table(&f, 0, ROWS, "bsp");
     add_table(&f, 1, ROWS, "ssp:1");
     add_table(&f, 2, 0, "ssp:1");
+    add_table(&f, 3, ROWS, "essp:1");
+    add_table(&f, 4, 0, "essp:1");
     begin(&f, &out);
     while (size >= 6) {
         size_t bytes = (size_t)data[4] | (size_t)data[5] << 8;
@@ -83,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         data += 6 + bytes;
         size -= 6 + bytes;
     }
+    for (int t = 3; t < TABLES; t++) pli_cache_take_fresh(&f.client, f.table[t]);
     pli_out_drop(&out);
     end(&f);
     return 0;

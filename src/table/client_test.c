@@ -71,10 +71,157 @@ static void test_a_lost_server_fails_the_rank(void **state) {
     pli_client_close(&client);
 }
 
+/* --- copies that come unasked ------------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    pli_client        client;
+    pli_client_table *table;
+    pli_spec          spec;
+    pli_out           out;
+    float             values[8];
+} reader;
+
+enum { ROWS = 8 };
+
+static void open_reader(reader *r, const char *rule, int64_t rows) {
+    static const pli_layout one = { .workers = 2, .servers = 1, .first_server = FIRST };
+    plait_table_opts        opts;
+    memset(r, 0, sizeof *r);
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = rows;
+    opts.rule.name = rule;
+    assert_int_equal(pli_spec_make(0, &opts, "ps", "essp:3", 1, &r->spec, NULL), PLAIT_OK);
+    r->spec.placement = pli_placement_make(rows, 4, false, 1, FIRST);
+    assert_int_equal(pli_client_open(&r->client, &one, 0, 0, 1, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_table_open(&r->spec, &one, &r->table, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_add_table(&r->client, r->table, NULL), PLAIT_OK);
+    pli_out_init(&r->out);
+}
+
+static void close_reader(reader *r) {
+    pli_out_drop(&r->out);
+    pli_client_table_close(&r->table);
+    pli_client_close(&r->client);
+}
+
+/* All rows hold `value`. Keyed where the table is sparse: rows 0 .. ROWS - 1. */
+static void push_fresh(reader *r, uint64_t seq, uint64_t acknowledged, int64_t version, float value) {
+    size_t   keys = r->spec.rows == 0 ? ROWS * 8 : 0;
+    pli_msg *msg = pli_msg_new(keys + ROWS * 4);
+    msg->head.kind = keys > 0 ? PLI_FRESH_KEYS : PLI_FRESH;
+    msg->head.src = FIRST;
+    msg->head.incarnation = 1;
+    msg->head.seq = seq;
+    msg->head.arg64 = acknowledged;
+    msg->head.clock = version;
+    unsigned char *body = pli_msg_body(msg);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        if (keys > 0) memcpy(body + i * 8, &i, 8);
+        memcpy(body + keys + i * 4, &value, 4);
+    }
+    pli_client_ops.on_message(&r->client, 1, msg, &r->out);
+    assert_true(r->out.error.code >= 0);
+}
+
+/* A get of row 3: its value, or -1 where it must be asked for. */
+static float row_3(reader *r) {
+    static const uint64_t key = 3;
+    pli_ask               ask;
+    float                 value = -1;
+    plait_status status = r->spec.rows == 0 ? pli_ask_keys(&r->client, 1, r->table, 1, &key, &value, &ask, &r->out, NULL)
+                                            : pli_ask_range(&r->client, 1, r->table, 3, 1, &value, &ask, &r->out, NULL);
+    assert_int_equal(status, PLAIT_OK);
+    pli_ticket_unlink(&r->client, &ask.ticket);
+    if (pli_ticket_done(&ask.ticket)) assert_int_equal(pli_ask_finish(&r->client, &ask, NULL), PLAIT_OK);
+    else value = -1;
+    pli_ask_abandon(&ask);
+    pli_out_drop(&r->out);
+    pli_out_init(&r->out);
+    return value;
+}
+
+static void clock_of(reader *r, bool update) {
+    float one[ROWS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    const uint64_t keys[ROWS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    if (update) assert_int_equal(pli_pending_add(&r->table->pending, ROWS, keys, one, 1, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_build_push(&r->client, NULL, PLI_CLOCK, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_push(&r->client, 1, PLI_CLOCK, &r->out, NULL), PLAIT_OK);
+}
+
+static void test_pushed_copies_are_taken_where_they_hold_own_updates(void **state) {
+    (void)state;
+    for (int sparse = 0; sparse < 2; sparse++)
+        for (int ruled = 0; ruled < 2; ruled++) {
+            reader r;
+            open_reader(&r, ruled ? "sgd" : NULL, sparse ? 0 : ROWS);
+            assert_true(row_3(&r) == -1); /* nothing is held: asked, by message 1 */
+            push_fresh(&r, 1, 0, 0, 10);  /* nothing was pushed yet that it could miss */
+            assert_true(row_3(&r) == 10);
+            push_fresh(&r, 2, 1, 1, 11);
+            push_fresh(&r, 3, 1, 2, 12); /* the later one counts */
+            assert_true(row_3(&r) == 12);
+            clock_of(&r, true); /* message 2 */
+            assert_true(row_3(&r) == (ruled ? -1 : 13)); /* asks, by message 3, or knows */
+            push_fresh(&r, 4, 1, 3, 20);                 /* without the update */
+            assert_true(row_3(&r) == (ruled ? -1 : 13));
+            push_fresh(&r, 5, 2, 3, 21);
+            assert_true(row_3(&r) == 21);
+            for (int clock = 1; clock < 6; clock++) clock_of(&r, false);
+            assert_true(row_3(&r) == 21); /* clock 6, version 3 */
+            clock_of(&r, false);
+            assert_true(row_3(&r) == -1);
+            close_reader(&r);
+        }
+}
+
+static void test_pushed_copies_before_a_barrier_or_an_answer_are_old(void **state) {
+    (void)state;
+    reader r;
+    open_reader(&r, NULL, ROWS);
+    push_fresh(&r, 1, 0, 0, 10);
+    pli_cache_drop_fresh(r.table); /* a barrier */
+    assert_true(row_3(&r) == -1);
+    pli_ask ask;
+    assert_int_equal(pli_ask_range(&r.client, 1, r.table, 0, ROWS, r.values, &ask, &r.out, NULL), PLAIT_OK);
+    push_fresh(&r, 2, 0, 0, 11);
+    pli_msg *answer = pli_msg_new(ROWS * 4);
+    for (int i = 0; i < ROWS; i++) ((float *)pli_msg_body(answer))[i] = 12;
+    answer->head = (pli_head){ .kind = PLI_REPLY, .src = FIRST, .incarnation = 1, .seq = 3, .arg32 = ask.ticket.id,
+                               .body_bytes = ROWS * 4 };
+    pli_client_ops.on_message(&r.client, 1, answer, &r.out);
+    pli_ticket_unlink(&r.client, &ask.ticket);
+    assert_int_equal(pli_ask_finish(&r.client, &ask, NULL), PLAIT_OK);
+    pli_ask_abandon(&ask);
+    assert_true(row_3(&r) == 12); /* not 11 again */
+    close_reader(&r);
+}
+
+static void test_malformed_pushed_copies_fail(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        reader r;
+        open_reader(&r, NULL, i < 2 ? 0 : ROWS);
+        pli_msg *msg = pli_msg_new(i == 0 ? 0 : i == 1 ? 20 : i == 2 ? 28 : i == 3 ? 32 : 12);
+        if (msg->body != NULL) memset(pli_msg_body(msg), i == 4 ? 9 : 0, msg->head.body_bytes);
+        msg->head.kind = i < 2 || i == 4 ? PLI_FRESH_KEYS : PLI_FRESH;
+        msg->head.src = FIRST;
+        msg->head.incarnation = 1;
+        msg->head.seq = 1;
+        msg->head.arg32 = i == 3; /* a table that is not there */
+        pli_client_ops.on_message(&r.client, 1, msg, &r.out);
+        assert_int_equal(r.out.error.code, PLAIT_EFORMAT);
+        close_reader(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_second_answer_of_a_server_does_not_count),
         cmocka_unit_test(test_a_lost_server_fails_the_rank),
+        cmocka_unit_test(test_pushed_copies_are_taken_where_they_hold_own_updates),
+        cmocka_unit_test(test_pushed_copies_before_a_barrier_or_an_answer_are_old),
+        cmocka_unit_test(test_malformed_pushed_copies_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,6 +338,7 @@ static plait_status clock_job(plait_job *job) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
+    job->client.met = false;
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(clock_servers(job, err));
@@ -372,6 +373,7 @@ static plait_status meet_at_barrier(plait_job *job) {
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
+    job->client.met = status >= 0;
     if (status >= 0) pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_BARRIER);
     return status;
 }
@@ -380,6 +382,8 @@ plait_status plait_job_barrier(plait_job *job) {
     pli_comm_enter(job->comm, "plait_job_barrier");
     return pli_comm_leave(job->comm, meet_at_barrier(job));
 }
+
+void pli_job_resume(plait_job *job) { job->client.met = false; }
 
 static plait_status leave(plait_job *job) {
     plait_error *err = pli_job_error(job);

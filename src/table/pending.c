@@ -115,50 +115,65 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
 
 /* --- own updates over what is read ---------------------------------------------------------------------- */
 
-void pli_pending_overlay(const pli_pending *pending, int64_t n, const uint64_t *keys, void *values) {
+static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum, void *values) {
+    int64_t row_bytes = pli_row_bytes(spec);
+    if (scale == 1) {
+        pli_values_gather_add(spec->type, n, spec->cols, at, sum, values);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (at[i] >= 0)
+            pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(sum, at[i] * row_bytes), pli_at(values, i * row_bytes));
+}
+
+static bool adds_nothing(const pli_pending *pending, double scale) {
+    return scale == 0 || !pending->touched || pending->sum == NULL;
+}
+
+void pli_pending_overlay(const pli_pending *pending, double scale, int64_t n, const uint64_t *keys, void *values) {
     const pli_spec *spec = pending->spec;
     int64_t         at[BLOCK];
-    if (!pending->touched || pending->sum == NULL) return;
+    if (adds_nothing(pending, scale)) return;
     for (int64_t from = 0; from < n; from += BLOCK) {
         int64_t        m = n - from < BLOCK ? n - from : BLOCK;
         const int64_t *rows = at;
         if (spec->keyed) pli_rowset_find(&pending->set, m, keys + from, at);
         else rows = (const int64_t *)(keys + from);
-        pli_values_gather_add(spec->type, m, spec->cols, rows, pending->sum, pli_at(values, from * pli_row_bytes(spec)));
+        gather_add(spec, scale, m, rows, pending->sum, pli_at(values, from * pli_row_bytes(spec)));
     }
 }
 
-static void overlay_keyed_range(const pli_pending *pending, int64_t first, int64_t n, void *values) {
+static void overlay_keyed_range(const pli_pending *pending, double scale, int64_t first, int64_t n, void *values) {
     const pli_spec *spec = pending->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
     for (int64_t i = 0; i < pending->set.n; i++) {
         uint64_t at = pending->set.keys[i] - (uint64_t)first;
         if (at < (uint64_t)n)
-            pli_values_add(spec->type, spec->cols, pli_at_const(pending->sum, i * row_bytes),
-                           pli_at(values, (int64_t)at * row_bytes));
+            pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(pending->sum, i * row_bytes),
+                                  pli_at(values, (int64_t)at * row_bytes));
     }
 }
 
-void pli_pending_overlay_range(const pli_pending *pending, int64_t first, int64_t n, void *values) {
+void pli_pending_overlay_range(const pli_pending *pending, double scale, int64_t first, int64_t n, void *values) {
     const pli_spec *spec = pending->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
-    if (!pending->touched || pending->sum == NULL) return;
+    if (adds_nothing(pending, scale)) return;
     if (spec->keyed) {
-        overlay_keyed_range(pending, first, n, values);
+        overlay_keyed_range(pending, scale, first, n, values);
         return;
     }
     int64_t low = first > pending->low ? first : pending->low;
     int64_t high = first + n < pending->high ? first + n : pending->high;
     if (low < high)
-        pli_values_add(spec->type, (high - low) * spec->cols, pli_at_const(pending->sum, low * row_bytes),
-                       pli_at(values, (low - first) * row_bytes));
+        pli_values_add_scaled(spec->type, (high - low) * spec->cols, scale, pli_at_const(pending->sum, low * row_bytes),
+                              pli_at(values, (low - first) * row_bytes));
 }
 
-bool pli_pending_append(const pli_pending *pending, int64_t held, uint64_t *keys, void *values, int64_t *n_out) {
+bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values, int64_t *n_out) {
     int64_t    n = held, row_bytes = pli_row_bytes(pending->spec);
     pli_keymap map;
     *n_out = held;
-    if (pending->spec->ruled || pending->set.n == 0) return true;
+    if (scale == 0 || pending->set.n == 0) return true;
     pli_keymap_init(&map);
     for (int64_t i = 0; i < held; i++)
         if (pli_keymap_add(&map, keys[i]) < 0) goto no_memory;
@@ -167,7 +182,7 @@ bool pli_pending_append(const pli_pending *pending, int64_t held, uint64_t *keys
         keys[n] = pending->set.keys[i];
         memset(pli_at(values, n++ * row_bytes), 0, (size_t)row_bytes);
     }
-    pli_pending_overlay(pending, n, keys, values);
+    pli_pending_overlay(pending, scale, n, keys, values);
     pli_keymap_destroy(&map);
     *n_out = n;
     return true;

@@ -29,13 +29,12 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
                                    plait_error *err);
 /** Dense: makes sure that sum exists (all zero). Errors: ENOMEM. */
 plait_status pli_pending_reserve(pli_pending *pending, plait_error *err);
-/** Adds what is pending for these rows to values. */
-void pli_pending_overlay(const pli_pending *pending, int64_t n, const uint64_t *keys, void *values);
-void pli_pending_overlay_range(const pli_pending *pending, int64_t first, int64_t n, void *values);
+/** Adds what is pending for these rows, times scale, to values. scale 0: nothing is done. */
+void pli_pending_overlay(const pli_pending *pending, double scale, int64_t n, const uint64_t *keys, void *values);
+void pli_pending_overlay_range(const pli_pending *pending, double scale, int64_t first, int64_t n, void *values);
 /** For a dump: keys [held] and values are what the owners hold, with room for set.n rows more. Keys that only this
- *  worker has touched yet are appended, and what is pending is added (additive tables; else nothing is done).
- *  false: out of memory. */
-bool pli_pending_append(const pli_pending *pending, int64_t held, uint64_t *keys, void *values, int64_t *n_out);
+ *  worker has touched yet are appended, and what is pending is added times scale. false: out of memory. */
+bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values, int64_t *n_out);
 void pli_pending_clear(pli_pending *pending);
 
 #endif

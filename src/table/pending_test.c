@@ -38,7 +38,7 @@ static void test_a_failed_add_leaves_no_old_values(void **state) {
         if (status < 0) {
             assert_int_equal(pli_pending_add(&pending, 1, keys, fives, 0, NULL), PLAIT_OK);
             for (int i = 0; i < KEYS; i++) values[i] = 0;
-            pli_pending_overlay(&pending, KEYS, keys, values);
+            pli_pending_overlay(&pending, 1, KEYS, keys, values);
             assert_true(values[0] == 5 || values[0] == 10); /* a part of the failed call may be there */
             for (int i = 1; i < KEYS; i++) assert_true(values[i] == 0 || values[i] == 5);
         }

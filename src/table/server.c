@@ -51,6 +51,7 @@ void pli_server_close(pli_server *server) {
         if (server->table[i] == NULL) continue;
         pli_shard_close(&server->table[i]->shard);
         pli_policy_destroy(&server->table[i]->policy);
+        pli_server_readers_close(server->table[i]);
         pli_free(server->table[i]);
     }
     free_list(server->parked);
@@ -130,6 +131,29 @@ void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg
         answer->head.flags = PLI_FLAG_FAILED;
     }
     pli_server_reply(server, now_ns, request, answer, out);
+}
+
+static bool send_unasked(pli_server *server, uint64_t now_ns, int32_t worker, pli_kind kind, int64_t clock, uint32_t id,
+                         pli_msg *msg, pli_out *out) {
+    if (msg == NULL) return false;
+    msg->head.kind = (uint16_t)kind;
+    msg->head.arg32 = id;
+    msg->head.clock = clock;
+    address(server, worker, 0, msg);
+    if (pli_tx_send(&server->peer[worker].tx, now_ns, msg, out)) return true;
+    pli_msg_free(&msg);
+    return false;
+}
+
+/* Without memory nothing is sent: the worker pulls. */
+void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
+                           pli_kind kind, pli_msg *msg, pli_out *out) {
+    uint32_t id = (uint32_t)table->shard.spec.id;
+    if (msg == NULL || (server->peer[worker].listens &&
+                        !send_unasked(server, now_ns, worker, PLI_STATE, (int64_t)table->state, id, pli_msg_new(0), out)))
+        pli_msg_free(&msg);
+    else
+        (void)send_unasked(server, now_ns, worker, kind, pli_server_version(server, table), id, msg, out);
 }
 
 static void acknowledge(const pli_server *server, int32_t to, pli_out *out) {
@@ -238,11 +262,14 @@ static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_out_ring(out);
 }
 
-static void tell_clock(pli_server *server, uint64_t now_ns, int32_t worker) {
+static void tell_clock(pli_server *server, uint64_t now_ns, int32_t worker, pli_out *out) {
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
-    for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL && server->table[i]->policy.ops->server.on_clock != NULL)
-            server->table[i]->policy.ops->server.on_clock(server->table[i]->policy.state, &view);
+    for (int64_t i = 0; i < server->tables; i++) {
+        pli_server_table *table = server->table[i];
+        if (table == NULL || table->policy.ops->server.on_clock == NULL) continue;
+        if (table->policy.ops->server.on_clock(table->policy.state, &view) & PLAIT_REFRESH)
+            pli_server_refresh(server, now_ns, table, out);
+    }
 }
 
 /* A worker takes no further clock. */
@@ -284,7 +311,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     move_clock(server, worker, ++peer->ended);
     pli_raise_tick(server, msg);
     if (!apply_complete(server, now_ns, out)) return keep;
-    tell_clock(server, now_ns, worker);
+    tell_clock(server, now_ns, worker, out);
     look_again(server, now_ns, out);
     return keep;
 }
@@ -377,11 +404,11 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     return holder;
 }
 
-/* With backup workers a clock may be complete without the slowest. */
+/* With backup workers, and perhaps under a program's own policy, a wait may end without the slowest. */
 static bool may_do_without_one(const pli_server *server) {
     for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL && server->table[i]->policy.ops->server.complete != NULL) return true;
-    return false;
+        if (server->table[i] != NULL && pli_consistency_find(server->table[i]->policy.spec, NULL) == NULL) return true;
+    return server->layout.backup > 0;
 }
 
 static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
@@ -437,6 +464,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         return;
     }
     uint64_t sent = peer->tx.next;
+    peer->listens = (msg->head.flags & PLI_FLAG_STATE) != 0;
     switch (pli_rx_take(&peer->rx, &msg)) {
     case PLI_RX_TAKE:
         for (; msg != NULL; msg = pli_rx_next(&peer->rx)) handle(server, now_ns, msg, out);

@@ -41,6 +41,8 @@ typedef struct pli_server_table {
     pli_shard  shard;
     pli_policy policy;
     bool       at_clock; /* pushes are applied at clocks */
+    struct pli_reader *reader; /* [readers]: the workers, where the policy refreshes them; server_refresh.c */
+    int32_t    readers;
     uint64_t   hash;
     uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
@@ -52,6 +54,7 @@ typedef struct pli_peer {
     uint32_t min_epoch; /* messages of an earlier epoch come from before its death */
     int64_t  ended;     /* clocks ended, also after it has left */
     bool     gone;      /* said BYE or died */
+    bool     listens;   /* is told of which version values are, for its event log */
     pli_msg *queue, **queue_last; /* CLOCK messages with pushes that are not applied yet */
     pli_msg *barrier, *call, *bye; /* said, and not yet answered */
 } pli_peer;
@@ -96,6 +99,11 @@ void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg
 /* server_create.c. Errors: EMISMATCH the job or the table is known with other options; EFORMAT; ENOMEM. */
 plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_error *err);
 
+/** The version of what is served. */
+static inline int64_t pli_server_version(const pli_server *server, const pli_server_table *table) {
+    return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
+}
+
 /* server_push.c: false: malformed or out of memory, the job has failed */
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
@@ -104,6 +112,17 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
 bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);
 bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_msg *msg);
 void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+
+/* server_refresh.c */
+plait_status pli_server_readers_open(pli_server_table *table, int32_t workers, plait_error *err);
+void         pli_server_readers_close(pli_server_table *table);
+/** A worker has been served rows: keys [n], or (NULL) a range. */
+void         pli_server_note_reader(pli_server_table *table, int32_t worker, int64_t n, const uint64_t *keys);
+/** Sends every reader that has not left fresh rows. */
+void         pli_server_refresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, pli_out *out);
+/** Sends msg (taken; NULL: out of memory, nothing is sent) to a worker, unasked. */
+void         pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
+                                   pli_kind kind, pli_msg *msg, pli_out *out);
 
 /* server_call.c */
 bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err);

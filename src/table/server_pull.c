@@ -4,9 +4,11 @@
 #include "table/server.h"
 #include "table/values.h"
 
-static pli_wire_pull decode(const pli_msg *msg) {
+static pli_wire_pull decode(const pli_msg *msg, bool *met_out) {
     pli_wire_pull pull;
     memcpy(&pull, pli_msg_body(msg), sizeof pull);
+    *met_out = (pull.flags & PLI_PULL_MET) != 0;
+    pull.flags &= ~(uint32_t)PLI_PULL_MET;
     return pull;
 }
 
@@ -33,7 +35,8 @@ bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_e
         pli_fail(err, PLAIT_EFORMAT, "a pull is cut short");
         return false;
     }
-    pli_wire_pull           pull = decode(msg);
+    bool                    met;
+    pli_wire_pull           pull = decode(msg, &met);
     const pli_server_table *table = pli_server_table_of(server, pull.table);
     if (table == NULL) {
         pli_fail(err, PLAIT_EFORMAT, "a pull from table number %u, which is not here", pull.table);
@@ -58,17 +61,17 @@ static bool table_may_serve(const pli_server *server, uint64_t now_ns, const pli
 }
 
 bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_msg *msg) {
-    if (msg->head.kind != PLI_CALL) return table_may_serve(server, now_ns, server->table[decode(msg).table], msg);
+    bool met;
+    if (msg->head.kind != PLI_CALL) {
+        pli_wire_pull pull = decode(msg, &met);
+        return met || table_may_serve(server, now_ns, server->table[pull.table], msg);
+    }
     const pli_wire_call *call = pli_msg_body(msg);
+    if (call->met) return true;
     const uint32_t      *tables = (const uint32_t *)(call + 1);
     for (uint32_t i = 0; i < call->n_tables; i++)
         if (!table_may_serve(server, now_ns, server->table[tables[i]], msg)) return false;
     return true;
-}
-
-/* All updates of clocks below the version are in what is served. */
-static int64_t version_of(const pli_server *server, const pli_server_table *table) {
-    return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
 static pli_msg *range_answer(pli_shard *shard, const pli_wire_pull *pull) {
@@ -103,13 +106,15 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
         pli_server_run_call(server, now_ns, &request, 1, out);
         return;
     }
-    pli_wire_pull     pull = decode(msg);
+    bool              met;
+    pli_wire_pull     pull = decode(msg, &met);
     pli_server_table *table = server->table[pull.table];
     pli_msg *answer = pull.flags == PLI_PULL_KEYS ? keys_answer(&table->shard, msg, pull.n)
                       : pull.flags == PLI_PULL_ALL ? all_answer(&table->shard)
                                                    : range_answer(&table->shard, &pull);
     if (pull.flags == PLI_PULL_KEYS) pli_out_work(out, PLI_WORK_KEYS, (uint64_t)pull.n);
-    if (answer != NULL) answer->head.clock = version_of(server, table);
+    if (answer != NULL) answer->head.clock = pli_server_version(server, table);
+    if (pull.flags != PLI_PULL_ALL) pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));
     pli_server_tell_state(server, now_ns, msg, table->state, out);
     pli_server_reply(server, now_ns, msg, answer, out);
 }

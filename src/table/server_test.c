@@ -43,6 +43,13 @@ static int deliver(fixture *f, pli_msg *msg) {
     return n;
 }
 
+/* Has the server sent a message of the kind to the rank? */
+static const pli_msg *sent(const fixture *f, int32_t to, pli_kind kind) {
+    for (const pli_msg *at = f->out.first; at != NULL; at = at->next)
+        if (at->head.dst == to && at->head.kind == kind) return at;
+    return NULL;
+}
+
 static pli_msg *create_message(fixture *f, uint64_t job_hash, uint64_t spec_hash) {
     pli_msg         *msg = message(f, 0, PLI_CREATE, 0, sizeof(pli_wire_create));
     pli_wire_create *create = pli_msg_body(msg);
@@ -316,6 +323,120 @@ static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
     pli_client_close(&old);
 }
 
+/* --- what policies may do ------------------------------------------------------------------------------------------- */
+
+static pli_msg *keys_message(fixture *f, int32_t src, int64_t clock, uint64_t key) {
+    pli_msg       *msg = message(f, src, PLI_PULL, clock, sizeof(pli_wire_pull) + 8);
+    pli_wire_pull *pull = pli_msg_body(msg);
+    *pull = (pli_wire_pull){ .flags = PLI_PULL_KEYS, .first = -1, .n = 1 };
+    memcpy(pull + 1, &key, 8);
+    return msg;
+}
+
+static void test_fresh_rows_go_to_those_who_read_them(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "essp:1");
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 3, 1)), 1);
+    assert_int_equal(deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)), 0); /* the slowest has not moved */
+    assert_int_equal(deliver(&f, keys_message(&f, 1, 0, 7)), 1);
+    assert_int_equal(deliver(&f, keys_message(&f, 1, 0, 5)), 1);
+    assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 2)), 2);
+    const pli_msg *whole = sent(&f, 0, PLI_FRESH), *rows = sent(&f, 1, PLI_FRESH_KEYS);
+    assert_true(whole != NULL && rows != NULL && whole->head.clock == 1 && rows->head.clock == 1 && whole->head.arg32 == 0);
+    assert_ptr_equal(whole->body, f.server.table[0]->shard.store.slab); /* no copy */
+    assert_int_equal(whole->head.arg64, f.seq[0]); /* all that worker 0 has sent is in it */
+    assert_int_equal(rows->head.body_bytes, 2 * 12);
+    const uint64_t *keys = pli_msg_body(rows);
+    assert_true(keys[0] == 7 && keys[1] == 5 && ((const float *)(keys + 2))[1] == 3);
+    deliver(&f, message(&f, 1, PLI_LEAVE, 1, 0));
+    assert_int_equal(deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 1)), 1); /* the leaver is not told */
+    assert_non_null(sent(&f, 0, PLI_FRESH));
+    close_server(&f);
+}
+
+static void test_turns_and_what_takes_none(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "sequential");
+    assert_int_equal(deliver(&f, pull_message(&f, 1, 0, 0, 3, 1)), 0); /* worker 0 comes first */
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 3, 1)), 1);
+    pli_msg *met = pull_message(&f, 1, 0, 0, 3, 1);
+    ((pli_wire_pull *)pli_msg_body(met))->flags = PLI_PULL_MET; /* has passed a barrier */
+    assert_int_equal(deliver(&f, met), 1);
+    assert_int_equal(deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)), 1);
+    assert_true(f.out.first->head.dst == 1 && *(const float *)pli_msg_body(f.out.first) == 1);
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 1, 0, 3, 1)), 0); /* and then waits for worker 1 */
+    assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 1)), 1);
+    assert_true(f.out.first->head.dst == 0 && *(const float *)pli_msg_body(f.out.first) == 2);
+    close_server(&f);
+}
+
+/* A program's own policy, by parameter: "first" ends a clock when one worker has, "even" drops pushes of odd norm. */
+static plait_status odd_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+    (void)setting, (void)err;
+    *(int *)state = strcmp(parameters, "first") == 0;
+    return PLAIT_OK;
+}
+
+static plait_apply odd_applies(const void *state) { return (void)state, PLAIT_APPLY_AT_CLOCK; }
+static plait_read  odd_on_get(void *state, const plait_view *view) { return (void)state, (void)view, PLAIT_FETCH; }
+static plait_read  odd_on_pull(void *state, const plait_view *view) { return (void)state, (void)view, PLAIT_SERVE; }
+static plait_push  odd_on_push(void *state, const plait_view *view) {
+    return *(int *)state || (int)view->norm % 2 == 0 ? PLAIT_TAKE : PLAIT_DROP;
+}
+static int64_t odd_complete(const void *state, const plait_view *view) {
+    int64_t most = 0;
+    for (int32_t w = 0; w < view->workers; w++) most = view->clocks[w] > most ? view->clocks[w] : most;
+    return *(const int *)state ? most : view->slowest;
+}
+
+static const plait_consistency odd = {
+    .name = "odd", .parameters = ":WHAT", .summary = "a test's", .state_bytes = sizeof(int), .reads_norms = 1,
+    .parse = odd_parse, .applies = odd_applies, .worker.on_get = odd_on_get,
+    .server = { .on_pull = odd_on_pull, .on_push = odd_on_push, .complete = odd_complete },
+};
+
+static void open_odd_server(fixture *f, const char *consistency, const pli_event_sink *sink) {
+    plait_table_opts opts;
+    pli_layout       own = layout;
+    memset(f, 0, sizeof *f);
+    pli_out_init(&f->out);
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = ROWS;
+    own.policies = &odd;
+    own.n_policies = 1;
+    assert_int_equal(pli_spec_make(0, &opts, "ps", consistency, 1, &f->spec, NULL), PLAIT_OK);
+    f->spec.placement = pli_placement_make(ROWS, 4, false, 1, RANK);
+    assert_int_equal(pli_server_open(&f->server, &own, RANK, 0, 1, NULL), PLAIT_OK);
+    assert_int_equal(deliver(f, create_message(f, 77, 1)), 1);
+    assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);
+    f->server.sink = sink;
+}
+
+static void test_pushes_are_dropped(void **state) {
+    (void)state;
+    fixture              f;
+    heard                h = { 0 };
+    const pli_event_sink sink = { .raise = hear, .user = &h };
+    open_odd_server(&f, "odd:first", &sink); /* clocks end with the first worker; late pushes are dropped */
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
+    assert_true(served(&f, 1) == 1 && f.server.applied == 1);
+    deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 8));
+    assert_true(served(&f, 1) == 1 && f.server.dropped == 1 && h.n[PLI_EVENT_DROP] == 1 && h.last.peer == 1);
+    deliver(&f, clock_message(&f, 1, 1, 0, ROWS, 16));
+    assert_true(served(&f, 1) == 17 && f.server.applied == 2);
+    close_server(&f);
+    open_odd_server(&f, "odd:even", NULL); /* what the policy drops is not there when the clock ends */
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 3));
+    pli_msg *shared = clock_message(&f, 1, 0, 0, ROWS, 4), *other = pli_msg_copy(shared);
+    deliver(&f, shared);
+    assert_true(served(&f, 1) == 4 && f.server.dropped == 1);
+    pli_msg_free(&other);
+    close_server(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
@@ -323,6 +444,8 @@ int main(void) {
         cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
         cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream), cmocka_unit_test(test_events_tell_each_update_once),
+        cmocka_unit_test(test_fresh_rows_go_to_those_who_read_them), cmocka_unit_test(test_turns_and_what_takes_none),
+        cmocka_unit_test(test_pushes_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

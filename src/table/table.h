@@ -88,6 +88,8 @@ static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm
  *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
+/** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */
+void pli_job_resume(plait_job *job);
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
 /** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier, or this one's end. */

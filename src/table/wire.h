@@ -7,7 +7,7 @@
  *
  * client -> server
  *   CREATE   pli_wire_create, initial values and penalty factors of this shard's rows      -> REPLY
- *   PULL     clock: the reader's; pli_wire_pull, keys                                      -> REPLY: values; clock: version
+ *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?           -> REPLY: values; clock: version
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
  *   CLOCK    the same; ends the clock
  *   LEAVE    no further clock comes
@@ -21,6 +21,8 @@
  *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream
  *   STATE    clock: how many pushes the shard had applied whose values the stream's next message holds. Sent to clients
  *            whose messages have the flag STATE: those with an event log
+ *   FRESH, FRESH_KEYS   clock: version; arg32: the table. Unasked: all rows of this dense shard, or keys [n] that this
+ *            client has read and their values [n, cols], where n follows from the body's size
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
  */
@@ -32,7 +34,7 @@
 
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
-    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_ACK, PLI_KINDS
+    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200 }; /* of head.flags; the lower bits are comm's */
@@ -43,7 +45,11 @@ typedef struct pli_wire_create {
     pli_wire_spec spec;
 } pli_wire_create;
 
-enum { PLI_PULL_KEYS = 1, PLI_PULL_ALL = 2 /* sparse: keys [n], then values [n, cols] */ };
+enum {
+    PLI_PULL_KEYS = 1,
+    PLI_PULL_ALL = 2, /* sparse: keys [n], then values [n, cols] */
+    PLI_PULL_MET = 4  /* besides: the worker has passed a barrier and not yet updated anything, so it takes no turn */
+};
 typedef struct pli_wire_pull {
     uint32_t table, flags;
     int64_t  first, n; /* keys [n] follow under PLI_PULL_KEYS */
@@ -57,7 +63,7 @@ typedef struct pli_wire_part {
 } pli_wire_part;
 
 typedef struct pli_wire_call {
-    uint32_t function, updates, n_tables, zero;
+    uint32_t function, updates, n_tables, met; /* met: as PLI_PULL_MET */
     uint64_t args_bytes, answer_bytes; /* uint32_t tables [n_tables], padded to 8, then args follow */
 } pli_wire_call;
 

@@ -7,10 +7,15 @@
  * contract's words alone:
  *     own updates     all of them (additive); those of clocks before (ruled: minus 2^c a clock, by sgd of rate 1);
  *                     what was added while the read was under way, or not
- *     bsp             of the others exactly the clocks before the reader's
- *     ssp:S           of the others at least the clocks < c - S
- *     any             nothing that was not added; of each worker and row a prefix in time
+ *     bsp             of the others exactly the clocks before the reader's; bounded-delay:0 too
+ *     ssp:S           of the others at least the clocks < c - S; essp:S, bounded-delay:S, asp:S:W too
+ *     asp:S:W         at least the clocks below the last multiple of W
+ *     sequential      exactly the turns before the reader's
+ *     vap:V           at no moment has a worker's incs accepted as much as V (weak), or all but one together (strong), that
+ *                     the shards' values do not hold
+ *     any             nothing that was not added; of each worker and row a prefix in time; never less than was read before
  * A failing seed is replayed by PLAIT_SEED=seed. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +32,15 @@
 
 enum { WORKERS_MAX = 4, TABLES_MAX = 3, HOT = 5 /* rows that are used */, ROWS = 520, CLOCKS = 9, SCHEDULES = 2000 };
 
-typedef enum state { READY, READING, IN_BARRIER, LAST_READ, DONE, LEFT, DEAD } state;
+typedef enum state { READY, READING, UPDATING, IN_BARRIER, LAST_READ, DONE, LEFT, DEAD } state;
+
+/* What a policy promises; the rest is own updates, prefixes, nothing lost. */
+typedef struct promise {
+    const char *spec;
+    bool        exact, turns, own; /* clocks before, no more; turns; a ruled table's own updates at once */
+    int64_t     bound, barrier;    /* CLOCKS: none */
+    double      most, sum;         /* value bounds: of each worker, of all but one; 0: none */
+} promise;
 
 typedef struct worker {
     pli_client        client;
@@ -42,6 +55,12 @@ typedef struct worker {
     uint64_t          issued[TABLES_MAX][HOT];  /* bit c: added in clock c           */
     uint64_t          before[HOT];              /* of the table being read: issued before the read began */
     uint64_t          flushed[TABLES_MAX][HOT]; /* ruled: already pushed in clock c */
+    uint64_t          seen[TABLES_MAX][HOT][WORKERS_MAX]; /* read last */
+    int               want; /* UPDATING: what is left to do for this inc */
+    bool              accepted, settling; /* it is in pending; its inc returns only when it is applied */
+    int64_t           n;
+    uint64_t          keys[HOT];
+    double            delta[HOT * WORKERS_MAX];
 } worker;
 
 typedef struct world {
@@ -51,7 +70,7 @@ typedef struct world {
     int32_t    workers, tables;
     bool       lossy;
     pli_spec   spec[TABLES_MAX];
-    int64_t    bound[TABLES_MAX]; /* ssp's S; -1: bsp; CLOCKS: async */
+    promise    promise[TABLES_MAX];
     uint64_t   hot[HOT];
     pli_server server[2 * WORKERS_MAX];
     worker     worker[WORKERS_MAX];
@@ -68,9 +87,24 @@ static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below)
 /* --- building a world ------------------------------------------------------------------------------------------------ */
 
 static void make_spec(world *w, int32_t id) {
-    static const char *const policies[] = { "bsp", "ssp:0", "ssp:1", "ssp:3", "async" };
-    static const int64_t     bounds[] = { -1, 0, 1, 3, CLOCKS };
-    uint64_t                 policy = pick(w, 5), shape = pick(w, 3);
+    static const promise promises[] = {
+        { "bsp", .exact = true },
+        { "ssp:0", .bound = 0 },
+        { "ssp:1", .bound = 1 },
+        { "ssp:3", .bound = 3 },
+        { "essp:0", .bound = 0 },
+        { "essp:2", .bound = 2 },
+        { "asp:3:4", .bound = 3, .barrier = 4 },
+        { "bounded-delay:0", .exact = true },
+        { "bounded-delay:2", .bound = 2 },
+        { "sequential", .turns = true },
+        { "vap:60", .bound = CLOCKS, .sum = 60 },
+        { "vap:9:weak", .bound = CLOCKS, .most = 9 },
+        { "downpour:2:3", .bound = CLOCKS, .own = true },
+        { "downpour:3:1", .bound = CLOCKS, .own = true },
+        { "async", .bound = CLOCKS },
+    };
+    uint64_t         policy = pick(w, sizeof promises / sizeof *promises), shape = pick(w, 3);
     char                     name[8];
     plait_table_opts         opts;
     plait_table_opts_init(&opts);
@@ -84,8 +118,8 @@ static void make_spec(world *w, int32_t id) {
         opts.rule.name = "sgd";
         opts.rule.learning_rate = 1;
     }
-    w->bound[id] = bounds[policy];
-    SURE(w, pli_spec_make(id, &opts, "ps", policies[policy], 1, &w->spec[id], NULL) == PLAIT_OK);
+    w->promise[id] = promises[policy];
+    SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
     if (w->spec[id].placement.shards == 1) w->spec[id].topology = pli_topology_find("local");
@@ -189,20 +223,52 @@ static bool is_prefix(uint64_t a, uint64_t of) {
 
 /* value: of worker `from`'s column of hot row h, as read by worker `by` in `clock`; last: after the barrier. */
 static void check_value(world *w, int t, int h, int32_t by, int32_t from, double value, int64_t clock, bool last) {
-    const worker *writer = &w->worker[from];
-    uint64_t      issued = writer->issued[t][h], seen = (uint64_t)(w->spec[t].ruled ? -value : value);
-    bool          gone = writer->state == LEFT || writer->state == DEAD || writer->leaves_at >= 0;
+    const promise *p = &w->promise[t];
+    const worker  *writer = &w->worker[from];
+    uint64_t      *before = &w->worker[by].seen[t][h][from];
+    uint64_t       issued = writer->issued[t][h], seen = (uint64_t)(w->spec[t].ruled ? -value : value);
+    bool           gone = writer->state == LEFT || writer->state == DEAD || writer->leaves_at >= 0;
     SURE(w, w->spec[t].ruled ? value <= 0 : value >= 0);
     SURE(w, (double)seen == (w->spec[t].ruled ? -value : value) && (seen & ~issued) == 0);
     SURE(w, is_prefix(seen, issued));
-    if (by == from && !w->spec[t].ruled) SURE(w, (writer->before[h] & ~seen) == 0);
-    if (by == from && w->spec[t].ruled)
+    SURE(w, (*before & ~seen) == 0 || (by == from && gone)); /* a leaver's last clock is dropped */
+    *before = seen;
+    if (by == from && (!w->spec[t].ruled || p->own)) SURE(w, (writer->before[h] & ~seen) == 0);
+    else if (by == from)
         SURE(w, (seen & below(clock)) == (issued & below(clock)) &&
                     (seen & ~below(clock) & ~writer->flushed[t][h]) == 0);
     if (gone || by == from) return;
     if (last) SURE(w, seen == issued);
-    else if (w->bound[t] < 0) SURE(w, seen == (issued & below(clock)));
-    else SURE(w, (seen & below(clock - w->bound[t])) == (issued & below(clock - w->bound[t])));
+    else if (p->exact) SURE(w, seen == (issued & below(clock)));
+    else if (p->turns) SURE(w, seen == (issued & below(clock + (from < by))));
+    else SURE(w, (seen & below(clock - p->bound)) == (issued & below(clock - p->bound)));
+    if (!last && p->barrier > 0) SURE(w, (below(clock / p->barrier * p->barrier) & issued & ~seen) == 0);
+}
+
+/* Value bounds, at any moment: what was accepted, and what the shards hold. */
+static void check_bounds(world *w, int t) {
+    const promise       *p = &w->promise[t];
+    const pli_placement *placement = &w->spec[t].placement;
+    double               unseen[WORKERS_MAX] = { 0 }, sum = 0, least = INFINITY;
+    for (int h = 0; h < HOT && (p->most > 0 || p->sum > 0); h++) {
+        const pli_server *server =
+            &w->server[pli_placement_rank(placement, pli_placement_shard_of(placement, w->hot[h])) - placement->first_rank];
+        double values[WORKERS_MAX] = { 0 };
+        pli_store_get(&server->table[t]->shard.store, 1, &w->hot[h], values);
+        for (int32_t k = 0; k < w->workers; k++) {
+            const worker *writer = &w->worker[k];
+            uint64_t      accepted = writer->issued[t][h];
+            if (writer->settling && writer->reads == t) accepted &= ~(UINT64_C(1) << writer->client.clock);
+            double miss = (double)accepted - (w->spec[t].ruled ? -values[k] : values[k]);
+            if (miss > unseen[k]) unseen[k] = miss;
+        }
+    }
+    for (int32_t k = 0; k < w->workers; k++) {
+        sum += unseen[k];
+        least = unseen[k] < least ? unseen[k] : least;
+        if (p->most > 0) SURE(w, unseen[k] < p->most);
+    }
+    if (p->sum > 0) SURE(w, sum - least < p->sum);
 }
 
 static void check_read(world *w, int32_t by) {
@@ -256,21 +322,6 @@ static void end_read(world *w, int32_t k) {
     pli_ask_abandon(&me->ask);
 }
 
-/* Adds 2^clock to the worker's column of a random set of rows that it has not yet added to in this clock. */
-static void add(world *w, int32_t k, int t) {
-    worker  *me = &w->worker[k];
-    uint64_t keys[HOT];
-    double   delta[HOT * WORKERS_MAX] = { 0 };
-    int64_t  n = 0, clock = me->client.clock;
-    for (int h = 0; h < HOT; h++) {
-        if ((me->issued[t][h] >> clock & 1) || pick(w, 2) == 0) continue;
-        delta[n * w->workers + k] = (double)(UINT64_C(1) << clock);
-        keys[n++] = w->hot[h];
-        me->issued[t][h] |= UINT64_C(1) << clock;
-    }
-    SURE(w, pli_pending_add(&me->table[t]->pending, n, keys, delta, 0, NULL) == PLAIT_OK);
-}
-
 static void push(world *w, int32_t k, int t, pli_kind kind) {
     worker  *me = &w->worker[k];
     uint64_t now;
@@ -280,6 +331,84 @@ static void push(world *w, int32_t k, int t, pli_kind kind) {
     pli_out *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
     SURE(w, pli_client_send_push(&me->client, now, kind, out, NULL) == PLAIT_OK);
     direct_leave(w->d, k, PLI_PORT_CLIENT);
+}
+
+/* The worker's updates are in its pending ones: from now on they may be seen. */
+static void count_issued(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    for (int64_t i = 0; i < me->n; i++)
+        for (int h = 0; h < HOT; h++)
+            if (w->hot[h] == me->keys[i]) me->issued[me->reads][h] |= UINT64_C(1) << me->client.clock;
+}
+
+static void ask_turn(world *w, int32_t k, int what) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    pli_out *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
+    SURE(w, pli_ask_turn(&me->client, now, me->table[me->reads], what, &me->ask, out, NULL) == PLAIT_OK);
+    direct_leave(w->d, k, PLI_PORT_CLIENT);
+    me->state = UPDATING;
+}
+
+/* What an inc does, as far as it can go without waiting. */
+static void go_on_adding(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    int     t = me->reads;
+    me->state = READY;
+    for (int step = PLAIT_TURN; step <= PLAIT_SETTLE; step *= 2) {
+        if (step == PLAIT_SEND && !me->accepted) {
+            SURE(w, pli_pending_add(&me->table[t]->pending, me->n, me->keys, me->delta, 0, NULL) == PLAIT_OK);
+            me->accepted = true;
+            me->settling = (me->want & PLAIT_SETTLE) != 0;
+            count_issued(w, k);
+        }
+        if (!(me->want & step)) continue;
+        me->want &= ~step;
+        if (step != PLAIT_TURN && me->table[t]->pending.touched) push(w, k, t, PLI_PUSH);
+        if (step != PLAIT_SEND) {
+            ask_turn(w, k, step == PLAIT_TURN ? PLAIT_TURN : PLAIT_SETTLE);
+            return;
+        }
+    }
+}
+
+static void end_wait(world *w, int32_t k) {
+    worker     *me = &w->worker[k];
+    uint64_t    now;
+    plait_error err = { 0 };
+    direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
+    pli_ticket_unlink(&me->client, &me->ask.ticket);
+    direct_leave(w->d, k, PLI_PORT_CLIENT);
+    SURE(w, pli_ask_finish(&me->client, &me->ask, &err) == PLAIT_OK);
+    pli_ask_abandon(&me->ask);
+    if (me->accepted) me->settling = false;
+    go_on_adding(w, k);
+}
+
+/* Adds 2^clock to the worker's column of a random set of rows that it has not yet added to in this clock. */
+static void add(world *w, int32_t k, int t) {
+    worker *me = &w->worker[k];
+    int64_t clock = me->client.clock;
+    if (me->state == READING && me->table[t]->policy.ops->worker.on_inc != NULL) return; /* it might wait */
+    memset(me->delta, 0, sizeof me->delta);
+    me->n = 0;
+    for (int h = 0; h < HOT; h++) {
+        if ((me->issued[t][h] >> clock & 1) || pick(w, 2) == 0) continue;
+        me->delta[me->n * w->workers + k] = (double)(UINT64_C(1) << clock);
+        me->keys[me->n++] = w->hot[h];
+    }
+    me->want = pli_client_on_inc(&me->client, me->table[t], me->n * w->workers, me->delta);
+    me->accepted = false;
+    if (me->state != READING) {
+        me->reads = t;
+        go_on_adding(w, k);
+        return;
+    }
+    SURE(w, pli_pending_add(&me->table[t]->pending, me->n, me->keys, me->delta, 0, NULL) == PLAIT_OK);
+    int reads = me->reads;
+    me->reads = t;
+    count_issued(w, k);
+    me->reads = reads;
 }
 
 static void send_all(world *w, int32_t k, pli_kind kind, pli_ticket *ticket) {
@@ -310,14 +439,21 @@ static void leave_or_die(world *w, int32_t k) {
     }
 }
 
+static void send_kept(world *w, int32_t k) {
+    for (int t = 0; t < w->tables; t++)
+        if (w->worker[k].table[t]->kept) push(w, k, t, PLI_PUSH);
+}
+
 static void end_clock(world *w, int32_t k) {
     worker *me = &w->worker[k];
     if (me->leaves_at == me->client.clock) {
+        if (!me->dies) send_kept(w, k);
         leave_or_die(w, k);
         return;
     }
     push(w, k, -1, PLI_CLOCK);
     if (me->client.clock < CLOCKS) return;
+    send_kept(w, k);
     send_all(w, k, PLI_BARRIER, &me->ticket);
     me->state = IN_BARRIER;
 }
@@ -327,8 +463,10 @@ static void end_barrier(world *w, int32_t k) {
     uint64_t now;
     direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
     pli_ticket_unlink(&me->client, &me->ticket);
+    for (int t = 0; t < w->tables; t++) pli_cache_drop_fresh(me->table[t]);
     direct_leave(w->d, k, PLI_PORT_CLIENT);
     pli_ticket_free(&me->ticket);
+    me->client.met = true;
     for (int t = 0; t < w->tables; t++) pli_cache_forget(me->table[t]);
     begin_read(w, k, 0, LAST_READ);
 }
@@ -361,6 +499,10 @@ static bool act(world *w, int32_t k) {
         if (!pli_ticket_done(&me->ask.ticket)) return false;
         end_read(w, k);
         me->state = READY;
+        return true;
+    case UPDATING:
+        if (!pli_ticket_done(&me->ask.ticket)) return false;
+        end_wait(w, k);
         return true;
     case IN_BARRIER:
         if (!pli_ticket_done(&me->ticket)) return false;
@@ -400,6 +542,7 @@ static void run_schedule(uint64_t seed) {
         if (!happened) happened = act(&w, first);
         for (int32_t i = 0; !happened && i < w.workers; i++) happened = act(&w, (first + i) % w.workers);
         if (!happened) happened = direct_step(w.d);
+        for (int t = 0; t < w.tables; t++) check_bounds(&w, t);
         SURE(&w, happened); /* nobody can move: a hang */
     }
     SURE(&w, direct_run(w.d, 1000000)); /* all is said: nobody sends for ever, to the dead for instance */

@@ -4,13 +4,28 @@
 
 #include "table/consistency/policies.h"
 
-static const plait_consistency *const policies[] = { &pli_bsp_policy, &pli_ssp_policy, &pli_async_policy, NULL };
+static const plait_consistency *const policies[] = {
+    &pli_bsp_policy, &pli_ssp_policy, &pli_essp_policy, &pli_asp_policy, &pli_bounded_delay_policy, &pli_sequential_policy,
+    &pli_vap_policy, &pli_downpour_policy, &pli_async_policy, NULL
+};
 
 const plait_consistency *const *pli_consistencies(void) { return policies; }
 
 plait_status pli_policy_takes_none(const char *name, const char *parameters, plait_error *err) {
     if (parameters == NULL) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL, "consistency %s takes no parameters, not ':%s'", name, parameters);
+}
+
+bool pli_policy_counts(const char *parameters, int32_t n, int64_t *numbers) {
+    for (int32_t i = 0; i < n; i++) {
+        char   text[24] = "";
+        size_t length = parameters == NULL ? 0 : strcspn(parameters, ":");
+        if (length == 0 || length >= sizeof text || (parameters[length] == ':') != (i + 1 < n)) return false;
+        memcpy(text, parameters, length);
+        if (!pli_parse_i64(text, &numbers[i]) || numbers[i] < 0 || numbers[i] > PLI_CLOCKS_MAX) return false;
+        parameters += length + 1;
+    }
+    return true;
 }
 
 enum { POLICIES_MAX = 64, POLICY_NAME_MAX = 24 };

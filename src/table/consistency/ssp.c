@@ -11,13 +11,10 @@ struct ssp_state {
 
 static plait_status ssp_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     struct ssp_state *ssp = state;
-    int64_t           bound;
     (void)setting;
-    if (parameters == NULL || !pli_parse_i64(parameters, &bound) || bound < 0 || bound > PLI_CLOCKS_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "consistency ssp:S needs a staleness bound S >= 0, such as ssp:2, not '%s'",
-                        parameters == NULL ? "" : parameters);
-    ssp->bound = bound;
-    return PLAIT_OK;
+    if (pli_policy_counts(parameters, 1, &ssp->bound)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "consistency ssp:S needs a staleness bound S >= 0, such as ssp:2, not '%s'",
+                    parameters == NULL ? "" : parameters);
 }
 
 static int ssp_reuses(const void *state) { return ((const struct ssp_state *)state)->bound > 0; }

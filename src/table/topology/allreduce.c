@@ -60,10 +60,10 @@ static plait_status replica_get(plait_table *table, const pli_rows *rows, void *
     (void)err;
     if (rows->keys != NULL) {
         pli_store_get(&replica->shard.store, rows->n, rows->keys, values);
-        if (!table->spec.ruled) pli_pending_overlay(&replica->pending, rows->n, rows->keys, values);
+        pli_pending_overlay(&replica->pending, table->spec.ruled ? 0 : 1, rows->n, rows->keys, values);
     } else {
         pli_store_get_rows(&replica->shard.store, rows->first, rows->n, values);
-        if (!table->spec.ruled) pli_pending_overlay_range(&replica->pending, rows->first, rows->n, values);
+        pli_pending_overlay_range(&replica->pending, table->spec.ruled ? 0 : 1, rows->first, rows->n, values);
     }
     raise_get(table, replica->incs, rows);
     return PLAIT_OK;
@@ -279,7 +279,7 @@ static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **
     if (keys == NULL || values == NULL) goto no_memory;
     pli_keymap_keys(&store->map, keys);
     pli_store_get_rows(store, 0, store->rows, values);
-    if (!pli_pending_append(pending, store->rows, keys, values, n_out)) goto no_memory;
+    if (!pli_pending_append(pending, table->spec.ruled ? 0 : 1, store->rows, keys, values, n_out)) goto no_memory;
     *keys_out = keys;
     *values_out = values;
     return PLAIT_OK;

@@ -178,7 +178,7 @@ static bool is_pinned(const plait_table *table, const pli_msg *msg) {
 /* The one piece that covers the range and needs no update laid over it, or NULL. */
 static const pli_held *sole_piece(const plait_table *table, const pli_ask *ask) {
     const pli_pending *pending = &table->served->pending;
-    if (!table->spec.ruled && pending->touched) return NULL;
+    if (pending->touched && pli_client_own_scale(&table->job->client, table->served) != 0) return NULL;
     for (int32_t s = 0; s < table->spec.placement.shards; s++) {
         const pli_held *piece = &ask->piece[s];
         if (piece->msg != NULL && piece->first <= ask->first && piece->first + piece->n >= ask->first + ask->n) return piece;
@@ -275,6 +275,7 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
 /* Where pushes are applied at clocks there is nothing to win by sending early. */
 static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
+    table->job->client.met = false;
     int want = pli_client_on_inc(&table->job->client, table->served, rows->n * table->spec.cols, delta);
     if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
     if (table->served->at_clock) want = 0;
@@ -284,12 +285,19 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
     return want & PLAIT_SEND ? send_pending(table, err) : PLAIT_OK;
 }
 
-static void served_refresh(plait_table *table) { pli_cache_forget(table->served); }
+static void served_refresh(plait_table *table) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_cache_forget(table->served);
+    pli_port_enter(table->job->client_port, &now_ns, &out);
+    pli_cache_drop_fresh(table->served);
+    pli_port_leave(table->job->client_port, &out);
+}
 
 static void served_leave(plait_table *table) {
     pli_pending_clear(&table->served->pending);
     table->served->incs = 0;
-    pli_cache_forget(table->served);
+    served_refresh(table);
 }
 
 static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
@@ -309,7 +317,7 @@ static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int3
                           size_t args_bytes, size_t answer_bytes) {
     uint64_t      numbers = pli_pad8((uint64_t)n * 4);
     pli_wire_call call = { .function = (uint32_t)function, .updates = job->functions[function].updates != 0,
-                           .n_tables = (uint32_t)n, .args_bytes = args_bytes, .answer_bytes = answer_bytes };
+                           .n_tables = (uint32_t)n, .met = job->client.met, .args_bytes = args_bytes, .answer_bytes = answer_bytes };
     pli_msg *msg = pli_msg_new(sizeof call + numbers + args_bytes);
     if (msg == NULL) return NULL;
     unsigned char *body = pli_msg_body(msg);
@@ -415,7 +423,7 @@ static plait_status gather_all(const plait_table *table, const pli_ticket *ticke
         memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
         n += m;
     }
-    if (status >= 0 && !pli_pending_append(&table->served->pending, n, keys, values, n_out))
+    if (status >= 0 && !pli_pending_append(&table->served->pending, pli_client_own_scale(&table->job->client, table->served), n, keys, values, n_out))
         status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
     if (status < 0) {
         pli_free(keys);

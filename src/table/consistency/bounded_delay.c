@@ -1,0 +1,44 @@
+/* consistency bounded-delay:T - clock c starts only when all pushes of clocks <= c-1-T are applied, and then reads what
+ * the owner has at that moment. With T = 0 that is bsp's model, clock by clock; with T > 0 pushes are applied as they come,
+ * and a worker may be T clocks ahead of the slowest. Unlike under ssp no copy outlives its clock.
+ *
+ * Paper: Li et al., "Communication Efficient Distributed Machine Learning with the Parameter Server", NIPS 2014. */
+#include "table/consistency/policies.h"
+
+struct delay_state {
+    int64_t delay;
+};
+
+static plait_status delay_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+    struct delay_state *delay = state;
+    (void)setting;
+    if (pli_policy_counts(parameters, 1, &delay->delay)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "consistency bounded-delay:T needs a delay T >= 0, such as bounded-delay:2, not '%s'",
+                    parameters == NULL ? "" : parameters);
+}
+
+static plait_apply delay_applies(const void *state) {
+    return ((const struct delay_state *)state)->delay == 0 ? PLAIT_APPLY_AT_CLOCK : PLAIT_APPLY_NOW;
+}
+
+static plait_read delay_on_get(void *state, const plait_view *view) {
+    (void)state;
+    return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
+}
+
+static plait_read delay_on_pull(void *state, const plait_view *view) {
+    const struct delay_state *delay = state;
+    int64_t                   whole = delay->delay == 0 ? view->applied : view->slowest;
+    return whole >= view->clock - delay->delay ? PLAIT_SERVE : PLAIT_WAIT;
+}
+
+const plait_consistency pli_bounded_delay_policy = {
+    .name = "bounded-delay",
+    .parameters = ":T",
+    .summary = "clock c starts when all updates of clocks <= c-1-T are applied, and reads what is there",
+    .state_bytes = sizeof(struct delay_state),
+    .parse = delay_parse,
+    .applies = delay_applies,
+    .worker.on_get = delay_on_get,
+    .server.on_pull = delay_on_pull,
+};

@@ -1,0 +1,73 @@
+/* consistency vap:V, vap:V:weak - value-bounded: of what other workers' incs have accepted, the part that the answer of a
+ * get does not hold yet, at the moment when the owner answers, is smaller than V in its largest absolute value. Strong: in
+ * sum over all workers; weak: for each worker.
+ *
+ * Each worker has a budget, V / (workers - 1) or, weak, V, and adds the norms of its incs up. An inc that would reach
+ * the budget first sends what was accepted before and waits until it is applied; one that reaches it alone is itself
+ * applied before it returns. Sums of norms are at least norms of sums, so the bound holds, with room to spare. Gets
+ * fetch, else copies would miss what is applied. On a ruled table the norm is that of the gradient's sum as inc is given
+ * it, divided by the job's batch: the mean that a step is made of.
+ *
+ * Papers: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI 2015;
+ * Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative Analytics", SoCC 2015. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/consistency/policies.h"
+
+struct vap_state {
+    double budget; /* of one worker                                                           */
+    double unseen; /* worker: norms of what was accepted and is not known to be applied, summed */
+};
+
+static plait_status vap_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+    struct vap_state *vap = state;
+    char              text[48] = "";
+    double            bound = 0;
+    if (parameters != NULL && strlen(parameters) < sizeof text) strcpy(text, parameters);
+    char *colon = strchr(text, ':');
+    bool  weak = colon != NULL && strcmp(colon, ":weak") == 0;
+    if (weak) *colon = '\0';
+    if (!pli_parse_f64(text, &bound) || !(bound > 0) || isinf(bound))
+        return pli_fail(err, PLAIT_EINVAL, "consistency vap:V needs a bound V > 0 on values, such as vap:0.1 or vap:0.1:weak, "
+                        "not '%s'", parameters == NULL ? "" : parameters);
+    vap->budget = weak || setting->workers <= 2 ? bound : bound / (setting->workers - 1);
+    return PLAIT_OK;
+}
+
+static plait_read vap_on_get(void *state, const plait_view *view) {
+    (void)state, (void)view;
+    return PLAIT_FETCH;
+}
+
+static int vap_on_inc(void *state, const plait_view *view) {
+    struct vap_state *vap = state;
+    if (vap->unseen + view->norm < vap->budget) {
+        vap->unseen += view->norm;
+        return 0;
+    }
+    if (view->norm < vap->budget) {
+        vap->unseen = view->norm;
+        return PLAIT_SETTLE_FIRST;
+    }
+    vap->unseen = 0; /* not a number comes here too */
+    return PLAIT_SETTLE_FIRST | PLAIT_SETTLE;
+}
+
+static plait_read vap_on_pull(void *state, const plait_view *view) {
+    (void)state, (void)view;
+    return PLAIT_SERVE;
+}
+
+const plait_consistency pli_vap_policy = {
+    .name = "vap",
+    .parameters = ":V",
+    .summary = "what a get misses of others is smaller than V; vap:V:weak: of each other",
+    .state_bytes = sizeof(struct vap_state),
+    .reads_norms = 1,
+    .parse = vap_parse,
+    .worker.on_get = vap_on_get,
+    .worker.on_inc = vap_on_inc,
+    .server.on_pull = vap_on_pull,
+};
