@@ -34,6 +34,8 @@ typedef struct plait_train_opts {
     const plait_data      *test_memory;
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
+    int32_t                backup;        /* as plait_job_opts has it; default 0                             */
+    int                    staleness_aware; /* as plait_rule_opts has it                                    */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
@@ -62,6 +64,7 @@ typedef struct plait_report {
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
     double  idle_share; /* of the workers' time in training: waited for others */
     int64_t bytes_sent, peak_rss_bytes;
+    int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
     char    model_hash[65];
     int     interrupted; /* 1: ended by *stop */
 } plait_report;

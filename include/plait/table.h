@@ -44,6 +44,9 @@ typedef struct plait_rule_opts {
     double      ftrl_beta;       /* ftrl: 1.0                                                          */
     double      l1, l2;          /* of the objective's penalty; default 0                              */
     const char *schedule;        /* "constant" | "invsqrt" | "cosine"; NULL: constant                  */
+    int         staleness_aware; /* 1: a push counts as 1 / (1 + lag) of itself, lag being the clocks' worth of other workers'
+                                    pushes applied since the values were fetched that it was computed on (Zhang et al.
+                                    2016); on servers, where pushes are applied one by one, only      */
     int64_t     schedule_clocks; /* clocks until cosine reaches 0; the clock at which invsqrt halves   */
 } plait_rule_opts;
 
@@ -89,6 +92,8 @@ typedef struct plait_job_opts {
     const plait_consistency *policies; /* consistency policies of the program's own [n_policies], beside Plait's;
                                           the same on every rank                                       */
     int32_t               n_policies;
+    int32_t               backup;      /* bsp on servers only: a clock is complete without its `backup` slowest workers,
+                                          whose late updates are dropped (Chen et al. 2016); default 0 */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -117,6 +122,13 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  Not collective by itself; every worker must tick as often as the others. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
+
+/** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped (at
+ *  some owners, perhaps not at all of them): it does better to end the clock at once. Only with opts.backup. */
+PLAIT_API int plait_job_is_late(const plait_job *job);
+
+/** Updates that owners have dropped, up to the last barrier: counted by table, shard, worker and clock. */
+PLAIT_API int64_t plait_job_dropped(const plait_job *job);
 
 /** Waits until every worker has called it and all updates of clocks ended before it are applied; gets
  *  until the next clock contain them all, whatever the consistency (under `sequential` those until the worker's next

@@ -10,7 +10,8 @@
 
 void pli_record_init(plait_report *r) {
     *r = (plait_report){
-        .rows = -1, .features = -1, .workers = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1, .peak_rss_bytes = -1
+        .rows = -1, .features = -1, .workers = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1, .peak_rss_bytes = -1,
+        .updates_dropped = -1, .clocks_skipped = -1
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
@@ -56,6 +57,8 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     pli_json_f64(text, "clocks_per_second", r->clocks_per_second);
     count(text, "bytes_sent", r->bytes_sent);
     count(text, "peak_rss_bytes", r->peak_rss_bytes);
+    count(text, "updates_dropped", r->updates_dropped);
+    count(text, "clocks_skipped", r->clocks_skipped);
     name(text, "model_hash", r->model_hash);
     pli_json_f64(text, "idle_share", r->idle_share);
     pli_json_f64(text, "virtual_seconds", simulated != NULL ? simulated->virtual_seconds : NAN);
@@ -91,6 +94,9 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
     if (simulated != NULL)
         pli_text_add(text, "%-18s %.6g, trace %.16s\n", "simulated seconds", simulated->virtual_seconds, simulated->trace_hash);
     if (r->bytes_sent > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "bytes sent", r->bytes_sent);
+    if (r->updates_dropped >= 0)
+        pli_text_add(text, "%-18s %" PRId64 " updates dropped, %" PRId64 " clocks skipped\n", "late", r->updates_dropped,
+                     r->clocks_skipped);
     if (r->model_hash[0] != '\0') pli_text_add(text, "%-18s %.16s\n", "model hash", r->model_hash);
 }
 

@@ -55,6 +55,8 @@ const pli_opt pli_train_rows[] = {
     { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X", "of the optimizer momentum", 0, 0.999999999, "optimizer" },
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine", "how the step size falls", 0, 0,
       "optimizer" },
+    { "staleness-aware", PLI_OPT_FLAG, AT(staleness_aware), NULL, NULL,
+      "divide the step of a push by how stale it is; not with bsp", 0, 0, "optimizer" },
     { "patience", PLI_OPT_I64, AT(patience), "0", "N", "stop after N epochs without a better validation loss; 0: never",
       0, MANY, "optimizer" },
     { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of all random numbers", 0, INFINITY, "optimizer" },
@@ -69,8 +71,11 @@ const pli_opt pli_train_rows[] = {
       "what carries the bytes; default mpi under its launcher, else threads", 0, 0, "distribution" },
     { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps",
       "how updates travel; default local, or ps where ranks are processes", 0, 0, "distribution" },
-    { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "bsp|ssp:S|async", "what a read may miss", 0, 0,
+    { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "C",
+      "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P or async", 0, 0,
       "distribution" },
+    { "backup", PLI_OPT_I64, AT(backup), "0", "N",
+      "under bsp: clocks end without their N slowest workers, whose late updates are dropped", 0, 1e6, "distribution" },
     { "table", PLI_OPT_TEXT, AT(table), NULL, "NAME:topology=T,consistency=C",
       "the same for one table; the weights are table w", 0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
@@ -216,6 +221,8 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->class_weight = s->class_weight;
     t->normalize = s->normalize;
     t->patience = s->patience;
+    t->backup = (int32_t)s->backup;
+    t->staleness_aware = s->staleness_aware;
     t->seed = (uint64_t)s->seed;
     t->init_model = s->init_model;
     t->dry_run = s->dry_run;

@@ -17,10 +17,10 @@ typedef struct pli_train_settings {
     const char *model, *test, *validation, *transport, *topology, *consistency, *table, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster;
-    int64_t     workers, servers, epochs, batch, patience, seed, replicas;
+    int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup;
     double      learning_rate, momentum, l1, l2, huber_delta;
     uint64_t    timeout_ns;
-    bool        no_intercept, json, dry_run, quiet;
+    bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;
 
 extern const pli_opt pli_train_rows[];

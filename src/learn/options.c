@@ -31,6 +31,10 @@ static plait_status check_lbfgs(pli_run *run) {
     const plait_train_opts *o = run->opts;
     const pli_loss         *loss;
     if (!run->lbfgs) return PLAIT_OK;
+    if (o->backup > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
+    if (o->staleness_aware)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with steps by staleness is refused: its line search finds the steps");
     if (strcmp(run->consistency, "bsp") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
@@ -96,7 +100,9 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
-    return pli_pair_check(run->topology, run->consistency, NULL, plait_comm_one_process(run->comm), err);
+    const pli_scope scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
+    PLI_TRY(pli_pair_check(run->topology, run->consistency, &scope, plait_comm_one_process(run->comm), err));
+    return pli_pair_check_options(run->topology, run->consistency, &scope, o->staleness_aware != 0, err);
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

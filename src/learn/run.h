@@ -65,7 +65,7 @@ typedef struct pli_run {
     pli_solution solution; /* in the data's units */
     pli_sums     progressive;
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
-    int64_t      epochs_done, clocks_done;
+    int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced, told_far; /* the last two: of pace.c */
     uint64_t     begun_ns, cpu_ns;
 } pli_run;

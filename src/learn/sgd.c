@@ -32,6 +32,7 @@ static plait_status create_weights(pli_run *run) {
     t.rule.l1 = run->l1;
     t.rule.l2 = run->l2;
     t.rule.schedule = run->schedule;
+    t.rule.staleness_aware = o->staleness_aware;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
     if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
     plait_status status = PLAIT_OK;
@@ -76,6 +77,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
     int64_t      k = run->linear.columns, d = run->linear.features, rows = d + run->linear.intercept;
     const void  *values;
     PLI_TRY(plait_table_read(run->w, 0, rows, &values));
+    if (plait_job_is_late(run->job)) return PLAIT_OK;
     const float *w = values;
     pli_weights  weights = { .f32 = w, .bias = sgd->bias };
     for (int64_t c = 0; c < k; c++) sgd->bias[c] = run->linear.intercept ? (double)w[d * k + c] : 0;
@@ -146,6 +148,7 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's weights");
     PLI_TRY(plait_table_get(run->w, n, sgd->keys, sgd->push));
     if (run->b != NULL) PLI_TRY(plait_table_get_range(run->b, 0, 1, sgd->narrow));
+    if (plait_job_is_late(run->job)) return PLAIT_OK;
     for (int64_t c = 0; c < k; c++)
         sgd->bias[c] = run->b != NULL ? (double)sgd->narrow[c] : n > unique ? (double)sgd->push[unique * k + c] : 0;
     if (run->scale.factor != NULL)
@@ -236,8 +239,9 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     if (run->rowwise) return pli_hogwild_step(sgd, epoch, clock, sums_out);
     PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
     if (batch.rows == 0) return PLAIT_OK;
-    PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
-    *sums_out = sgd->gradient.sums[0];
+    if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
+    if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
+    else *sums_out = sgd->gradient.sums[0];
     return PLAIT_OK;
 }
 

@@ -81,6 +81,7 @@ static plait_status agree_options(pli_run *run) {
     pli_text                text = { 0 };
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
                  o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
+    pli_text_add(&text, "--backup %d\n--staleness-aware %d\n", (int)o->backup, o->staleness_aware != 0);
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
@@ -102,6 +103,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.topology = o->topology;
     j.consistency = o->consistency;
     j.batch = batch;
+    j.backup = o->backup;
     plait_function functions[PLI_LBFGS_FUNCTIONS];
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
         functions[i] = pli_lbfgs_functions[i];
@@ -200,8 +202,8 @@ static plait_status judge(pli_run *run, plait_report *report) {
 }
 
 static plait_status fill_report(pli_run *run, plait_report *r) {
-    double sums[4] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9,
-                       run->idle_seconds, run->train_seconds };
+    double sums[5] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9,
+                       run->idle_seconds, run->train_seconds, (double)run->clocks_skipped };
     double peak = (double)pli_peak_rss_bytes();
     r->rows = run->rows;
     r->features = run->linear.features;
@@ -221,9 +223,13 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->train_seconds = run->train_seconds;
     r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
     r->interrupted = run->interrupted;
-    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 5, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
     r->bytes_sent = (int64_t)sums[0];
+    if (run->opts->backup > 0) {
+        r->updates_dropped = plait_job_dropped(run->job);
+        r->clocks_skipped = (int64_t)sums[4];
+    }
     r->idle_share = sums[3] > 0 ? sums[2] / sums[3] : NAN;
     r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[1] / plait_comm_workers(run->comm) : sums[1];
     r->peak_rss_bytes = (int64_t)peak;

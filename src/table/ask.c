@@ -237,11 +237,12 @@ plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table 
 }
 
 /* Who has answered has let the worker into its clock; after a barrier it was not asked to. */
-static void note_answers(const pli_client *client, const pli_ask *ask) {
+static void note_answers(pli_client *client, const pli_ask *ask) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
         int32_t i = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
         if (i < 0) continue;
         pli_client_shard *shard = &ask->table->shard[i];
+        if (ask->table->at_clock && reply->head.clock > client->complete) client->complete = reply->head.clock;
         if (!client->met) shard->admitted = client->clock;
         if (ask->n > 0 && reply->head.seq > shard->taken) shard->taken = reply->head.seq;
     }

@@ -58,6 +58,7 @@ typedef struct pli_client {
     pli_ticket *tickets;
     int64_t    clock;
     bool       left;
+    int64_t    complete; /* highest version heard of a table that applies at clocks */
     bool       met; /* has passed a barrier, and not updated anything since */
     uint16_t   flags; /* of what it sends: PLI_MSG_UNCOUNTED while all tables are local */
     struct pli_client_table **table; /* [tables]; borrowed */

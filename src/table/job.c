@@ -62,8 +62,19 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
     return err->code;
 }
 
+/* Adds the counts that answers bring. */
+static int64_t sum_of(const pli_ticket *ticket) {
+    int64_t sum = 0, count;
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) {
+        if (reply->head.body_bytes != sizeof count) continue;
+        memcpy(&count, pli_msg_body(reply), sizeof count);
+        sum += count;
+    }
+    return sum;
+}
+
 /* Asks servers with an empty message and waits for all answers. */
-static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, plait_error *err) {
+static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, int64_t *sum_out, plait_error *err) {
     pli_ticket   ticket;
     uint64_t     now_ns;
     pli_out      out;
@@ -73,6 +84,7 @@ static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const 
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    if (status >= 0) *sum_out = sum_of(&ticket);
     pli_ticket_free(&ticket);
     return status;
 }
@@ -113,7 +125,7 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 
 /* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash = 3;
+    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -163,6 +175,9 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
+    if (opts->backup < 0 || (opts->backup > 0 && opts->backup >= workers))
+        return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for", opts->backup, workers);
+    job->layout.backup = opts->backup;
     PLI_TRY(copy_policies(job, opts, err));
     const pli_scope scope = pli_layout_scope(&job->layout);
     PLI_TRY(pli_pair_check(topology, consistency, &scope, one_process, err));
@@ -265,7 +280,8 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
         return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
-    return ask_servers(job, false, PLI_BYE, "the end of the job", err);
+    int64_t none;
+    return ask_servers(job, false, PLI_BYE, "the end of the job", &none, err);
 }
 
 plait_status plait_job_destroy(plait_job **job_ptr) {
@@ -312,6 +328,12 @@ plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *j
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------ */
+
+int plait_job_is_late(const plait_job *job) {
+    return job->layout.backup > 0 && !job->left && job->client.complete > job->client.clock;
+}
+
+int64_t plait_job_dropped(const plait_job *job) { return job->dropped; }
 
 static plait_status clock_servers(plait_job *job, plait_error *err) {
     uint64_t now_ns;
@@ -369,7 +391,7 @@ static plait_status meet_at_barrier(plait_job *job) {
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(pli_served_send_kept(job, err));
-    plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", err)
+    plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", &job->dropped, err)
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);

@@ -52,6 +52,7 @@ void pli_server_close(pli_server *server) {
         pli_shard_close(&server->table[i]->shard);
         pli_policy_destroy(&server->table[i]->policy);
         pli_server_readers_close(server->table[i]);
+        pli_free(server->table[i]->progress);
         pli_free(server->table[i]);
     }
     free_list(server->parked);
@@ -184,8 +185,8 @@ static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
     }
 }
 
-/* Answers what every worker that is still there has asked for: a barrier, an end. */
-static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, pli_out *out) {
+/* Answers what every worker that is still there has asked for: a barrier (with what was dropped), an end. */
+static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, size_t answer_bytes, pli_out *out) {
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_msg **asked = (pli_msg **)((unsigned char *)&server->peer[w] + field);
         if (*asked == NULL && !server->peer[w].gone) return;
@@ -193,7 +194,9 @@ static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, p
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_msg **asked = (pli_msg **)((unsigned char *)&server->peer[w] + field);
         if (*asked == NULL) continue;
-        pli_server_reply(server, now_ns, *asked, pli_msg_new(0), out);
+        pli_msg *answer = pli_msg_new(answer_bytes);
+        if (answer != NULL && answer_bytes > 0) memcpy(pli_msg_body(answer), &server->dropped, answer_bytes);
+        pli_server_reply(server, now_ns, *asked, answer, out);
         pli_msg_free(asked);
     }
 }
@@ -253,11 +256,11 @@ static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (!apply_complete(server, now_ns, out)) return;
     serve_parked(server, now_ns, out);
     run_calls(server, now_ns, out);
-    answer_when_all(server, now_ns, offsetof(pli_peer, barrier), out);
+    answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
     bool all_gone = true;
     for (int32_t w = 0; w < server->layout.workers; w++) all_gone = all_gone && server->peer[w].gone;
     if (!all_gone) return;
-    answer_when_all(server, now_ns, offsetof(pli_peer, bye), out);
+    answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
     atomic_store_explicit(&server->all_gone, true, memory_order_release);
     pli_out_ring(out);
 }

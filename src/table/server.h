@@ -30,11 +30,13 @@ typedef struct pli_layout {
     int32_t               n_functions;
     const plait_consistency *policies; /* [n_policies], borrowed: the program's own */
     int32_t               n_policies;
+    int32_t               backup;
 } pli_layout;
 
 /** Where the job's policies are looked up. */
 static inline pli_scope pli_layout_scope(const pli_layout *layout) {
-    return (pli_scope){ .own = layout->policies, .n_own = layout->n_policies, .setting = { .workers = layout->workers } };
+    return (pli_scope){ .own = layout->policies, .n_own = layout->n_policies, 
+                        .setting = { .workers = layout->workers, .backup = layout->backup } };
 }
 
 typedef struct pli_server_table {
@@ -43,6 +45,7 @@ typedef struct pli_server_table {
     bool       at_clock; /* pushes are applied at clocks */
     struct pli_reader *reader; /* [readers]: the workers, where the policy refreshes them; server_refresh.c */
     int32_t    readers;
+    struct pli_progress *progress; /* [workers], where the rule asks how stale a push is; server_push.c */
     uint64_t   hash;
     uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
@@ -104,7 +107,11 @@ static inline int64_t pli_server_version(const pli_server *server, const pli_ser
     return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
-/* server_push.c: false: malformed or out of memory, the job has failed */
+/* server_push.c */
+plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);
+/** The worker has been served values, from which it computes what it pushes next. */
+void pli_server_note_fetch(pli_server_table *table, int32_t worker);
+/* false: malformed or out of memory, the job has failed */
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
 

@@ -49,13 +49,15 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
                             wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);
     if (status < 0) goto free_policy;
     status = pli_server_readers_open(table, server->layout.workers, err);
-    if (status < 0) goto close_shard;
+    if (status >= 0) status = pli_server_progress_open(table, server->layout.workers, err);
+    if (status < 0) goto close_readers;
     table->hash = wire->spec_hash;
     server->table[spec.id] = table;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
     pli_raise_table(server->sink, server->rank, true, &spec, spec.placement.shards, false);
     return PLAIT_OK;
-close_shard:
+close_readers:
+    pli_server_readers_close(table);
     pli_shard_close(&table->shard);
 free_policy:
     pli_policy_destroy(&table->policy);

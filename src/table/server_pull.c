@@ -114,6 +114,7 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
                                                    : range_answer(&table->shard, &pull);
     if (pull.flags == PLI_PULL_KEYS) pli_out_work(out, PLI_WORK_KEYS, (uint64_t)pull.n);
     if (answer != NULL) answer->head.clock = pli_server_version(server, table);
+    if (pull.n > 0) pli_server_note_fetch(table, msg->head.src);
     if (pull.flags != PLI_PULL_ALL) pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));
     pli_server_tell_state(server, now_ns, msg, table->state, out);
     pli_server_reply(server, now_ns, msg, answer, out);

@@ -32,6 +32,37 @@ static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
     return false;
 }
 
+/* --- how stale a push is ------------------------------------------------------------------------------------ */
+
+struct pli_progress {
+    int64_t own;     /* pushes of the worker that were applied              */
+    int64_t fetched; /* pushes of others that were, when it fetched values  */
+};
+
+plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err) {
+    if (!table->shard.spec.staleness_aware) return PLAIT_OK;
+    table->progress = pli_calloc((size_t)workers, sizeof *table->progress);
+    return table->progress != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->shard.spec.name);
+}
+
+static int64_t pushes_of_others(const pli_server_table *table, int32_t worker) {
+    return table->shard.applied - table->progress[worker].own;
+}
+
+void pli_server_note_fetch(pli_server_table *table, int32_t worker) {
+    if (table->progress != NULL) table->progress[worker].fetched = pushes_of_others(table, worker);
+}
+
+/* 1 + how often, in the meantime, all workers together have pushed. Counts the push. */
+static int64_t staleness_of_next(pli_server_table *table, int32_t workers, int32_t worker) {
+    if (table->progress == NULL) return 1;
+    int64_t staleness = 1 + (pushes_of_others(table, worker) - table->progress[worker].fetched) / workers;
+    table->progress[worker].own++;
+    return staleness;
+}
+
+/* --- what is dropped ---------------------------------------------------------------------------------------- */
+
 /* Late: its clock is complete already. Else the policy is asked. */
 static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg,
                        const pli_push_part *part) {
@@ -93,7 +124,8 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
             continue;
         }
         pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
-        if (pli_shard_apply_push(&table->shard, msg->head.clock, &part, &why) < 0) return failed(msg, &why, out);
+        int64_t staleness = staleness_of_next(table, server->layout.workers, msg->head.src);
+        if (pli_shard_apply_push(&table->shard, msg->head.clock, staleness, &part, &why) < 0) return failed(msg, &why, out);
         pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
     }
     return true;

@@ -17,7 +17,7 @@ static const pli_layout layout = { .workers = 2, .servers = 1, .first_server = R
 typedef struct fixture {
     pli_server server;
     pli_spec   spec;
-    uint64_t   seq[2];
+    uint64_t   seq[3];
     pli_out    out;
 } fixture;
 
@@ -59,18 +59,22 @@ static pli_msg *create_message(fixture *f, uint64_t job_hash, uint64_t spec_hash
     return msg;
 }
 
-static void open_server(fixture *f, const char *consistency) {
-    plait_table_opts opts;
+static void open_server_with(fixture *f, const pli_layout *with, plait_table_opts *opts, const char *consistency) {
     memset(f, 0, sizeof *f);
     pli_out_init(&f->out);
-    plait_table_opts_init(&opts);
-    opts.name = "w";
-    opts.rows = ROWS;
-    assert_int_equal(pli_spec_make(0, &opts, "ps", consistency, 1, &f->spec, NULL), PLAIT_OK);
+    opts->name = "w";
+    opts->rows = ROWS;
+    assert_int_equal(pli_spec_make(0, opts, "ps", consistency, 1, &f->spec, NULL), PLAIT_OK);
     f->spec.placement = pli_placement_make(ROWS, 4, false, 1, RANK);
-    assert_int_equal(pli_server_open(&f->server, &layout, RANK, 0, 1, NULL), PLAIT_OK);
+    assert_int_equal(pli_server_open(&f->server, with, RANK, 0, 1, NULL), PLAIT_OK);
     assert_int_equal(deliver(f, create_message(f, 77, 1)), 1);
     assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);
+}
+
+static void open_server(fixture *f, const char *consistency) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    open_server_with(f, &layout, &opts, consistency);
 }
 
 static void close_server(fixture *f) {
@@ -400,19 +404,65 @@ static const plait_consistency odd = {
 static void open_odd_server(fixture *f, const char *consistency, const pli_event_sink *sink) {
     plait_table_opts opts;
     pli_layout       own = layout;
-    memset(f, 0, sizeof *f);
-    pli_out_init(&f->out);
     plait_table_opts_init(&opts);
-    opts.name = "w";
-    opts.rows = ROWS;
     own.policies = &odd;
     own.n_policies = 1;
-    assert_int_equal(pli_spec_make(0, &opts, "ps", consistency, 1, &f->spec, NULL), PLAIT_OK);
-    f->spec.placement = pli_placement_make(ROWS, 4, false, 1, RANK);
-    assert_int_equal(pli_server_open(&f->server, &own, RANK, 0, 1, NULL), PLAIT_OK);
-    assert_int_equal(deliver(f, create_message(f, 77, 1)), 1);
-    assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);
+    open_server_with(f, &own, &opts, consistency);
     f->server.sink = sink;
+}
+
+static void test_backup_workers(void **state) {
+    (void)state;
+    fixture          f;
+    plait_table_opts opts;
+    pli_layout       spare = layout;
+    plait_table_opts_init(&opts);
+    spare.workers = 3;
+    spare.backup = 1;
+    open_server_with(&f, &spare, &opts, "bsp");
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
+    assert_int_equal(f.server.applied, 0); /* two of three are needed */
+    deliver(&f, clock_message(&f, 2, 0, 0, ROWS, 2));
+    assert_true(f.server.applied == 1 && served(&f, 1) == 3);
+    deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 8)); /* late */
+    assert_true(served(&f, 1) == 3 && f.server.dropped == 1);
+    deliver(&f, clock_message(&f, 1, 1, 0, ROWS, 16)); /* in time */
+    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 32));
+    assert_true(f.server.applied == 2 && served(&f, 2) == 51);
+    deliver(&f, message(&f, 2, PLI_LEAVE, 1, 0)); /* who has left is the one that is not waited for */
+    deliver(&f, clock_message(&f, 0, 2, 0, ROWS, 64));
+    assert_int_equal(f.server.applied, 2);
+    deliver(&f, clock_message(&f, 1, 2, 0, ROWS, 128));
+    assert_true(f.server.applied == 3 && served(&f, 3) == 243);
+    deliver(&f, message(&f, 1, PLI_LEAVE, 3, 0)); /* the last one waits for himself only */
+    deliver(&f, clock_message(&f, 0, 3, 0, ROWS, 256));
+    assert_true(f.server.applied == 4 && served(&f, 4) == 499);
+    deliver(&f, message(&f, 0, PLI_BARRIER, 4, 0));
+    deliver(&f, message(&f, 1, PLI_BARRIER, 3, 0));
+    deliver(&f, message(&f, 2, PLI_BARRIER, 1, 0));
+    const pli_msg *answer = sent(&f, 1, PLI_REPLY);
+    assert_true(answer != NULL && answer->head.body_bytes == 8 && *(const int64_t *)pli_msg_body(answer) == 1);
+    close_server(&f);
+}
+
+static void test_steps_by_staleness(void **state) {
+    (void)state;
+    fixture          f;
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.rule.name = "sgd";
+    opts.rule.learning_rate = 1;
+    opts.rule.staleness_aware = 1;
+    open_server_with(&f, &layout, &opts, "async");
+    assert_true(served(&f, 0) == 0); /* worker 0 fetches */
+    deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 1));
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)); /* one push of the other: as in lockstep, not stale */
+    assert_true(served(&f, 1) == -2);
+    for (int64_t clock = 1; clock < 6; clock++) deliver(&f, clock_message(&f, 1, clock, 0, ROWS, clock < 5 ? 0 : 0.5f));
+    /* worker 1 has fetched never, and of worker 0's pushes one was applied since: not stale; nor is its own history */
+    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 3)); /* five pushes of the other since the fetch: 1 + 5 / 2 */
+    assert_true(served(&f, 2) == -3.5f);
+    close_server(&f);
 }
 
 static void test_pushes_are_dropped(void **state) {
@@ -445,7 +495,8 @@ int main(void) {
         cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream), cmocka_unit_test(test_events_tell_each_update_once),
         cmocka_unit_test(test_fresh_rows_go_to_those_who_read_them), cmocka_unit_test(test_turns_and_what_takes_none),
-        cmocka_unit_test(test_pushes_are_dropped),
+        cmocka_unit_test(test_pushes_are_dropped), cmocka_unit_test(test_backup_workers),
+        cmocka_unit_test(test_steps_by_staleness),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

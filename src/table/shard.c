@@ -158,13 +158,16 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_push_part *part, plait_error *err) {
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
+                                  plait_error *err) {
     const pli_spec *spec = &shard->spec;
     pli_step        step = { 0 };
     if (!part->touched) return PLAIT_OK;
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, part->examples < 1 ? 1 : part->examples, spec->batch, 0);
-    if (!apply_part(shard, part, &step, part->examples)) return no_memory(shard, err);
+    step.rate /= (double)staleness;
+    step.fraction /= (double)staleness;
+    if (!apply_part(shard, part, &step, part->examples / staleness)) return no_memory(shard, err);
     shard->store.units += part->examples;
     shard->applied++;
     return PLAIT_OK;

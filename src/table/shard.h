@@ -42,7 +42,8 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
  *  added). Nothing happens where no part was touched. Errors: ENOMEM. */
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
 
-/** One push by itself, under a stale policy. */
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, const pli_push_part *part, plait_error *err);
+/** One push by itself, under a stale policy. staleness >= 1: by what its step is divided. */
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
+                                  plait_error *err);
 
 #endif

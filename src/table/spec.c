@@ -38,6 +38,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     spec.keyed = opts->rows == 0 || opts->keyed != 0;
     spec.ruled = opts->rule.name != NULL;
     if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
+    spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
     spec.topology = pli_topology_find(topology);
@@ -53,6 +54,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->type = (uint32_t)spec->type;
     wire->keyed = spec->keyed;
     wire->ruled = spec->ruled;
+    wire->staleness_aware = spec->staleness_aware;
     wire->rows = spec->rows;
     wire->cols = spec->cols;
     wire->batch = spec->batch;
@@ -105,7 +107,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     if (wire->id > INT32_MAX || topology == NULL || wire->batch <= 0)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
-                      .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0, .batch = wire->batch,
+                      .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,
+                      .staleness_aware = wire->ruled != 0 && wire->staleness_aware != 0, .batch = wire->batch,
                       .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);

@@ -21,6 +21,7 @@ typedef struct pli_spec {
     int64_t      cols;
     bool         keyed; /* updates are buffered and sent by key: sparse, or dense with opts.keyed   */
     bool         ruled;
+    bool         staleness_aware; /* ruled: steps are divided by how stale a push is              */
     bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
     pli_rule     rule;
     int64_t      batch; /* of the job                                                               */
@@ -41,7 +42,7 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
 
 /* How a spec travels: fixed fields, checked when it arrives. */
 typedef struct pli_wire_spec {
-    uint32_t id, type, keyed, ruled, schedule, zero;
+    uint32_t id, type, keyed, ruled, schedule, staleness_aware;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
     char     name[PLI_TABLE_NAME_MAX + 1], topology[16], consistency[48], rule[16];

@@ -63,6 +63,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
     const pli_scope scope = pli_layout_scope(&job->layout);
     PLI_TRY(pli_pair_check(topology, consistency, &scope, plait_comm_one_process(job->comm), err));
+    bool by_staleness = opts->rule.name != NULL && opts->rule.staleness_aware;
+    PLI_TRY(pli_pair_check_options(topology, consistency, &scope, by_staleness, err));
     PLI_TRY(pli_spec_make(job->next_id, opts, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)

@@ -58,6 +58,7 @@ struct plait_job {
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
     bool            worker, serves, left;
+    int64_t         dropped; /* as of the last barrier */
     pli_server      server;
     pli_client      client;
     pli_port       *server_port, *client_port;

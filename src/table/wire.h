@@ -11,7 +11,7 @@
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
  *   CLOCK    the same; ends the clock
  *   LEAVE    no further clock comes
- *   BARRIER  clock                                                                         -> REPLY when all have come
+ *   BARRIER  clock                                                        -> REPLY when all have come: int64_t dropped
  *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
  *   BYE      no further message comes                                                      -> REPLY when all have said it
  *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream

@@ -412,6 +412,88 @@ static void test_own_updates(void **state) {
         }
 }
 
+/* --- backup workers ------------------------------------------------------------------------------------------------------- */
+
+enum { TAG_GO = 5, AHEAD = 10 };
+
+/* Worker 0 goes ahead; worker 1 then hears that its clocks are over, and skips them. */
+static plait_status fall_behind(plait_job *job, void *user) {
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *x;
+    double       one = 1, value;
+    uint64_t     key = 4;
+    bool         slow = plait_comm_rank(comm) == 1;
+    (void)user;
+    CHECK(make_table(job, "x", 10, 1, &x) == PLAIT_OK);
+    if (slow) {
+        CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == 0 && !plait_job_is_late(job));
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK);
+        CHECK(plait_comm_send(comm, 0, TAG_GO, NULL, 0) == PLAIT_OK);
+        CHECK(plait_comm_recv(comm, 0, TAG_GO, NULL, 0, NULL, NULL) == PLAIT_OK);
+        CHECK(plait_job_clock(job) == PLAIT_OK); /* dropped */
+        CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == AHEAD && plait_job_is_late(job));
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK);
+        CHECK(plait_job_clock(job) == PLAIT_OK); /* dropped too, although it was told */
+        int skipped = 0;
+        for (; plait_job_is_late(job); skipped++) CHECK(plait_job_clock(job) == PLAIT_OK);
+        CHECK(skipped == AHEAD - 2 && plait_job_clock_now(job) == AHEAD);
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK); /* is in time */
+        CHECK(plait_comm_send(comm, 0, TAG_GO, NULL, 0) == PLAIT_OK);
+    } else {
+        CHECK(plait_comm_recv(comm, 1, TAG_GO, NULL, 0, NULL, NULL) == PLAIT_OK);
+        for (int clock = 0; clock < AHEAD; clock++) {
+            CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == clock && !plait_job_is_late(job));
+            CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+        }
+        CHECK(plait_comm_send(comm, 1, TAG_GO, NULL, 0) == PLAIT_OK);
+        CHECK(plait_comm_recv(comm, 1, TAG_GO, NULL, 0, NULL, NULL) == PLAIT_OK);
+        CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+    }
+    CHECK(plait_job_barrier(job) == PLAIT_OK && plait_job_dropped(job) == 2);
+    CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == AHEAD + 1);
+    return PLAIT_OK;
+}
+
+static plait_status refuse_backup(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *x;
+    plait_table_opts opts;
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.name = "x";
+    opts.rows = 4;
+    opts.topology = "ps";
+    opts.consistency = "ssp:1";
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "backup") != NULL);
+    opts.consistency = "bsp";
+    opts.topology = "allreduce";
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "backup") != NULL);
+    opts.topology = "ps";
+    opts.rule.name = "sgd";
+    opts.rule.staleness_aware = 1;
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "staleness") != NULL);
+    return PLAIT_OK;
+}
+
+static void test_backup_workers(void **state) {
+    (void)state;
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.workers = 2;
+    for (int32_t local = 0; local < 2; local++) {
+        job_opts.topology = local ? "local" : "ps";
+        job_opts.backup = 1;
+        if (plait_run(&comm_opts, &job_opts, fall_behind, NULL, &err) < 0) fail_msg("%s: %s", job_opts.topology, err.text);
+        if (plait_run(&comm_opts, &job_opts, refuse_backup, NULL, &err) < 0) fail_msg("%s: %s", job_opts.topology, err.text);
+    }
+    job_opts.backup = 2;
+    assert_int_equal(plait_run(&comm_opts, &job_opts, refuse_backup, NULL, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "2 backup workers of 2"));
+}
+
 /* --- leaving, dying, bytes -------------------------------------------------------------------------------------------------------- */
 
 static plait_status leave_early(plait_job *job, void *user) {
@@ -629,7 +711,7 @@ static void test_failed_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),   cmocka_unit_test(test_reads), cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
+        cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_backup_workers), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
         cmocka_unit_test(test_jobs_in_turn), cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,11 +2,19 @@
  * applied, and sees nothing of c or later of the others. The owner keeps a clock's pushes until all workers have
  * ended it and applies them at once, so a version of the values is exactly the sum of whole clocks.
  *
- * Paper: Valiant, "A Bridging Model for Parallel Computation", CACM 1990. */
+ * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped. Who has left
+ * counts as one of the N, and those who are there are never asked for more than all of them.
+ *
+ * Papers: Valiant, "A Bridging Model for Parallel Computation", CACM 1990; Chen et al., "Revisiting Distributed
+ * Synchronous SGD", ICLR workshop 2016 (backup workers). */
 #include "table/consistency/policies.h"
 
+struct bsp_state {
+    int32_t backup;
+};
+
 static plait_status bsp_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
-    (void)state, (void)setting;
+    ((struct bsp_state *)state)->backup = setting->backup;
     return pli_policy_takes_none("bsp", parameters, err);
 }
 
@@ -25,12 +33,27 @@ static plait_read bsp_on_pull(void *state, const plait_view *view) {
     return view->applied >= view->clock ? PLAIT_SERVE : PLAIT_WAIT;
 }
 
+static int64_t bsp_complete(const void *state, const plait_view *view) {
+    int32_t needed = view->workers - ((const struct bsp_state *)state)->backup;
+    if (needed == view->workers) return view->slowest;
+    for (int64_t clock = view->applied;; clock++) {
+        int32_t ended = 0, there = 0;
+        for (int32_t w = 0; w < view->workers; w++) {
+            there += view->clocks[w] != PLAIT_LEFT;
+            ended += view->clocks[w] != PLAIT_LEFT && view->clocks[w] > clock;
+        }
+        if (ended < (there < needed ? there : needed)) return clock;
+    }
+}
+
 const plait_consistency pli_bsp_policy = {
     .name = "bsp",
     .parameters = "",
     .summary = "clock c starts when all updates of earlier clocks are applied",
+    .state_bytes = sizeof(struct bsp_state),
     .parse = bsp_parse,
     .applies = bsp_applies,
     .worker.on_get = bsp_on_get,
     .server.on_pull = bsp_on_pull,
+    .server.complete = bsp_complete,
 };

@@ -79,3 +79,25 @@ plait_status pli_pair_check(const char *topology, const char *consistency, const
     if (!found->on_servers) return check_sums(consistency, err);
     return found->one_process ? check_shared(consistency, err) : PLAIT_OK;
 }
+
+plait_status pli_pair_check_options(const char *topology, const char *consistency, const pli_scope *scope,
+                                    bool staleness_aware, plait_error *err) {
+    const pli_topology *found = pli_topology_find(topology);
+    pli_policy          policy;
+    PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
+    bool one_by_one = found->on_servers && !pli_policy_at_clock(&policy) && !pli_pair_is_unlocked(found, consistency, scope);
+    pli_policy_destroy(&policy);
+    if (staleness_aware && !one_by_one)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "steps by staleness with %s x %s are refused: no owner applies its pushes one by one; nearest is "
+                        "ps x ssp:S", topology, consistency);
+    if (scope == NULL || scope->setting.backup == 0) return PLAIT_OK;
+    if (strcmp(consistency, "bsp") != 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "backup workers with consistency %s are refused: only under bsp does a clock wait for all; nearest is bsp",
+                        consistency);
+    if (!found->on_servers)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "backup workers with topology %s are refused: a sum needs every worker's part; nearest is ps", topology);
+    return PLAIT_OK;
+}

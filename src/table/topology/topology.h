@@ -35,6 +35,10 @@ const pli_topology *pli_topology_default(bool one_process);
  *  scope: where policies are found besides plait's own; may be NULL. one_process: all ranks are threads of one process. */
 plait_status pli_pair_check(const char *topology, const char *consistency, const pli_scope *scope, bool one_process,
                             plait_error *err);
+/** And with these options? staleness_aware: plait_rule_opts'; scope's setting has the backup workers. Asked of a pair that
+ *  trains. EREFUSED. */
+plait_status pli_pair_check_options(const char *topology, const char *consistency, const pli_scope *scope,
+                                    bool staleness_aware, plait_error *err);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
 bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency, const pli_scope *scope);
 
