@@ -17,7 +17,7 @@ for consistency in bsp ssp:0 ssp:2 essp:2 asp:4:50 bounded-delay:0 bounded-delay
     downpour:4:4 async; do
     name=$topology-$consistency
     if ! trains; then
-        exits 2 "allreduce.*${consistency%%:*}|${consistency%%:*}.*allreduce" "$name" train --model logistic \
+        exits 2 "$topology.*${consistency%%:*}" "$name" train --model logistic \
             --data "$data/a9a/a9a.gz" --workers 4 --topology "$topology" --consistency "$consistency"
         grep -q "nearest is $topology x" "$name.err" || fail "$name: the refusal does not name the nearest pair"
         continue
