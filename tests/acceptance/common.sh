@@ -15,7 +15,10 @@ fail() {
 }
 
 finish() {
-    [ $failures -eq 0 ] || exit 1
+    if [ $failures -ne 0 ]; then
+        grep -rhs 'LeakSanitizer has encountered a fatal error' . # for tests/leaks_again.sh
+        exit 1
+    fi
     echo "passed"
     exit 0
 }
