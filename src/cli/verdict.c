@@ -35,16 +35,25 @@ char *pli_verdicts_open(void) {
 
 enum { LARGEST = 1 << 20 };
 
+/* A lost peer, or a stop that the launcher asked of the others, follows from another process's end. */
+static bool is_consequence(int code) { return code == PLI_EXIT_PEERS || code == PLI_EXIT_INTERRUPTED; }
+
+static int verdict_of(const char *lines) {
+    int code = 0;
+    for (const char *at = lines; at != NULL && *at != '\0';) {
+        int said = (int)strtol(at, NULL, 10);
+        if (code == 0 || (is_consequence(code) && said != 0 && !is_consequence(said))) code = said;
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    return code;
+}
+
 int pli_verdicts_close(char **path) {
     pli_text text = { 0 };
     int      code = 0;
     if (*path == NULL) return 0;
-    if (pli_read_whole(*path, LARGEST, &text, NULL) >= 0)
-        for (const char *at = text.data; code == 0 && at != NULL && *at != '\0';) {
-            code = (int)strtol(at, NULL, 10);
-            at = strchr(at, '\n');
-            at += at != NULL;
-        }
+    if (pli_read_whole(*path, LARGEST, &text, NULL) >= 0) code = verdict_of(text.data);
     pli_text_free(&text);
     unlink(*path);
     unsetenv(variable);

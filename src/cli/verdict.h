@@ -7,7 +7,8 @@
 /** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's code
  *  must do. */
 char *pli_verdicts_open(void);
-/** The code of the first process that did not end with 0; 0: none said so. Removes the file; frees and NULLs the path. */
+/** The code of the first process that did not end with 0, of those that did not end for another's sake where there is
+ *  one; 0: none said so. Removes the file; frees and NULLs the path. */
 int pli_verdicts_close(char **path);
 /** A process of the program ends with this code. Nothing happens where no launch asks for it. */
 void pli_verdict_give(int code);
