@@ -8,6 +8,9 @@
 
 enum { TAG_ID = 0x7002, ID_BYTES = 17 };
 
+/* The events' time is the transport's, as all other times of a run are. The handle lives as long as the run. */
+static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
+
 /* All ranks get worker 0's id. */
 static plait_status share_id(plait_comm *comm, char id[ID_BYTES]) {
     int32_t rank = plait_comm_rank(comm), workers = plait_comm_workers(comm);
@@ -25,7 +28,7 @@ static plait_status open_own(pli_run_events *events, plait_comm *comm, const cha
     memcpy(shared, id, sizeof shared);
     plait_status status = own == NULL ? pli_fail(err, PLAIT_ENOMEM, "event log: no memory") : share_id(comm, shared);
     if (own != NULL && status < 0) *err = *plait_comm_error(comm);
-    if (status >= 0) status = pli_eventlog_open(own, plait_comm_size(comm), shared, NULL, NULL, &events->log, err);
+    if (status >= 0) status = pli_eventlog_open(own, plait_comm_size(comm), shared, stamp, comm, &events->log, err);
     pli_free(own);
     return status;
 }
@@ -34,7 +37,7 @@ plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const
     plait_status status = PLAIT_OK;
     if (pli_comm_shares_process(comm)) {
         pthread_mutex_lock(&events->lock);
-        if (events->log == NULL) status = pli_eventlog_open(path, plait_comm_size(comm), id, NULL, NULL, &events->log, err);
+        if (events->log == NULL) status = pli_eventlog_open(path, plait_comm_size(comm), id, stamp, comm, &events->log, err);
         pthread_mutex_unlock(&events->lock);
     } else {
         status = open_own(events, comm, path, id, err);

@@ -23,6 +23,7 @@ uint64_t pli_comm_now(const plait_comm *comm) {
     pli_world_settle(comm->world);
     return pli_world_now(comm->world);
 }
+uint64_t pli_comm_stamp(const plait_comm *comm) { return pli_world_now(comm->world); }
 uint64_t pli_comm_waited_ns(const plait_comm *comm) {
     return atomic_load_explicit(&comm->waited_ns, memory_order_relaxed);
 }

@@ -62,6 +62,8 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status);
 
 /** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read here. */
 uint64_t pli_comm_now(const plait_comm *comm);
+/** The same inside an event, where a simulated rank cannot pay for its work first: what it owes does not count yet. */
+uint64_t pli_comm_stamp(const plait_comm *comm);
 
 /** Says that this rank has done something that takes time: sim charges it by its cost model, all others live it. */
 void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
