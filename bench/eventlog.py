@@ -1,0 +1,94 @@
+"""Reads an event log (--events) as far as pictures need it: which worker did what when. The format is described in
+src/watch/eventlog.h; predictions are skipped, since times and clocks do without them. `plait audit` is the judge of a log, not
+this."""
+import pathlib
+import struct
+
+(JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE) = range(1, 16)
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def number(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def signed(self):
+        value = self.number()
+        return value >> 1 ^ -(value & 1)
+
+    def numbers(self, n):
+        for _ in range(n):
+            self.number()
+
+    def text(self):
+        length = self.number()
+        self.at += length
+        return self.data[self.at - length:self.at].decode()
+
+
+def skip_piece(c):
+    c.numbers(5)
+    if c.number() == 1:
+        return
+    c.number()
+    if c.signed() < 0:
+        c.numbers(c.number())
+
+
+def worker_events(records):
+    """(kind, seconds, clock, seconds it took) of one worker's stream."""
+    c, now, clock, found = Cursor(records), 0, 0, []
+    while c.at < len(records):
+        kind, took, of = records[c.at], 0, clock
+        c.at += 1
+        now += c.number()
+        if kind == JOB:
+            c.numbers(3)
+        elif kind == TABLE:
+            c.numbers(5)
+            for _ in range(3):
+                c.text()
+        elif kind == GET:
+            c.number()
+            of, took = clock + c.signed(), c.number()
+            c.number()
+            for _ in range(c.number()):
+                skip_piece(c)
+        elif kind == INC:
+            c.numbers(3)
+            c.at += 4
+        elif kind in (PUSH, SUM):
+            c.number()
+            of = clock + c.signed()
+        elif kind == SEND:
+            c.numbers(3)
+            c.numbers(2 * c.number())
+        elif kind == CLOCK:
+            of = clock + c.signed()
+            clock = of + 1
+        elif kind not in (BARRIER, LEAVE, DONE):
+            raise ValueError(f"a worker's stream has no event {kind}: is the log of another version?")
+        found.append((kind, now * 1e-9, of, took * 1e-9))
+    return found
+
+
+def workers(path):
+    """The events of each worker, by rank, from a log file that is whole."""
+    data, at, streams = pathlib.Path(path).read_bytes(), 32, {}
+    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != 1:
+        raise ValueError(f"{path}: no event log of version 1")
+    while at < len(data):
+        tag, side, rank, size = struct.unpack_from("<cBxxII", data, at)
+        if tag == b"R" and side == 0:
+            streams.setdefault(rank, bytearray()).extend(data[at + 16:at + 16 + size])
+        at += 16 + size
+    return {rank: worker_events(bytes(records)) for rank, records in sorted(streams.items())}
