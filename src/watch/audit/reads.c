@@ -219,6 +219,20 @@ static bool check_rows(pli_audit *audit, const reader *r, const view *v) {
 
 static int64_t clock_of(const pli_audit *audit, int64_t turn) { return turn == AUDIT_NEVER ? AUDIT_NEVER : turn / audit->job.workers; }
 
+/* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes in
+ * that clock, if anything, was dropped. */
+static bool is_late(const reader *r, const view *v) {
+    const audit_pusher *pusher = &v->table->pusher[r->rank];
+    if (v->piece->shard < 0 || v->table->figures.dropped == 0) return false;
+    const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
+    for (int64_t i = v->own; sender != NULL && i < pusher->n && pusher->push[i].clock <= r->clock; i++) {
+        if (pusher->push[i].clock < r->clock) continue;
+        for (int64_t k = 0; k < sender->n; k++)
+            if (sender->part[k].push == i && sender->part[k].at > 0) return false;
+    }
+    return true;
+}
+
 static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     const pli_promise *promise = &v->table->promise;
     int32_t            workers = audit->job.workers;
@@ -228,7 +242,8 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     else if (promise->barrier > 0 && missing < r->clock - r->clock % promise->barrier) misses(audit, r, v, "barriers");
     if (r->left || r->met) return; /* the others go on without it; after a barrier no turn is waited for */
     if (promise->turns && v->missing < turn) misses(audit, r, v, "turns");
-    if (promise->exact && v->newest >= 0 && v->newest / workers >= r->clock) sees_too_much(audit, r, v, "future");
+    bool future = v->newest >= 0 && v->newest / workers >= r->clock;
+    if (promise->exact && future && !is_late(r, v)) sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) sees_too_much(audit, r, v, "turns");
 }
 
@@ -307,6 +322,10 @@ static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
     v->missing = first ? state->missing_other : state->missing;
     v->newest = last ? state->newest_other : state->newest;
     v->own = audit_contained(shard, r->rank, v->version, &v->seen->own);
+    /* what is dropped counts as contained; but not what is yet to be made, and will be dropped */
+    const audit_sender *sender = shard->sender[r->rank];
+    for (int64_t i = v->seen->own; v->own > v->reads->pushes && i > 0 && sender->part[i - 1].at < 0; i--)
+        v->own = sender->part[i - 1].push;
     return true;
 }
 
