@@ -47,7 +47,7 @@ static void out_of_memory(pli_collective *c) {
 
 static bool send_part(pli_collective *c, uint64_t now_ns, const pli_coll_move *s, pli_out *out) {
     pli_msg *msg;
-    if (c->passing != NULL && s->send_bytes == c->passing->head.body_bytes && s->send_bytes > 0) {
+    if (c->passing != NULL && s->send_at == c->passing_at && s->send_bytes == c->passing->head.body_bytes && s->send_bytes > 0) {
         msg = pli_msg_of_slab(c->passing->body, c->passing->offset, s->send_bytes);
     } else {
         msg = pli_msg_new(s->send_bytes);
@@ -89,6 +89,7 @@ static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg, 
     } else {
         if (s->recv_bytes > 0) memcpy(mine, theirs, s->recv_bytes);
         c->passing = msg;
+        c->passing_at = s->recv_at;
     }
 }
 

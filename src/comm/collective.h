@@ -70,6 +70,7 @@ typedef struct pli_collective {
     int64_t          step;
     bool             sent;    /* the step's message is out                                    */
     pli_msg         *passing; /* the last message copied into buf, to be passed on as it is   */
+    size_t           passing_at; /* where it was copied                                        */
     uint64_t         started; /* calls                                                        */
     _Atomic uint64_t finished; /* release, pairs with the waiting worker's acquire            */
     _Atomic int32_t  waits_for; /* a worker, or -1: for the reason                            */

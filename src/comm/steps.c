@@ -118,14 +118,23 @@ static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, 
     return true;
 }
 
+/* Of the `count` pieces that end with worker's own, those up to the buffer's end, or those that wrap around it. */
+static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_t count, bool wrap, size_t *at, size_t *bytes) {
+    int32_t first = worker - count + 1, from = wrap ? first + workers : first > 0 ? first : 0;
+    if (wrap && first >= 0) return false;
+    *at = piece_at(c, from);
+    *bytes = piece_at(c, wrap ? workers : worker + 1) - *at;
+    return true;
+}
+
+/* In round i the one 2^i further on gets the last 2^i pieces up to one's own, as far as it lacks them: ceil(log2 W) rounds
+ * of two steps, since pieces that wrap around the buffer's end are two messages. */
 static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
-    if (i >= (int64_t)workers - 1) return false;
-    ring_step(me, workers, s);
-    int32_t out = wrapped(me - i, workers), in = wrapped(me - i - 1, workers);
-    s->send_at = piece_at(c, out);
-    s->send_bytes = piece_at(c, out + 1) - s->send_at;
-    s->recv_at = piece_at(c, in);
-    s->recv_bytes = piece_at(c, in + 1) - s->recv_at;
+    if (i / 2 > 30 || (INT64_C(1) << i / 2) >= workers) return false;
+    int32_t far = (int32_t)1 << i / 2, count = far < workers - far ? far : workers - far;
+    int32_t to = wrapped((int64_t)me + far, workers), from = wrapped((int64_t)me - far, workers);
+    if (pieces_of(c, me, workers, count, i % 2 != 0, &s->send_at, &s->send_bytes)) s->to = to;
+    if (pieces_of(c, from, workers, count, i % 2 != 0, &s->recv_at, &s->recv_bytes)) s->from = from;
     return true;
 }
 
