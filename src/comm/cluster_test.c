@@ -1,0 +1,177 @@
+/* Clusters' files: what is refused, where and how; and what events mean at a time. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "comm/cluster.h"
+
+static pli_cluster read_good(const char *text) {
+    pli_cluster  cluster;
+    plait_error  err = { 0 };
+    plait_status status = pli_cluster_parse("c.yaml", text, strlen(text), &cluster, &err);
+    if (status < 0) print_message("%s\n", err.text);
+    assert_int_equal(status, PLAIT_OK);
+    return cluster;
+}
+
+static void refuses_with_line(void **state) {
+    (void)state;
+    static const struct { const char *text, *says; } bad[] = {
+        { "", "c.yaml:1: nothing" },
+        { "hosts: [{count: 1}]\n", "c.yaml:1: version is missing" },
+        { "version: 2\n", "c.yaml:1: version: '2'" },
+        { "version: 1\n", "hosts are missing" },
+        { "version: 1\nhost: []\n", "c.yaml:2: unknown key 'host'; did you mean 'hosts'" },
+        { "version: 1\nhosts:\n  - {count: 1, sped: 2}\n", "c.yaml:3: unknown key in hosts 'sped'; did you mean 'speed'" },
+        { "version: 1\nhosts:\n  - {count: 0}\n", "c.yaml:3: count: '0': expected a whole number from 1" },
+        { "version: 1\nhosts:\n  - {count: 1.5}\n", "c.yaml:3: count" },
+        { "version: 1\nhosts:\n  - {count: 1, count: 2}\n", "count is given twice" },
+        { "version: 1\nhosts:\n  - {bandwidth: 10}\n", "c.yaml:3: bandwidth: '10': expected a rate such as" },
+        { "version: 1\nhosts:\n  - {latency: 10 parsec}\n", "latency: '10 parsec': expected a time such as" },
+        { "version: 1\nhosts:\n  - {rack: a}\n", "c.yaml:3: rack 'a' is not described" },
+        { "version: 1\nracks: [{name: aa}]\nhosts:\n  - {rack: ab}\n", "did you mean 'aa'" },
+        { "version: 1\nracks: [{name: a}, {name: a}]\nhosts: [{count: 1}]\n", "two are called a" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slo: {factor: 2}\n", "c.yaml:4: unknown event 'slo'; did you mean 'slow'" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {ranks: 1}\n", "c.yaml:4: slow: factor is missing" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {ranks: 5-2, factor: 2}\n", "ranks: '5-2'" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {factor: 2, from: 2 s, until: 1 s}\n", "until: expected" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - messages: {delay: 1 s}\n", "go together" },
+        { "version: 1\nhosts: [{count: 1}\n", "c.yaml:" },
+        { "version: 1\nhosts: 3\n", "c.yaml:2: hosts: expected a list" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pli_cluster cluster;
+        plait_error err = { 0 };
+        int         status = pli_cluster_parse("c.yaml", bad[i].text, strlen(bad[i].text), &cluster, &err);
+        if (status != PLAIT_EFORMAT || strstr(err.text, bad[i].says) == NULL)
+            print_message("%s\n gives %d '%s', not '%s'\n", bad[i].text, status, err.text, bad[i].says);
+        assert_int_equal(status, PLAIT_EFORMAT);
+        assert_non_null(strstr(err.text, bad[i].says));
+    }
+}
+
+static void ranks_must_be_there(void **state) {
+    (void)state;
+    plait_error err;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 2, cores: 2}, {count: 1}]\nevents:\n  - kill: {ranks: 4, at: 1 s}\n");
+    assert_int_equal(pli_cluster_check(&c, 5, &err), PLAIT_OK);
+    assert_int_equal(pli_cluster_check(&c, 6, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "5 cores for 6 ranks"));
+    assert_int_equal(pli_cluster_check(&c, 4, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "c.yaml:4: there is no rank 4"));
+    for (int32_t rank = 0; rank < 5; rank++) assert_int_equal(pli_cluster_host(&c, rank), rank / 2);
+    assert_true(pli_script_death(&c, 4) == 1 && isinf(pli_script_death(&c, 3)));
+    pli_cluster_free(&c);
+}
+
+#define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
+
+static void latency_is_the_way(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nsites: [{name: x, latency: 10 ms}, {name: y, latency: 20 ms}]\n"
+                              "racks: [{name: a, site: x, latency: 1 ms}, {name: b, site: x, latency: 2 ms}, {name: c, site: y, latency: 3 ms}]\n"
+                              "hosts:\n  - {count: 2, rack: a, latency: 100 us}\n  - {rack: b, latency: 200 us}\n"
+                              "  - {rack: c, latency: 300 us}\ncost: {local: 500 ns}\n");
+    NEAR(pli_cluster_latency(&c, 0, 0), 500e-9);
+    NEAR(pli_cluster_latency(&c, 0, 1), 200e-6);
+    NEAR(pli_cluster_latency(&c, 0, 2), 3.3e-3);
+    NEAR(pli_cluster_latency(&c, 3, 2), 35.5e-3);
+    pli_cluster_free(&c);
+}
+
+static void slowness_is_integrated(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 1, speed: 2}, {count: 3}]\nevents:\n"
+                              "  - slow: {ranks: 1, factor: 4, from: 1 s, until: 2 s}\n  - freeze: {ranks: 2, from: 1 s, until: 3 s}\n"
+                              "  - freeze: {ranks: 3, from: 5 s}\n");
+    NEAR(pli_script_finish(&c, 1, 0, -1, 0, 1), 0.5);
+    NEAR(pli_script_finish(&c, 1, 1, -1, 0.5, 1), 2.25); /* half of it before, a quarter within, a quarter behind */
+    NEAR(pli_script_finish(&c, 1, 2, -1, 0.5, 1), 3.5);
+    assert_true(isinf(pli_script_finish(&c, 1, 3, -1, 4.5, 1)));
+    NEAR(pli_script_thaw(&c, 2, 1.5), 3);
+    NEAR(pli_script_freeze(&c, 2, 0), 1);
+    pli_cluster_free(&c);
+}
+
+/* In each period one host, not always the same, and the same for the same seed. */
+static void bursts_are_drawn(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 8}]\nevents:\n  - burst: {factor: 4, every: 5 s, length: 1 s}\n");
+    int32_t     hit[8] = { 0 };
+    for (int32_t k = 0; k < 64; k++) {
+        int32_t slow = 0;
+        for (int32_t rank = 0; rank < 8; rank++) {
+            NEAR(pli_script_finish(&c, 3, rank, -1, 5 * k + 1, 0.1), 5 * k + 1.1);
+            double took = pli_script_finish(&c, 3, rank, -1, 5 * k + 4.2, 0.1) - (5 * k + 4.2);
+            if (took > 0.3) {
+                slow++;
+                hit[rank]++;
+            }
+        }
+        assert_int_equal(slow, 1);
+    }
+    for (int32_t rank = 0; rank < 8; rank++) assert_true(hit[rank] > 0);
+    pli_cluster_free(&c);
+}
+
+static void jitter_is_lognormal(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 2}]\nevents:\n  - jitter: {ranks: 0, sigma: 0.5}\n");
+    double      sum = 0, square = 0;
+    for (int64_t clock = 0; clock < 4000; clock++) {
+        double x = log(pli_script_finish(&c, 9, 0, clock, 0, 1));
+        sum += x;
+        square += x * x;
+        NEAR(pli_script_finish(&c, 9, 1, clock, 0, 1), 1);
+    }
+    assert_true(fabs(sum / 4000) < 0.03 && fabs(sqrt(square / 4000) - 0.5) < 0.03);
+    pli_cluster_free(&c);
+}
+
+static void messages_meet_their_fate(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 3}]\nevents:\n"
+                              "  - messages: {ranks: 0-1, delay: 5 ms, delayed: 0.2, doubled: 0.1, dropped: 0.05}\n"
+                              "  - link: {ranks: 2, factor: 0, from: 10 s, until: 12 s}\n");
+    int32_t     lost = 0, twice = 0, late = 0;
+    for (uint64_t n = 0; n < 10000; n++) {
+        pli_fate fate = pli_script_fate(&c, 5, 0, 1, n, 1);
+        lost += fate.copies == 0;
+        twice += fate.copies == 2;
+        late += fate.copies > 0 && fate.delay[0] > 0;
+    }
+    assert_true(lost > 400 && lost < 600 && twice > 800 && twice < 1100 && late > 1700 && late < 2100);
+    assert_true(pli_cluster_is_lossy(&c));
+    pli_fate held = pli_script_fate(&c, 5, 2, 2, 1, 11); /* to itself: no link */
+    assert_true(held.copies == 1 && held.delay[0] == 0);
+    pli_cluster_free(&c);
+    c = read_good("version: 1\nhosts: [{count: 3}]\nevents:\n  - link: {ranks: 2, factor: 0, from: 10 s, until: 12 s}\n"
+                  "  - link: {ranks: 0, factor: 0.5, from: 1 s, until: 2 s}\n");
+    held = pli_script_fate(&c, 5, 0, 2, 1, 11);
+    assert_true(held.copies == 1);
+    NEAR(held.delay[0], 1);
+    assert_false(pli_cluster_is_lossy(&c));
+    NEAR(pli_script_width(&c, 0, -1, -1, 1.5), 0.5);
+    NEAR(pli_script_width(&c, 1, -1, -1, 1.5), 1);
+    NEAR(pli_script_next_width(&c, 0), 1);
+    NEAR(pli_script_next_width(&c, 1), 2);
+    assert_true(isinf(pli_script_next_width(&c, 2)));
+    pli_cluster_free(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_with_line),      cmocka_unit_test(ranks_must_be_there),
+        cmocka_unit_test(latency_is_the_way),     cmocka_unit_test(slowness_is_integrated),
+        cmocka_unit_test(bursts_are_drawn),       cmocka_unit_test(jitter_is_lognormal),
+        cmocka_unit_test(messages_meet_their_fate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
