@@ -31,6 +31,26 @@ static plait_status merge_texts(const char *all, const size_t *sizes, int32_t wo
     return status;
 }
 
+/* Within a process one worker joins for all: a thousand that join a thousand texts each would read a million. */
+static plait_status merge_once(const pli_run *run, const char *all, const size_t *sizes, pli_schema **schema_out) {
+    int32_t           workers = plait_comm_workers(run->comm);
+    bool              joins = plait_comm_rank(run->comm) == 0;
+    const pli_schema *first = NULL;
+    if (!pli_comm_shares_process(run->comm)) return merge_texts(all, sizes, workers, schema_out, run->err);
+    if (joins) {
+        PLI_TRY(merge_texts(all, sizes, workers, schema_out, run->err));
+        first = *schema_out;
+    }
+    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, 0));
+    pli_text     text = { 0 };
+    plait_status status = joins ? PLAIT_OK : pli_schema_write(first, &text, run->err);
+    if (!joins && status == PLAIT_OK)
+        status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to copy a schema")
+                             : pli_schema_read(text.data, text.length, schema_out, run->err);
+    pli_text_free(&text);
+    return status == PLAIT_OK ? plait_comm_barrier(run->comm) : status; /* first lives until all have read it */
+}
+
 /* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
 static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
     int32_t      workers = plait_comm_workers(run->comm);
@@ -44,7 +64,7 @@ static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pl
         status = pli_schema_read(mine.data, mine.length, schema_out, run->err);
     } else if (status == PLAIT_OK) {
         status = plait_comm_allgatherv(run->comm, mine.data, mine.length, sizes, &all);
-        if (status == PLAIT_OK) status = merge_texts(all, sizes, workers, schema_out, run->err);
+        if (status == PLAIT_OK) status = merge_once(run, all, sizes, schema_out);
         if (status == PLAIT_OK) status = pli_dataset_agree(data, *schema_out, run->err);
     }
     plait_comm_free(all);

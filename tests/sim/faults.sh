@@ -1,0 +1,17 @@
+#!/bin/sh
+# A rank that is killed loses the run, which names it; one that is frozen for good is waited for until the timeout.
+. "$(dirname "$0")/common.sh"
+for rank in 0 2 5; do
+    cluster 6 "kill: {ranks: $rank, at: 200 ms}"
+    for setting in "--topology ps --consistency bsp" "--topology ps --consistency async"; do
+        # shellcheck disable=SC2086
+        exits 3 "rank $rank: killed by c.yaml at 0.2 s" killed $sim --workers 4 --servers 2 --cluster c.yaml $setting
+    done
+done
+cluster 4 "kill: {ranks: 2, at: 200 ms}"
+exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce
+cluster 4 "freeze: {ranks: 1, from: 200 ms}"
+exits 3 "rank 1" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
+cluster 4 "link: {ranks: 1, factor: 0, from: 200 ms}"
+exits 3 "rank" cut $sim --workers 4 --cluster c.yaml --timeout 5s
+finish

@@ -1,0 +1,19 @@
+#!/bin/sh
+# What sim does not do is refused by name, and a bad file by its line.
+. "$(dirname "$0")/common.sh"
+cluster 4
+# shellcheck disable=SC2086
+{
+    exits 2 "local.*ps" local $sim --workers 4 --topology local
+    exits 2 "threads 2 is refused over sim" threads $sim --workers 2 --threads 2
+    exits 2 "goes with --transport sim" alone train --data "$data/a9a/a9a.gz" --cluster c.yaml
+    exits 2 "4 cores for 5 ranks" few $sim --workers 5 --cluster c.yaml
+    exits 1 "nowhere.yaml" missing $sim --workers 4 --cluster nowhere.yaml
+}
+cluster 4 "slw: {factor: 2}"
+exits 1 "c.yaml:5: unknown event 'slw'; did you mean 'slow'" typo $sim --workers 4 --cluster c.yaml
+cluster 4 "kill: {ranks: 7, at: 1 s}"
+exits 2 "c.yaml:5: there is no rank 7" rank $sim --workers 4 --cluster c.yaml
+mkdir empty
+if PLAIT_MODULES=empty "$PLAIT" version | grep -q "^sim .*found"; then echo "the module is found beside the program"; fi
+finish
