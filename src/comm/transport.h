@@ -57,13 +57,14 @@ typedef struct pli_transport_ops {
      *  now: nanoseconds, never backwards. run: pli_world_run_rank for every rank that lives here, on one thread of the
      *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may return
      *  early. ring: the rank's bell has changed; a port may be held. work: something that takes time was done; the rank
-     *  pays for it before it sends or sleeps again. drain: returns when nothing that this rank has sent is on its way. */
+     *  pays for it before it sends or sleeps again. drain: the rank ends; in good order, returns when nothing that it has sent is on
+     *  its way. */
     uint64_t (*now)(const pli_transport *transport);
     plait_status (*run)(pli_transport *transport, plait_error *err);
     void (*sleep)(pli_transport *transport, plait_comm *comm, uint32_t bell, uint64_t until_ns);
     void (*ring)(pli_transport *transport, int32_t rank);
     void (*work)(pli_transport *transport, int32_t rank, pli_work_kind kind, uint64_t amount);
-    void (*drain)(pli_transport *transport, int32_t rank);
+    void (*drain)(pli_transport *transport, int32_t rank, bool in_good_order);
     /** Ends. all_ended: every rank of the job has said that it is done, so that nobody needs to be waited for. */
     void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;

@@ -226,12 +226,12 @@ void pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, uint64_t
     thaw(r, me);
 }
 
-void pli_sim_drain(pli_transport *sim, int32_t rank) {
+void pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order) {
     sim_rank  *r = &sim->rank[rank];
     sim_actor *me = self();
     r->done = true;
     pli_sim_settle(sim);
-    while (r->on_the_way > 0 && !r->dead) rest(me, INFINITY);
+    while (in_good_order && r->on_the_way > 0 && !r->dead && !atomic_load(&sim->world->lost)) rest(me, INFINITY);
     if (r->dead) sg_actor_sleep_for(sim->cluster.cost.notice);
 }
 

@@ -90,6 +90,6 @@ bool         pli_sim_settle(pli_transport *sim);
 void         pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, uint64_t until_ns);
 void         pli_sim_ring(pli_transport *sim, int32_t rank);
 void         pli_sim_work(pli_transport *sim, int32_t rank, pli_work_kind kind, uint64_t amount);
-void         pli_sim_drain(pli_transport *sim, int32_t rank);
+void         pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order);
 
 #endif
