@@ -26,6 +26,15 @@
 #define SILENT_NS      UINT64_C(8000000000)
 enum { ASK_ALL_MAX = 64 };
 
+#ifdef PLI_TESTING /* tests hasten it, so that healthy runs are looked at often, in the midst of everything */
+_Atomic uint64_t pli_doctor_haste = 1, pli_doctor_rounds, pli_doctor_doubts;
+#define HASTE (pli_doctor_haste)
+#define COUNT(counter) ((void)(counter)++)
+#else
+#define HASTE UINT64_C(1)
+#define COUNT(counter) ((void)0)
+#endif
+
 typedef struct mail {
     pli_look look;
     uint64_t round, counted_round; /* of the look, and of the last one with counts */
@@ -47,7 +56,7 @@ struct pli_doctor {
 
     pthread_mutex_t mail_lock;
     mail           *mail;   /* [size]; NULL in one process */
-    uint64_t        rounds; /* numbers handed out */
+    uint64_t        rounds, asked_first; /* the last number handed out; from where on */
     _Atomic uint32_t came;  /* counts answers; a report sleeps on it */
     _Atomic uint64_t *sent, *received; /* [size] messages to and from ranks of other processes       */
     _Atomic int32_t  *flying; /* [size, size] on their way between two ranks here, where they are carried */
@@ -70,6 +79,8 @@ bool pli_doctor_open(pli_world *world) {
                 d->asked_since_ns != NULL && d->silent != NULL;
     if (world->ops->carries_local) d->flying = pli_calloc(size * size, sizeof *d->flying);
     if (world->place.count == world->size) return fine && (d->flying != NULL || !world->ops->carries_local);
+    d->rounds = pli_now_ns(); /* an answer to a question of an earlier run of this process has a lower number */
+    d->asked_first = d->rounds;
     d->mail = pli_calloc(size, sizeof *d->mail);
     d->sent = pli_calloc(size, sizeof *d->sent);
     d->received = pli_calloc(size, sizeof *d->received);
@@ -213,7 +224,7 @@ static void take_answer(pli_world *world, const pli_msg *msg) {
     pthread_mutex_lock(&d->mail_lock);
     mail *m = &d->mail[msg->head.src];
     if (counted && m->moved == NULL) m->moved = pli_malloc(counts);
-    if (msg->head.arg64 <= d->rounds && msg->head.arg64 >= m->round && (!counted || m->moved != NULL)) {
+    if (msg->head.arg64 > d->asked_first && msg->head.arg64 <= d->rounds && msg->head.arg64 >= m->round && (!counted || m->moved != NULL)) {
         m->look = look;
         m->round = msg->head.arg64;
         if (counted) {
@@ -453,6 +464,7 @@ static void judge(pli_world *world, uint64_t now_ns) {
     pli_ward    ward = { .look = d->now, .size = world->size, .workers = world->place.workers };
     bool        any = false;
     int32_t     n = pli_doctor_stuck(&ward, d->stuck);
+    COUNT(pli_doctor_rounds);
     for (int32_t i = 0; i < world->place.count; i++) any |= d->stuck[world->place.first + i];
     any |= find_mismatches(world, &ward);
     tell_silence(world, now_ns);
@@ -462,6 +474,7 @@ static void judge(pli_world *world, uint64_t now_ns) {
         d->before = d->now;
         d->now = kept;
     }
+    if (any) COUNT(pli_doctor_doubts);
     d->proving = any;
 }
 
@@ -479,17 +492,17 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     pli_world  *world = comm->world;
     pli_doctor *d = world->doctor;
     uint64_t    next_ns = atomic_load_explicit(&d->next_ns, memory_order_relaxed);
-    if (now_ns < start_ns + LOOK_AFTER_NS) return start_ns + LOOK_AFTER_NS;
+    if (now_ns < start_ns + LOOK_AFTER_NS / HASTE) return start_ns + LOOK_AFTER_NS / HASTE;
     if (now_ns < next_ns) return next_ns;
-    if (pthread_mutex_trylock(&d->lock) != 0) return now_ns + POLL_NS;
+    if (pthread_mutex_trylock(&d->lock) != 0) return now_ns + POLL_NS / HASTE;
     if (!d->asking) begin_round(world, now_ns);
     look_here(world, now_ns);
     if (gather(world, now_ns) && now_ns < d->until_ns) {
-        next_ns = now_ns + POLL_NS;
+        next_ns = now_ns + POLL_NS / HASTE;
     } else {
         d->asking = false;
         judge(world, now_ns);
-        next_ns = now_ns + pause_ns(world);
+        next_ns = now_ns + pause_ns(world) / HASTE;
     }
     atomic_store_explicit(&d->next_ns, next_ns, memory_order_relaxed);
     pthread_mutex_unlock(&d->lock);

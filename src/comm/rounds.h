@@ -27,4 +27,8 @@ void pli_doctor_control(pli_world *world, const pli_msg *msg);
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);
 void pli_doctor_received(pli_world *world, int32_t from, int32_t to);
 
+#ifdef PLI_TESTING
+extern _Atomic uint64_t pli_doctor_rounds, pli_doctor_doubts; /* how many there were; in how many something seemed stuck */
+#endif
+
 #endif

@@ -181,7 +181,6 @@ static plait_status start(pli_transport *t, plait_error *err) {
 
 static void close_mpi(pli_transport **transport, bool all_ended) {
     pli_transport *t = *transport;
-    *transport = NULL;
     if (t == NULL) return;
     for (uint64_t until = pli_now_ns() + FLUSH_NS; t->started && !pli_mpi_is_idle(t) && pli_now_ns() < until;) {
         pli_mpi_progress(t);
@@ -192,6 +191,7 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pli_futex_wake(&t->stop, 1);
         pthread_join(t->service, NULL);
     }
+    *transport = NULL; /* until now messages came in, and some are answered */
     if (!all_ended || t->failed) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
