@@ -79,7 +79,10 @@ void pli_world_control(pli_world *world, pli_msg *msg) {
 
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why) {
     pli_member_kind kind = status < 0 ? PLI_MEMBER_DIED : PLI_MEMBER_LEFT;
-    if (world->place.count < world->size) tell_others(world, rank, kind, why->text);
+    if (world->place.count < world->size) {
+        pli_doctor_mute(world);
+        tell_others(world, rank, kind, why->text);
+    }
     if (world->ops->drain != NULL) world->ops->drain(world->transport, rank, kind == PLI_MEMBER_LEFT);
     pli_world_member(world, kind, rank, why);
 }

@@ -56,6 +56,7 @@ struct pli_doctor {
 
     pthread_mutex_t mail_lock;
     mail           *mail;   /* [size]; NULL in one process */
+    bool            muted;  /* the rank here has ended: see ask */
     uint64_t        rounds, asked_first; /* the last number handed out; from where on */
     _Atomic uint32_t came;  /* counts answers; a report sleeps on it */
     _Atomic uint64_t *sent, *received; /* [size] messages to and from ranks of other processes       */
@@ -185,15 +186,25 @@ static pli_msg *control(const pli_world *world, uint16_t kind, int32_t to, uint6
     return msg;
 }
 
+/* Under mail_lock. Once this process has told that its rank has ended, it sends nothing any more: the others may close
+ * as soon as they have heard that of all, and what comes after would be left over for whoever opens next. */
 static void ask(pli_world *world, int32_t rank, uint64_t round, bool counted) {
+    if (world->doctor->muted) return;
     pli_msg *msg = control(world, PLI_CONTROL_ASK, rank, round, counted, 0);
     if (msg != NULL) world->ops->send(world->transport, msg); /* else it will be asked again */
 }
 
+void pli_doctor_mute(pli_world *world) {
+    pli_doctor *d = world->doctor;
+    pthread_mutex_lock(&d->mail_lock);
+    d->muted = true;
+    pthread_mutex_unlock(&d->mail_lock);
+}
+
 static void answer(pli_world *world, const pli_msg *question) {
-    const pli_doctor *d = world->doctor;
-    bool              counted = question->head.arg32 == 1;
-    size_t            size = (size_t)world->size, bytes = sizeof(pli_look) + (counted ? 2 * size * sizeof(uint64_t) : 0);
+    pli_doctor *d = world->doctor;
+    bool        counted = question->head.arg32 == 1;
+    size_t      size = (size_t)world->size, bytes = sizeof(pli_look) + (counted ? 2 * size * sizeof(uint64_t) : 0);
     pli_msg *msg = control(world, PLI_CONTROL_LOOK, question->head.src, question->head.arg64, counted, bytes);
     if (msg == NULL) return;
     msg->head.src = question->head.dst;
@@ -207,7 +218,13 @@ static void answer(pli_world *world, const pli_msg *question) {
         count = atomic_load_explicit(i < size ? &d->sent[i] : &d->received[i - size], memory_order_acquire);
         memcpy(body + i * sizeof count, &count, sizeof count);
     }
-    world->ops->send(world->transport, msg);
+    pthread_mutex_lock(&d->mail_lock);
+    if (!d->muted) {
+        world->ops->send(world->transport, msg);
+        msg = NULL;
+    }
+    pthread_mutex_unlock(&d->mail_lock);
+    pli_msg_free(&msg);
 }
 
 static void take_answer(pli_world *world, const pli_msg *msg) {
@@ -492,6 +509,7 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     pli_world  *world = comm->world;
     pli_doctor *d = world->doctor;
     uint64_t    next_ns = atomic_load_explicit(&d->next_ns, memory_order_relaxed);
+    if (d->muted) return PLI_NEVER; /* the rank has ended, and nobody waits for it; its own thread has set it */
     if (now_ns < start_ns + LOOK_AFTER_NS / HASTE) return start_ns + LOOK_AFTER_NS / HASTE;
     if (now_ns < next_ns) return next_ns;
     if (pthread_mutex_trylock(&d->lock) != 0) return now_ns + POLL_NS / HASTE;
@@ -520,9 +538,9 @@ static void look_at_all(pli_world *world, uint64_t timeout_ns, pli_look *looks) 
     if (d->mail == NULL) return;
     pthread_mutex_lock(&d->mail_lock);
     number = ++d->rounds;
-    pthread_mutex_unlock(&d->mail_lock);
     for (int32_t r = 0; r < world->size; r++)
         if (!pli_world_is_local(world, r) && !pli_world_has_ended(world, r)) ask(world, r, number, false);
+    pthread_mutex_unlock(&d->mail_lock);
     for (bool missing = true; missing;) {
         uint32_t came = atomic_load(&d->came);
         missing = false;

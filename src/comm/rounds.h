@@ -23,6 +23,9 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns);
 /** A message (lent) of those kinds. */
 void pli_doctor_control(pli_world *world, const pli_msg *msg);
 
+/** The rank of this process ends: from now on it neither asks nor answers. Before the others are told of the end. */
+void pli_doctor_mute(pli_world *world);
+
 /** Messages that a transport carries are counted. */
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);
 void pli_doctor_received(pli_world *world, int32_t from, int32_t to);

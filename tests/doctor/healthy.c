@@ -144,18 +144,27 @@ static plait_status work(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
+/* A wait that has expired, or a silence, says who waited for what. */
+static void hear(void *user, plait_log_level level, int32_t rank, const char *room, const char *text) {
+    (void)level;
+    printf("seed %llu: rank %d: %s: %s\n", (unsigned long long)*(const uint64_t *)user, rank, room, text);
+    fflush(stdout);
+}
+
 static bool run(const char *transport, int32_t workers, uint64_t seed) {
     static const char *const policies[] = { "bsp", "ssp:1", "ssp:3", "async" };
     plait_comm_opts comm;
     plait_job_opts  job;
     plait_error     err;
+    plait_log       log = { .fn = hear, .user = &seed, .max_level = PLAIT_LOG_WARN };
     plait_comm_opts_init(&comm);
+    comm.log = &log;
     uint64_t x = seed;
     bool     mpi = strcmp(transport, "mpi") == 0;
     comm.transport = transport;
     comm.servers = workers > 2 && draw(&x, 3) == 0;
     comm.workers = mpi ? 0 : workers - comm.servers;
-    comm.timeout_ns = UINT64_C(120) * 1000000000;
+    comm.timeout_ns = UINT64_C(60) * 1000000000;
     comm.collective = draw(&x, 2) == 0 ? "messages" : "auto";
     plait_job_opts_init(&job);
     job.topology = "ps";
