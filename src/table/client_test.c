@@ -175,6 +175,20 @@ static void test_pushed_copies_are_taken_where_they_hold_own_updates(void **stat
         }
 }
 
+static void answer_range(reader *r, const pli_ask *ask, uint64_t seq, float value) {
+    pli_msg *answer = pli_msg_new(ROWS * 4);
+    for (int i = 0; i < ROWS; i++) ((float *)pli_msg_body(answer))[i] = value;
+    answer->head = (pli_head){ .kind = PLI_REPLY, .src = FIRST, .incarnation = 1, .seq = seq, .arg32 = ask->ticket.id,
+                               .body_bytes = ROWS * 4 };
+    pli_client_ops.on_message(&r->client, 1, answer, &r->out);
+}
+
+static void end_range(reader *r, pli_ask *ask) {
+    pli_ticket_unlink(&r->client, &ask->ticket);
+    assert_int_equal(pli_ask_finish(&r->client, ask, NULL), PLAIT_OK);
+    pli_ask_abandon(ask);
+}
+
 static void test_pushed_copies_before_a_barrier_or_an_answer_are_old(void **state) {
     (void)state;
     reader r;
@@ -185,15 +199,25 @@ static void test_pushed_copies_before_a_barrier_or_an_answer_are_old(void **stat
     pli_ask ask;
     assert_int_equal(pli_ask_range(&r.client, 1, r.table, 0, ROWS, r.values, &ask, &r.out, NULL), PLAIT_OK);
     push_fresh(&r, 2, 0, 0, 11);
-    pli_msg *answer = pli_msg_new(ROWS * 4);
-    for (int i = 0; i < ROWS; i++) ((float *)pli_msg_body(answer))[i] = 12;
-    answer->head = (pli_head){ .kind = PLI_REPLY, .src = FIRST, .incarnation = 1, .seq = 3, .arg32 = ask.ticket.id,
-                               .body_bytes = ROWS * 4 };
-    pli_client_ops.on_message(&r.client, 1, answer, &r.out);
-    pli_ticket_unlink(&r.client, &ask.ticket);
-    assert_int_equal(pli_ask_finish(&r.client, &ask, NULL), PLAIT_OK);
-    pli_ask_abandon(&ask);
+    answer_range(&r, &ask, 3, 12);
+    end_range(&r, &ask);
     assert_true(row_3(&r) == 12); /* not 11 again */
+    close_reader(&r);
+}
+
+/* Two gets under way, waited for in the other order: what is held is the later answer. */
+static void test_an_older_answer_is_not_held(void **state) {
+    (void)state;
+    reader  r;
+    pli_ask first, second;
+    open_reader(&r, NULL, ROWS);
+    assert_int_equal(pli_ask_range(&r.client, 1, r.table, 0, ROWS, r.values, &first, &r.out, NULL), PLAIT_OK);
+    assert_int_equal(pli_ask_range(&r.client, 1, r.table, 0, ROWS, r.values, &second, &r.out, NULL), PLAIT_OK);
+    answer_range(&r, &first, 1, 10);
+    answer_range(&r, &second, 2, 11);
+    end_range(&r, &second);
+    end_range(&r, &first);
+    assert_true(row_3(&r) == 11);
     close_reader(&r);
 }
 
@@ -222,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_pushed_copies_are_taken_where_they_hold_own_updates),
         cmocka_unit_test(test_pushed_copies_before_a_barrier_or_an_answer_are_old),
         cmocka_unit_test(test_malformed_pushed_copies_fail),
+        cmocka_unit_test(test_an_older_answer_is_not_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
