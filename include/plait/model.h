@@ -25,6 +25,13 @@ typedef struct plait_progress {
     int     epoch_ended;
 } plait_progress;
 
+/* What --balance dynamic came to. */
+typedef struct plait_shares {
+    int64_t        epoch; /* from 1 */
+    int32_t        workers;
+    const int64_t *rows;  /* [workers] that each has computed in the epoch; borrowed */
+} plait_shares;
+
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber"           */
@@ -53,6 +60,8 @@ typedef struct plait_train_opts {
     int                    dry_run;       /* check options, files and memory on every rank, then stop        */
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
     void (*progress)(void *user, const plait_progress *progress);
+    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to who is fast */
+    void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one rank */
     void *user;
 } plait_train_opts;
 

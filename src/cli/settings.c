@@ -79,7 +79,7 @@ const pli_opt pli_train_rows[] = {
     { "table", PLI_OPT_TEXT, AT(table), NULL, "NAME:topology=T,consistency=C",
       "the same for one table; the weights are table w", 0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
-    { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "who computes which block", 0, 0,
+    { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "does a worker keep its blocks, or do they go to who is fast?", 0, 0,
       "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, 1e6,
       "distribution" },
@@ -116,8 +116,6 @@ static bool check_later(const pli_train_settings *s) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (is(s->reduce, "exact")) {
         pli_cli_usage("train: --reduce exact comes with a later version; this one has plain");
-    } else if (is(s->balance, "dynamic")) {
-        pli_cli_usage("train: --balance dynamic comes with a later version; this one has static");
     } else if (s->replicas > 1) {
         pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
     } else {
@@ -224,6 +222,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->backup = (int32_t)s->backup;
     t->staleness_aware = s->staleness_aware;
     t->seed = (uint64_t)s->seed;
+    t->balance = s->balance;
     t->init_model = s->init_model;
     t->dry_run = s->dry_run;
 }

@@ -62,6 +62,11 @@ static void on_progress(void *user, const plait_progress *progress) {
     pli_talk_progress(&r->talk, progress);
 }
 
+static void on_shares(void *user, const plait_shares *shares) {
+    run *r = user;
+    pli_metrics_shares(r->metrics, shares);
+}
+
 /* --- the metrics' first lines: who takes part ------------------------------------------------------- */
 
 typedef struct member {
@@ -143,6 +148,7 @@ static plait_status work(plait_comm *comm, void *user) {
         plait_train_opts opts = r->plan.train;
         if (leads(comm)) {
             opts.progress = on_progress;
+            opts.shares = on_shares;
             opts.user = r;
         }
         status = plait_train(comm, &opts, &report, &model);

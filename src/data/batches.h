@@ -9,6 +9,14 @@ typedef struct pli_batches_ops {
     void (*destroy)(pli_batches *batches); /* all but the batches itself */
 } pli_batches_ops;
 
+/* A block of another worker's run that this one takes parts of. */
+typedef struct pli_guest {
+    pli_rows  rows;
+    bool      owned; /* rows are to be freed */
+    int64_t   epoch, n_kept;
+    uint32_t *kept, *order;
+} pli_guest;
+
 struct pli_batches {
     const pli_batches_ops *ops;
     pli_dataset           *dataset;
@@ -20,6 +28,9 @@ struct pli_batches {
     uint32_t             **kept;   /* [own] rows not skipped; an entry NULL: all */
     int64_t               *n_kept; /* [own] */
     uint32_t             **order;  /* [own] the epoch's permutation of kept rows */
+    pli_guest            **guest;  /* [blocks] NULL: not taken from; NULL altogether: none */
+    bool (*skip)(void *user, int64_t row);
+    void                  *user;
     struct pli_stream     *stream;
 };
 

@@ -26,8 +26,9 @@ typedef struct block_record {
 } block_record;
 
 struct pli_datacache {
-    pli_mapped mapped;
-    uint64_t   fingerprint;
+    pli_mapped          mapped;
+    uint64_t            fingerprint;
+    const block_record *record; /* [blocks], in the mapping */
 };
 
 _Static_assert(sizeof(trailer) == 64, "the trailer is 64 bytes");
@@ -264,6 +265,7 @@ plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, siz
     d->cached = pli_calloc(1, sizeof *d->cached);
     if (d->rows == NULL || d->cached == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
     d->cached->fingerprint = t.fingerprint;
+    d->cached->record = record;
     for (int32_t i = 0; i < d->own; i++)
         PLI_TRY(take_block(&v, &record[d->first + i], hashes, d->schema->features, &d->rows[i], err));
     d->loaded = true;
@@ -286,6 +288,11 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
     else
         pli_dataset_note(d, "%s: damaged (%s), written anew", wish->path, err.text);
     return false;
+}
+
+plait_status pli_datacache_block(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
+    const view v = { d->cached->mapped.data, d->cached->mapped.bytes };
+    return take_block(&v, &d->cached->record[block], true, d->schema->features, rows, err);
 }
 
 /* Back to a dataset that nothing was opened for. */

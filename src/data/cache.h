@@ -32,6 +32,9 @@ void pli_datacache_detach(pli_dataset *d);
 plait_status pli_datacache_build(const pli_dataset *d, const pli_datacache_wish *wish, pli_pool *pool,
                                  plait_error *err);
 
+/** Any block of a data set that lives on a cache, borrowed from it. */
+plait_status pli_datacache_block(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err);
+
 /** The data set's fingerprint as the cache keeps it. */
 uint64_t pli_datacache_fingerprint(const pli_dataset *d);
 

@@ -130,6 +130,12 @@ plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, i
 /** The batch of (epoch, clock in epoch); valid until the next call. */
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,
                              plait_error *err);
+/** The part of a clock of any block of the data set, own or not, over loaded blocks. Another worker's block is fetched
+ *  when it is first asked for, and kept until it is dropped (own ones stay). The part is valid until then, and until
+ *  another epoch of the block is asked for. */
+plait_status pli_batches_part(pli_batches *batches, int32_t block, int64_t epoch, int64_t clock, pli_part *part_out,
+                              plait_error *err);
+void         pli_batches_drop(pli_batches *batches, int32_t block);
 int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's */
 void         pli_batches_destroy(pli_batches **batches);
 

@@ -45,6 +45,7 @@ struct pli_dataset {
     uint64_t                   options_hash;
     pli_text                   notes;
     const plait_log           *log;
+    const struct pli_dataset  *whole;  /* of_memory: all blocks of it */
     struct pli_datacache_wish *wish;   /* NULL: no cache */
     struct pli_datacache      *cached; /* NULL: rows are in memory of their own */
 };
@@ -60,6 +61,11 @@ plait_status pli_dataset_join_found(pli_dataset *dataset, pli_found *found, int6
 /** Weights of FILE.weight for rows [first, first + n) of `rows`, which begin with row `row` of the source. */
 plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
                             plait_error *err);
+/** Block `block` of the whole data set, loaded and agreed, also one that is another worker's. Own ones, and those of a
+ *  cache or in memory, are borrowed from the data set (not *owned_out: not to be freed); else it is parsed once more.
+ *  Any thread. */
+plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_rows *rows, bool *owned_out,
+                               plait_error *err);
 /** Adds a line to the notes and to the log. */
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

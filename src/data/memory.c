@@ -191,7 +191,8 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
     pli_dataset *d = pli_calloc(1, sizeof *d);
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     *d = (pli_dataset){
-        .blocks = all->blocks, .worker = worker, .workers = workers, .of_memory = true, .loaded = true, .agreed = true
+        .blocks = all->blocks, .worker = worker, .workers = workers, .of_memory = true, .loaded = true, .agreed = true,
+        .whole = all
     };
     d->first = (int32_t)((int64_t)all->blocks * worker / workers);
     d->own = (int32_t)((int64_t)all->blocks * (worker + 1) / workers) - d->first;

@@ -29,8 +29,8 @@ typedef struct pli_row_worker {
 
 typedef struct row_pass {
     pli_sgd  *sgd;
-    pli_batch batch; /* of loaded data                                            */
-    int64_t   clock; /* of a stream, whose parts are parsed by the thread at work */
+    const pli_part *part; /* of loaded data                                            */
+    int64_t         clock; /* of a stream, whose parts are parsed by the thread at work */
 } row_pass;
 
 static plait_status reserve(pli_row_worker *h, row *r, int64_t n, int64_t k) {
@@ -124,7 +124,7 @@ static void part_rows(void *user, int64_t i, int32_t thread) {
     if (run->stream && status == PLAIT_OK)
         status = pli_stream_part(pass->sgd->batches, pass->clock, (int32_t)i, thread, &part, &h->error);
     else if (status == PLAIT_OK)
-        part = pass->batch.part[i];
+        part = pass->part[i];
     if (part.rows > 0 && status == PLAIT_OK) status = take_row(run, h, part.block, row_number(&part, 0), &h->row[0]);
     for (int64_t j = 0; j < part.rows && status == PLAIT_OK; j++) {
         if (j + 1 < part.rows) status = take_row(run, h, part.block, row_number(&part, j + 1), &h->row[(j + 1) & 1]);
@@ -145,12 +145,13 @@ plait_status pli_hogwild_begin(pli_sgd *sgd) {
     return ok ? PLAIT_OK : pli_fail(sgd->run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)threads);
 }
 
-plait_status pli_hogwild_step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out) {
+plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_run *run = sgd->run;
-    row_pass pass = { .sgd = sgd, .clock = clock };
+    row_pass pass = { .sgd = sgd, .part = batch != NULL ? batch->part : NULL, .clock = clock };
     int32_t  threads = pli_pool_threads(run->pool);
-    if (!run->stream) PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &pass.batch, run->err));
-    pli_pool_for(run->pool, pli_dataset_own_blocks(run->data), part_rows, &pass);
+    if (run->balanced) pli_balance_begin_work(&sgd->balance);
+    pli_pool_for(run->pool, batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data), part_rows, &pass);
+    if (run->balanced) pli_balance_end_work(&sgd->balance);
     for (int32_t t = 0; t < threads; t++) {
         pli_row_worker *h = &sgd->hogwild[t];
         if (h->error.code < 0) {

@@ -366,7 +366,7 @@ static plait_status begin(lbfgs *l) {
     pli_run *run = l->run;
     int32_t  groups;
     pick_shape(l, &groups);
-    PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, groups, run->err));
+    PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
     if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX) pli_gradient_narrow(&l->gradient);
     if (l->is_large) pli_dataset_pack(run->data, run->pool);
     l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);

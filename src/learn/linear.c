@@ -228,9 +228,9 @@ bool pli_linear_judge(const pli_linear *linear, const double *score, double labe
 /* --- a batch ----------------------------------------------------------------------------------------- */
 
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
-                               const pli_dataset *data, int32_t groups, plait_error *err) {
-    int32_t blocks = pli_dataset_blocks(data), first = pli_dataset_first_block(data);
-    int32_t own = pli_dataset_own_blocks(data), last = own > 0 ? first + own - 1 : first;
+                               const pli_dataset *data, bool any, int32_t groups, plait_error *err) {
+    int32_t blocks = pli_dataset_blocks(data), first = any ? 0 : pli_dataset_first_block(data);
+    int32_t own = any ? blocks : pli_dataset_own_blocks(data), last = own > 0 ? first + own - 1 : first;
     *gradient = (pli_gradient){ .linear = linear, .pool = pool, .blocks = blocks, .groups = groups };
     gradient->first_group = (int32_t)((int64_t)first * groups / blocks);
     if (gradient->first_group >= groups) gradient->first_group = groups - 1;

@@ -80,8 +80,9 @@ typedef struct pli_gradient {
     pli_sums         *sums;                    /* [own_groups]                                          */
 } pli_gradient;
 
+/** any: batches may have parts of any blocks, not the own ones only. */
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
-                               const pli_dataset *data, int32_t groups, plait_error *err);
+                               const pli_dataset *data, bool any, int32_t groups, plait_error *err);
 void         pli_gradient_destroy(pli_gradient *gradient);
 
 /** Sums in single precision from now on, in half the memory. K = 1, before the first run, no `local` in any. */

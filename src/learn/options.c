@@ -45,6 +45,9 @@ static plait_status check_lbfgs(pli_run *run) {
                         "smooth one; take adagrad", o->model);
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps");
+    if (run->balanced)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
+                        "they are, at one point; take --balance static, or another optimizer");
     if (o->patience > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
     return PLAIT_OK;
@@ -98,6 +101,9 @@ plait_status pli_options_check(pli_run *run) {
     if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
     if (o->class_weight != NULL && !is_class)
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
+    static const char *const balances[] = { "static", "dynamic", NULL };
+    if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, err));
+    run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
     const pli_scope scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };

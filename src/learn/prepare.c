@@ -1,5 +1,5 @@
 /* Opens data, lets the workers agree on what it means, and settles what follows from it. */
-#include "learn/run.h"
+#include "learn/balance.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -310,6 +310,7 @@ plait_status pli_prepare(pli_run *run) {
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
     PLI_TRY(pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
+    if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     settle_defaults(run);

@@ -5,6 +5,7 @@
  *     sample.c   the first rows of a stream's blocks
  *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
+ *     balance.c  whose blocks a worker computes, where they may change hands
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
  *     pace.c     did the workers of a policy without a bound run together?
@@ -37,6 +38,7 @@ typedef struct pli_run {
 
     /* what was decided; 0 in opts is resolved here */
     const char *optimizer, *topology, *consistency, *schedule; /* schedule NULL: constant */
+    bool        balanced; /* blocks change hands: balance dynamic */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;

@@ -54,6 +54,17 @@ static plait_status create_weights(pli_run *run) {
     return status;
 }
 
+/* The batch's gradient; a balanced run measures how long it takes. */
+static plait_status compute(pli_sgd *sgd, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                            const uint32_t *local) {
+    pli_run *run = sgd->run;
+    if (run->balanced) pli_balance_begin_work(&sgd->balance);
+    PLI_TRY(pli_gradient_run(&sgd->gradient, weights, rows, batch, local, sgd->local_start, run->err));
+    pli_run_charge(run, batch, sgd->gradient.size);
+    if (run->balanced) pli_balance_end_work(&sgd->balance);
+    return PLAIT_OK;
+}
+
 /* --- a batch, dense -------------------------------------------------------------------------------------- */
 
 /* A stream's highest index is known only as far as rows are in order. */
@@ -90,8 +101,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
             }
         weights = (pli_weights){ .f64 = sgd->raw, .bias = sgd->bias };
     }
-    PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, d, batch, NULL, NULL, run->err));
-    pli_run_charge(run, batch, sgd->gradient.size);
+    PLI_TRY(compute(sgd, &weights, d, batch, NULL));
     pli_scale_gradient(&run->scale, k, sgd->gradient.sum, sgd->gradient.bias);
     for (int64_t i = 0; i < d * k; i++) sgd->push[i] = (float)sgd->gradient.sum[i];
     for (int64_t c = 0; c < k && run->linear.intercept; c++) sgd->push[d * k + c] = (float)sgd->gradient.bias[c];
@@ -156,8 +166,7 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
             for (int64_t c = 0; c < k; c++)
                 sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
     pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
-    PLI_TRY(pli_gradient_run(&sgd->gradient, &weights, unique, batch, sgd->local, sgd->local_start, run->err));
-    pli_run_charge(run, batch, sgd->gradient.size);
+    PLI_TRY(compute(sgd, &weights, unique, batch, sgd->local));
     pli_comm_work(run->comm, PLI_WORK_KEYS, (uint64_t)n);
     for (int64_t i = 0; i < unique; i++) {
         double factor = run->scale.factor != NULL ? run->scale.factor[sgd->keys[i]] : 1;
@@ -236,9 +245,11 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     pli_run  *run = sgd->run;
     pli_batch batch;
     *sums_out = (pli_sums){ 0 };
-    if (run->rowwise) return pli_hogwild_step(sgd, epoch, clock, sums_out);
-    PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
+    if (run->rowwise && run->stream) return pli_hogwild_step(sgd, NULL, clock, sums_out);
+    if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, &batch));
+    else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
     if (batch.rows == 0) return PLAIT_OK;
+    if (run->rowwise) return pli_hogwild_step(sgd, &batch, clock, sums_out);
     if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
     if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
     else *sums_out = sgd->gradient.sums[0];
@@ -302,13 +313,45 @@ static plait_status all_epochs(pli_sgd *sgd) {
     return pli_pace_end(run);
 }
 
+/* How many rows each worker has computed, epoch by epoch: what a balanced run is about. Collective. */
+static plait_status tell_shares(const pli_sgd *sgd) {
+    const pli_run *run = sgd->run;
+    int32_t        workers = plait_comm_workers(run->comm);
+    int64_t        epochs = run->epochs, *all = pli_array((size_t)(epochs * workers), sizeof *all);
+    int64_t       *rows = pli_array((size_t)workers, sizeof *rows);
+    plait_status   status = all != NULL && rows != NULL
+                                ? plait_comm_allgather(run->comm, sgd->balance.computed, (size_t)epochs * sizeof *all, all)
+                                : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
+    bool tells = status == PLAIT_OK && run->opts->shares != NULL && plait_comm_rank(run->comm) == 0;
+    for (int64_t epoch = 0; tells && epoch < run->epochs_done; epoch++) {
+        for (int32_t w = 0; w < workers; w++) rows[w] = all[w * epochs + epoch];
+        run->opts->shares(run->opts->user, &(plait_shares){ .epoch = epoch + 1, .workers = workers, .rows = rows });
+    }
+    pli_free(rows);
+    pli_free(all);
+    return status;
+}
+
+static plait_status begin_batches(pli_sgd *sgd) {
+    pli_run *run = sgd->run;
+    if (run->stream) {
+        PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &sgd->batches, run->err));
+        run->clocks = pli_batches_clocks(sgd->batches);
+        return PLAIT_OK;
+    }
+    PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, run->epochs > 1,
+                               run->fraction > 0 ? pli_run_holds_back : NULL, run, &sgd->batches, run->err));
+    if (!run->balanced) return PLAIT_OK;
+    return pli_balance_begin(&sgd->balance, run, sgd->batches);
+}
+
 static plait_status begin(pli_sgd *sgd) {
     pli_run *run = sgd->run;
     int64_t  k = run->linear.columns, d = run->linear.features;
     /* Few groups where a gradient is large beside what a batch adds to it: a property of data and batch alone. */
     double   touched = (double)run->entries / (double)run->rows * (double)run->batch;
     int32_t  groups = run->form == PLI_DENSE && (double)d > touched ? 1 : 8;
-    PLI_TRY(pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, groups, run->err));
+    PLI_TRY(pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups, run->err));
     sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
     sgd->narrow = pli_calloc((size_t)k, sizeof *sgd->narrow);
     bool ok = sgd->bias != NULL && sgd->narrow != NULL;
@@ -319,17 +362,12 @@ static plait_status begin(pli_sgd *sgd) {
     }
     if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
     if (run->rowwise) PLI_TRY(pli_hogwild_begin(sgd));
-    if (run->stream) {
-        PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &sgd->batches, run->err));
-        run->clocks = pli_batches_clocks(sgd->batches);
-        return PLAIT_OK;
-    }
-    return pli_batches_create(run->data, run->opts->seed, run->clocks, run->epochs > 1,
-                              run->fraction > 0 ? pli_run_holds_back : NULL, run, &sgd->batches, run->err);
+    return begin_batches(sgd);
 }
 
 static void end(pli_sgd *sgd) {
     pli_hogwild_end(sgd);
+    pli_balance_end(&sgd->balance);
     pli_batches_destroy(&sgd->batches);
     pli_gradient_destroy(&sgd->gradient);
     pli_solution_free(&sgd->best);
@@ -350,6 +388,7 @@ plait_status pli_sgd_train(pli_run *run) {
     if (status == PLAIT_OK) status = begin(&sgd);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
+    if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);
     if (status == PLAIT_OK && sgd.best.weight != NULL) {
         run->solution = sgd.best;
         run->validation_loss = sgd.best_loss;

@@ -2,13 +2,14 @@
 #ifndef PLI_LEARN_SGD_H
 #define PLI_LEARN_SGD_H
 
-#include "learn/run.h"
+#include "learn/balance.h"
 
 struct pli_row_worker;
 
 typedef struct pli_sgd {
     pli_run     *run;
     pli_batches *batches;
+    pli_balance  balance; /* of a run that is balanced */
     pli_gradient gradient;
     pli_meter    meter;
     bool         sums_need_all; /* no worker may stop by itself */
@@ -33,7 +34,7 @@ typedef struct pli_sgd {
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS
  *  2011). Only under async over local. */
 plait_status pli_hogwild_begin(pli_sgd *sgd);
-plait_status pli_hogwild_step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out);
+plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out); /* batch: NULL in a stream */
 void         pli_hogwild_end(pli_sgd *sgd);
 
 #endif

@@ -87,10 +87,10 @@ static plait_status agree_options(pli_run *run) {
                  o->schedule != NULL ? o->schedule : "constant");
     pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1, o->l2,
                  o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
-    pli_text_add(&text, "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n",
+    pli_text_add(&text, "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n--balance %s\n",
                  o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
                  o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
-                 o->test != NULL || o->test_memory != NULL);
+                 o->test != NULL || o->test_memory != NULL, run->balanced ? "dynamic" : "static");
     plait_status status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on options")
                                       : pli_agree_text(run->comm, "options", text.data, run->err);
     pli_text_free(&text);

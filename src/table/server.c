@@ -56,6 +56,7 @@ void pli_server_close(pli_server *server) {
         pli_free(server->table[i]);
     }
     free_list(server->parked);
+    pli_book_close(&server->book);
     pli_free(server->table);
     pli_free(server->peer);
     pli_free(server->clocks);
@@ -279,6 +280,7 @@ static void tell_clock(pli_server *server, uint64_t now_ns, int32_t worker, pli_
 static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
     move_clock(server, worker, PLAIT_LEFT);
+    if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->policy.ops->server.on_member != NULL)
@@ -357,6 +359,14 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     leave(server, now_ns, msg->head.src);
     look_again(server, now_ns, out);
+    return false;
+}
+
+static bool on_lease(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    plait_error why = { 0 };
+    if (pli_server_take_lease(server, msg, &why))
+        pli_server_reply(server, now_ns, msg, pli_server_leases(server, msg->head.src), out);
+    else pli_server_reply_failure(server, now_ns, msg, &why, out);
     return false;
 }
 
@@ -439,6 +449,7 @@ static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
 static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
+    [PLI_LEASE] = on_lease,
 };
 
 static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {

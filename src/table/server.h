@@ -74,6 +74,7 @@ typedef struct pli_server {
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
     pli_push_part          *parts; /* [workers], scratch */
+    pli_book          *book; /* who computes which block; NULL: nobody has asked here */
     const pli_event_sink *sink;
     _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
 } pli_server;
@@ -130,6 +131,10 @@ void         pli_server_refresh(pli_server *server, uint64_t now_ns, const pli_s
 /** Sends msg (taken; NULL: out of memory, nothing is sent) to a worker, unasked. */
 void         pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
                                    pli_kind kind, pli_msg *msg, pli_out *out);
+
+/* server_lease.c: true: well formed, and the book has taken it; then its answer, NULL: out of memory */
+bool     pli_server_take_lease(pli_server *server, const pli_msg *msg, plait_error *err);
+pli_msg *pli_server_leases(const pli_server *server, int32_t worker);
 
 /* server_call.c */
 bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err);

@@ -487,8 +487,43 @@ static void test_pushes_are_dropped(void **state) {
     close_server(&f);
 }
 
+static pli_msg *lease_message(fixture *f, int32_t src, int64_t clock, int64_t blocks, int64_t n) {
+    pli_msg        *msg = message(f, src, PLI_LEASE, clock, sizeof(pli_wire_lease) + (size_t)n * sizeof(pli_lease));
+    pli_wire_lease *ask = pli_msg_body(msg);
+    pli_lease      *lease = (pli_lease *)(ask + 1);
+    *ask = (pli_wire_lease){ .terms = { .blocks = blocks, .clocks = 10 }, .pace = { 1, 1 }, .n = n };
+    for (int64_t i = 0; i < n; i++) lease[i] = (pli_lease){ .block = src * 3 + i, .rows = 5 };
+    return msg;
+}
+
+/* A worker brings its blocks and hears of them, whatever others do; what does not add up is refused. */
+static void test_leases(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    assert_int_equal(deliver(&f, lease_message(&f, 0, 0, 6, 3)), 1);
+    assert_int_equal(f.out.first->head.body_bytes, 3 * sizeof(pli_lease));
+    assert_int_equal(((const pli_lease *)pli_msg_body(f.out.first))[2].block, 2);
+    assert_int_equal(deliver(&f, lease_message(&f, 1, 0, 7, 3)), 1);
+    expect_failure(&f, PLAIT_EMISMATCH, "other data");
+    assert_int_equal(deliver(&f, lease_message(&f, 1, 0, 6, 3)), 1);
+    assert_int_equal(f.out.first->head.body_bytes, 3 * sizeof(pli_lease));
+    assert_int_equal(deliver(&f, lease_message(&f, 1, 5, 6, 0)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "clock 8 was due");
+    pli_msg *msg = lease_message(&f, 1, 8, 6, 1);
+    ((pli_wire_lease *)pli_msg_body(msg))->n = 2;
+    assert_int_equal(deliver(&f, msg), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "malformed");
+    assert_int_equal(deliver(&f, lease_message(&f, 1, 8, INT64_MAX, 0)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "malformed");
+    assert_int_equal(deliver(&f, message(&f, 1, PLI_LEASE, 8, 8)), 1);
+    expect_failure(&f, PLAIT_EFORMAT, "malformed");
+    close_server(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_leases),
         cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
         cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
         cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),

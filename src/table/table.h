@@ -7,6 +7,7 @@
  *     consistency/  one policy a file
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
  *     shard.h, store.h             rows and how pushes move them
+ *     leases.h                     who computes which block of the data: the book at one server, lease.c its asker
  *
  * Only job.c and topology/ know of ports and waits; everything below is fed.
  */
@@ -79,6 +80,14 @@ struct plait_table {
     struct pli_replica     *replica; /* allreduce   */
     struct pli_hogwild     *hogwild;
 };
+
+/* --- leases: who computes which block ----------------------------------------------------------------------- */
+
+/** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since it
+ *  last asked. The first time it brings lease [*n], the blocks that it begins with; then lease [terms->blocks], *n of
+ *  them, are those from this clock on. Needs no table. Waits for one answer, and for no other worker. Not collective. */
+plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease, int64_t *n,
+                           plait_error *err);
 
 /* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
 

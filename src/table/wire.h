@@ -13,6 +13,7 @@
  *   LEAVE    no further clock comes
  *   BARRIER  clock                                                        -> REPLY when all have come: int64_t dropped
  *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
+ *   LEASE    clock; pli_wire_lease, pli_lease [n] that the worker brings                   -> REPLY: pli_lease, its leases
  *   BYE      no further message comes                                                      -> REPLY when all have said it
  *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream
  *            (seq 0), asked now and then                                                   -> HELD, if this server holds it
@@ -30,11 +31,12 @@
 #define PLI_TABLE_WIRE_H
 
 #include "comm/msg.h"
+#include "table/leases.h"
 #include "table/spec.h"
 
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
-    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_KINDS
+    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200 }; /* of head.flags; the lower bits are comm's */
@@ -73,12 +75,18 @@ typedef struct pli_wire_held {
     uint32_t any;   /* 1: the policy may do without this rank, others may end the wait too */
 } pli_wire_held;
 
+typedef struct pli_wire_lease {
+    pli_lease_terms terms;
+    pli_pace        pace;
+    int64_t         n;
+} pli_wire_lease;
+
 typedef struct pli_wire_failure {
     int32_t code, rank;
     char    text[496];
 } pli_wire_failure;
 
-enum { PLI_CALL_TABLES_MAX = 64, PLI_ANSWER_BYTES_MAX = 1 << 30 };
+enum { PLI_CALL_TABLES_MAX = 64, PLI_ANSWER_BYTES_MAX = 1 << 30, PLI_LEASES_MAX = 1 << 20 };
 
 static inline uint64_t pli_pad8(uint64_t bytes) { return (bytes + 7) & ~UINT64_C(7); }
 

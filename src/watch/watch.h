@@ -19,13 +19,15 @@ void pli_json_end(pli_text *text);                                    /* no newl
 
 /* --- the metrics file: one JSON object a line -------------------------------------------------------- */
 
-/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "end" last. Belongs to the leading rank's
+/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "end" last. Belongs to the leading rank's
  * thread. Nothing here fails at once: the first failed write is remembered for pli_metrics_close, so that a full
  * disk does not cost the training. */
 typedef struct pli_metrics pli_metrics;
 plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
 void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server);
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
+/** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */
+void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
 /** status: "success", or why the run ended; report may be NULL. */
 void         pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report);
 plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err);

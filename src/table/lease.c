@@ -1,0 +1,54 @@
+/* A worker's question for its leases: one message to the server that keeps the book, one answer. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/table.h"
+
+/* The server that keeps the book: that of a key, as rows have theirs. */
+static int32_t keeper(const plait_job *job) {
+    static const char key[] = "leases";
+    return (int32_t)(pli_hash_bytes(key, sizeof key, 0) % (uint64_t)job->layout.servers);
+}
+
+static pli_msg *question(const plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, const pli_lease *brought,
+                         int64_t n) {
+    pli_wire_lease ask = { .terms = *terms, .pace = *pace, .n = n };
+    pli_msg       *msg = pli_msg_new(sizeof ask + (size_t)n * sizeof *brought);
+    if (msg == NULL) return NULL;
+    unsigned char *body = pli_msg_body(msg);
+    memcpy(body, &ask, sizeof ask);
+    if (n > 0) memcpy(body + sizeof ask, brought, (size_t)n * sizeof *brought);
+    msg->head.clock = job->client.clock;
+    return msg;
+}
+
+static plait_status take_answer(const pli_ticket *ticket, const pli_lease_terms *terms, pli_lease *lease, int64_t *n,
+                                plait_error *err) {
+    const pli_msg *reply = ticket->replies;
+    uint64_t       bytes = reply == NULL ? 1 : reply->head.body_bytes;
+    if (bytes % sizeof *lease != 0 || bytes / sizeof *lease > (uint64_t)terms->blocks)
+        return pli_fail(err, PLAIT_EFORMAT, "an answer of %llu bytes to a question for leases", (unsigned long long)bytes);
+    *n = (int64_t)(bytes / sizeof *lease);
+    if (*n > 0) memcpy(lease, pli_msg_body(reply), bytes);
+    return PLAIT_OK;
+}
+
+plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease, int64_t *n,
+                           plait_error *err) {
+    bool       first = job->client.clock == 0;
+    pli_ticket ticket;
+    uint64_t   now_ns;
+    pli_out    out;
+    char       what[64];
+    snprintf(what, sizeof what, "leases of clock %lld", (long long)job->client.clock);
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, &ticket);
+    plait_status status = pli_client_send(&job->client, now_ns, keeper(job), PLI_LEASE,
+                                          question(job, terms, pace, lease, first ? *n : 0), &ticket, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    if (status >= 0) status = take_answer(&ticket, terms, lease, n, err);
+    pli_ticket_free(&ticket);
+    return status;
+}

@@ -1,0 +1,70 @@
+#!/bin/sh
+# --balance dynamic: the model of static under bsp, every row once an epoch, shares that follow the speed of simulated
+# hosts, and what is refused.
+. "$(dirname "$0")/common.sh"
+
+gzip -dc "$data/a9a/a9a.gz" | head -n 4000 >train.svm
+options="train --data train.svm --batch 200 --epochs 4 --workers 4"
+
+# shares FILE EPOCH: the rows of an epoch, separated by spaces
+shares() { sed -n "s/.*\"shares\", \"epoch\": $2, \"rows\": \[\(.*\)\].*/\1/p" "$1" | tr -d ,; }
+all_rows() { # all_rows FILE EPOCHS ROWS
+    [ "$(grep -c '"event": "shares"' "$1")" -eq "$2" ] || fail "$1: not one line of shares an epoch"
+    for epoch in $(seq "$2"); do
+        # shellcheck disable=SC2046
+        set -- "$1" "$2" "$3" $(shares "$1" "$epoch")
+        sum=$(($4 + $5 + $6 + $7))
+        [ $sum -eq "$3" ] || fail "$1: $sum rows in epoch $epoch"
+        set -- "$1" "$2" "$3"
+    done
+}
+
+for topology in local allreduce ps; do
+    # shellcheck disable=SC2086
+    works static $options --topology $topology --out static.model --quiet
+    # shellcheck disable=SC2086
+    works dynamic $options --topology $topology --out dynamic.model --balance dynamic --metrics $topology.metrics --quiet
+    same static.model dynamic.model 1e-5
+    all_rows $topology.metrics 4 4000
+    tail -n 1 $topology.metrics | grep -q '"event": "end"' || fail "the end does not come last"
+done
+# shellcheck disable=SC2086
+works ssp $options --topology ps --consistency ssp:2 --balance dynamic --metrics ssp.metrics --quiet
+all_rows ssp.metrics 4 4000
+# shellcheck disable=SC2086
+works none $options --metrics none.metrics --quiet
+grep -q shares none.metrics && fail "a static run tells shares"
+
+# shellcheck disable=SC2086
+exits 2 'lbfgs with balance dynamic is refused' lbfgs $options --balance dynamic --optimizer lbfgs
+mkdir folder && cp train.svm folder
+exits 2 'single streamed pass is refused.*--epochs 2' stream train --data folder --epochs 1 --workers 2 --balance dynamic
+exits 2 '33 workers is refused.*64 blocks.*--workers 32' many train --data train.svm --workers 33 --balance dynamic
+exits 2 "dynamik.*dynamic" unknown train --data train.svm --balance dynamik
+code=0
+"$PLAIT" train --data - --epochs 2 --workers 2 --balance dynamic <train.svm 2>pipe.err || code=$?
+[ $code -eq 2 ] || fail "exit $code of a balanced pipe"
+grep -q 'from a pipe is refused' pipe.err || fail "a balanced pipe: $(cat pipe.err)"
+
+# The slow host is the last: of 13 quarters of a host's speed it has one.
+printf 'version: 1\nhosts: [{count: 3}, {count: 1, speed: 0.25}]\ncost: {entry: 2us}\n' >slow.yaml
+if ! "$PLAIT" train --data part --transport sim --workers 2 --epochs 1 --quiet >sim.out 2>sim.err; then
+    grep -qi 'simgrid' sim.err || fail "sim: $(cat sim.err)" # a build without it says what installs it
+    finish
+fi
+for balance in static dynamic again; do
+    # shellcheck disable=SC2086
+    works sim-$balance $options --transport sim --cluster slow.yaml --metrics $balance.sim --json --quiet \
+        --balance ${balance%again}$([ $balance = again ] && echo dynamic)
+done
+all_rows dynamic.sim 4 4000
+# shellcheck disable=SC2046
+set -- $(shares dynamic.sim 4)
+[ "$4" -gt 150 ] && [ "$4" -lt 460 ] || fail "a host of a quarter of the speed has computed $* rows, 308 are fair"
+for rows in "$1" "$2" "$3"; do [ "$rows" -gt 1000 ] || fail "a fast host has computed $rows rows of $*"; done
+for key in trace_hash model_hash; do
+    [ "$(field sim-dynamic $key)" = "$(field sim-again $key)" ] || fail "$key of a simulated run does not repeat"
+done
+awk -v a="$(field sim-static virtual_seconds)" -v b="$(field sim-dynamic virtual_seconds)" 'BEGIN { exit !(b < 0.7 * a) }' ||
+    fail "static took $(field sim-static virtual_seconds) simulated seconds, dynamic $(field sim-dynamic virtual_seconds)"
+finish
