@@ -33,7 +33,7 @@ typedef enum pli_event_kind {
 } pli_event_kind;
 
 typedef struct pli_event_job {
-    int32_t workers, servers, first_server;
+    int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
 } pli_event_job;
 
 typedef struct pli_event_table {

@@ -141,8 +141,8 @@ static void write_through(pli_client_table *table, double scale, pli_held *held)
         pli_msg_free(&held->msg);
         held->msg = copy;
     }
-    if (held->msg != NULL)
-        pli_pending_overlay_range(&table->pending, scale, held->first, held->n, pli_msg_body(held->msg));
+    if (held->msg == NULL || scale == 0) return;
+    pli_pending_overlay_range(&table->pending, scale, held->first, held->n, pli_msg_body(held->msg));
     held->to = table->pushes;
 }
 
@@ -150,8 +150,8 @@ static void write_rows_through(pli_client_table *table, double scale) {
     const pli_pending *pending = &table->pending;
     const pli_spec    *spec = &table->spec;
     int64_t            at[PLI_BLOCK], row_bytes = pli_row_bytes(spec);
+    if (table->rows.n == 0 || scale == 0) return;
     table->rows_to = table->pushes;
-    if (table->rows.n == 0) return;
     if (!spec->keyed) { /* few rows are held by key of a table that is updated by range */
         for (int64_t i = 0; i < table->rows.n; i++)
             pli_pending_overlay(pending, scale, 1, &table->rows.keys[i], pli_at(table->row_values, i * row_bytes));

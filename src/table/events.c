@@ -8,7 +8,8 @@
 /* --- of a rank ----------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
-    const pli_event_job job = { .workers = layout->workers, .servers = layout->servers, .first_server = layout->first_server };
+    const pli_event_job job = { .workers = layout->workers, .servers = layout->servers, .first_server = layout->first_server,
+                                .backup = layout->backup };
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .table = -1, .info.job = &job });
 }
 

@@ -180,7 +180,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_JOB:
         at = put(at, (uint64_t)event->info.job->workers);
         at = put(at, (uint64_t)event->info.job->servers);
-        return put(at, (uint64_t)event->info.job->first_server);
+        return put(put(at, (uint64_t)event->info.job->first_server), (uint64_t)event->info.job->backup);
     case PLI_EVENT_TABLE: return put_table(at, event);
     case PLI_EVENT_GET: return put_get(at, event, memory);
     case PLI_EVENT_INC:

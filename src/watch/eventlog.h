@@ -15,7 +15,7 @@
  * integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the difference from its
  * prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
- *     JOB      workers, servers, first_server
+ *     JOB      workers, servers, first_server, backup
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 shared), three texts (length, bytes): name, topology, consistency
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age, flags
  *              (1: the same rows as the shard's last piece), rows, z first or -1; by key: keys, z difference of each)

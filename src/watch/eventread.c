@@ -212,7 +212,7 @@ static bool take_text(pli_log_cursor *c, char text[PLI_LOG_TEXT_MAX]) {
 
 static bool take_job(pli_log_cursor *c) {
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &c->job.workers) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->job.servers) ||
-        !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server))
+        !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.backup))
         return false;
     c->event.info.job = &c->job;
     if (pli_memory_job(&c->memory, &c->job, c->event.server)) return true;

@@ -153,12 +153,13 @@ static const char *verdict_name(const pli_audit *audit) {
     return names[audit->verdict];
 }
 
-static void add_promise(const pli_promise *promise, pli_text *text) {
+static void add_promise(const pli_promise *promise, int32_t backup, pli_text *text) {
     if (!promise->known) pli_text_add(text, "; what %s promises of other workers is not known here", promise->spec);
     if (promise->bound == 0) pli_text_add(text, "; a get misses no update of an earlier clock");
     if (promise->bound > 0)
         pli_text_add(text, "; a get in clock c misses no update of clocks < c - %lld", (long long)promise->bound);
-    if (promise->exact) pli_text_add(text, ", and sees none of its own clock or later");
+    if (promise->exact && backup == 0) pli_text_add(text, ", and sees none of its own clock or later");
+    if (backup > 0) pli_text_add(text, " that was not dropped as late");
     if (promise->turns) pli_text_add(text, "; a get holds the updates of all earlier turns and of no later one");
     if (promise->fetch > 0) pli_text_add(text, "; values are at most %lld clocks old", (long long)promise->fetch - 1);
     if (promise->push > 0) pli_text_add(text, "; an update leaves within %lld clocks", (long long)promise->push);
@@ -181,7 +182,7 @@ static void add_staleness(const pli_audit_figures *figures, pli_text *text) {
     }
 }
 
-static void add_table(const audit_table *table, pli_text *text) {
+static void add_table(const pli_audit *audit, const audit_table *table, pli_text *text) {
     const pli_audit_figures *figures = &table->figures;
     pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology, table->ruled ? "ruled" : "additive",
                  table->promise.spec);
@@ -200,7 +201,7 @@ static void add_table(const audit_table *table, pli_text *text) {
         return;
     }
     pli_text_add(text, "  every update applied once; a get holds the own updates; no row went back");
-    add_promise(&table->promise, text);
+    add_promise(&table->promise, audit->job.backup, text);
     pli_text_add(text, "\n");
 }
 
@@ -208,7 +209,7 @@ void pli_audit_text(const pli_audit *audit, pli_text *text) {
     pli_text_add(text, "%lld events of %d workers and %d servers\n", (long long)audit->events, audit->job.workers, audit->job.servers);
     bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
     for (int64_t t = 0; judged && t < audit->tables; t++)
-        if (audit->table[t].known) add_table(&audit->table[t], text);
+        if (audit->table[t].known) add_table(audit, &audit->table[t], text);
     if (!judged) pli_text_add(text, "%s\n", audit->why);
     else if (audit->violations == 0) pli_text_add(text, "proven\n");
     else

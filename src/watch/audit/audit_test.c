@@ -34,8 +34,8 @@ static void raise_event(maker *m, pli_event event) {
     sink->raise(sink->user, &event);
 }
 
-static void begin(maker *m, const char *consistency, bool ruled, bool replicas) {
-    const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER };
+static void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {
+    const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .backup = backup };
     const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
                                     .cols = 2, .shards = replicas ? 0 : SHARDS, .ruled = ruled };
     *m = (maker){ .replicas = replicas };
@@ -46,6 +46,8 @@ static void begin(maker *m, const char *consistency, bool ruled, bool replicas) 
         if (rank < SERVER || !replicas) raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = &table });
     }
 }
+
+static void begin(maker *m, const char *consistency, bool ruled, bool replicas) { begin_with(m, consistency, ruled, replicas, 0); }
 
 static void inc_norm(maker *m, int32_t rank, double norm) {
     raise_event(m, (pli_event){ .kind = PLI_EVENT_INC, .rank = rank, .rows = 1, .row = 7, .norm = norm });
@@ -216,21 +218,25 @@ static void test_copies_with_own_updates(void **state) {
 
 static void test_dropped_died_and_left(void **state) {
     (void)state;
-    maker m;
-    begin(&m, "bsp", false, false);
-    whole_clock(&m, 0, 0);
-    whole_clock(&m, 1, 0);
-    inc(&m, 2);
-    push(&m, 2, 0);
-    end_clock(&m, 2, 0);
-    get(&m, 0, 1, 2, 0);
-    for (int32_t s = 0; s < SHARDS; s++) part(&m, PLI_EVENT_DROP, s, 2, 1, 0); /* a backup rule: late */
-    for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
-    inc(&m, 1);
-    plain(&m, 1, PLI_EVENT_LEAVE); /* what was not pushed is dropped */
-    get(&m, 1, 1, 2, 0);
-    proven(&m);
+    for (int32_t backup = 0; backup < 2; backup++) {
+        maker m;
+        begin_with(&m, "bsp", false, false, backup);
+        whole_clock(&m, 0, 0);
+        whole_clock(&m, 1, 0);
+        inc(&m, 2);
+        push(&m, 2, 0);
+        end_clock(&m, 2, 0);
+        get(&m, 0, 1, 2, 0);
+        for (int32_t s = 0; s < SHARDS; s++) part(&m, PLI_EVENT_DROP, s, 2, 1, 0); /* a backup rule: late */
+        for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
+        inc(&m, 1);
+        plain(&m, 1, PLI_EVENT_LEAVE); /* what was not pushed is dropped */
+        get(&m, 1, 1, 2, 0);
+        if (backup > 0) proven(&m);
+        else refuted(&m, "exactly once", "which no rule of this job allows");
+    }
 
+    maker m;
     begin(&m, "bsp", false, false);
     whole_clock(&m, 0, 0);
     whole_clock(&m, 1, 0);
@@ -330,7 +336,7 @@ static void test_exactly_once(void **state) {
     (void)state;
     for (int broken = 0; broken < 6; broken++) {
         maker m;
-        begin(&m, "async", false, false);
+        begin_with(&m, "async", false, false, 1);
         inc(&m, 0);
         push(&m, 0, 0);
         inc(&m, 0);

@@ -90,6 +90,13 @@ static void on_drop(pli_audit *audit, audit_table *table, const pli_event *event
     table->figures.dropped++;
     if (i < 0) return; /* what was never sent does no harm by being dropped */
     audit_part *part = &shard->sender[event->peer]->part[i];
+    if (audit->job.backup == 0 && table->promise.known) {
+        char                name[256];
+        pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+        name_push(audit, table, event->peer, shard, part, name);
+        audit_violation(audit, table, &v, "%s was dropped at %.6f s, which no rule of this job allows", name,
+                        audit_seconds(audit, event->time_ns));
+    }
     if (part->at > 0) {
         char                name[256];
         pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
@@ -272,12 +279,17 @@ plait_status audit_histories(pli_audit *audit, plait_error *err) {
     return make_all_states(audit, err);
 }
 
-int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t *hint) {
+/* What was dropped, or died on the way, counts as contained from when it was made. */
+static bool is_in(const audit_part *part, int64_t version, int64_t made) {
+    return part->at < 0 ? part->push < made : part->at != PART_LOST && part->at <= version;
+}
+
+int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t made, int64_t *hint) {
     const audit_sender *sender = shard->sender[worker];
     int64_t             i = *hint;
     if (sender == NULL || sender->n == 0) return 0;
-    while (i < sender->n && sender->part[i].at != PART_LOST && sender->part[i].at <= version) i++;
-    while (i > 0 && (sender->part[i - 1].at == PART_LOST || sender->part[i - 1].at > version)) i--;
+    while (i < sender->n && is_in(&sender->part[i], version, made)) i++;
+    while (i > 0 && !is_in(&sender->part[i - 1], version, made)) i--;
     *hint = i;
     return i < sender->n ? sender->part[i].push : sender->part[sender->n - 1].push + 1;
 }

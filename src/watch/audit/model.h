@@ -139,8 +139,9 @@ plait_status audit_load(pli_audit *audit, plait_error *err);
 plait_status audit_histories(pli_audit *audit, plait_error *err);
 plait_status audit_reads(pli_audit *audit, plait_error *err);
 
-/** How many of a worker's pushes a version of the shard contains; *hint: where the last answer for it was found. */
-int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t *hint);
+/** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last answer
+ *  for it was found. */
+int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t made, int64_t *hint);
 
 /* What values.c remembers of one reader and table. */
 typedef struct audit_unseen {

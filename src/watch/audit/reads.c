@@ -111,10 +111,20 @@ static bool check_own_future(pli_audit *audit, const reader *r, const view *v) {
     return false;
 }
 
+/* Was one of the reader's pushes from there on applied to the version? */
+static bool holds_one_of(const reader *r, const view *v, uint64_t from) {
+    if (v->piece->shard < 0) return true;
+    const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
+    for (int64_t i = v->seen->own - 1; sender != NULL && i >= 0 && (uint64_t)sender->part[i].push >= from; i--)
+        if (sender->part[i].at > 0 && sender->part[i].at <= v->version) return true;
+    return false;
+}
+
 /* The pushes in the values, those laid over the copy, and no gap or overlap between them. */
 static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
     uint64_t own = (uint64_t)v->own, from = v->piece->from, to = v->piece->to, all = (uint64_t)v->reads->pushes;
     bool     laid = to > from;
+    if (laid && own > from && !holds_one_of(r, v, from)) own = from; /* what was dropped is nowhere but in the copy */
     if ((!laid && own == all) || (laid && own == from && to == all)) return;
     char                got[256];
     bool                twice = laid && from < own;
@@ -221,14 +231,14 @@ static int64_t clock_of(const pli_audit *audit, int64_t turn) { return turn == A
 
 /* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes in
  * that clock, if anything, was dropped. */
-static bool is_late(const reader *r, const view *v) {
+static bool is_late(const pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
-    if (v->piece->shard < 0 || v->table->figures.dropped == 0) return false;
+    if (audit->job.backup == 0 || v->piece->shard < 0) return false;
     const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
-    for (int64_t i = v->own; sender != NULL && i < pusher->n && pusher->push[i].clock <= r->clock; i++) {
-        if (pusher->push[i].clock < r->clock) continue;
-        for (int64_t k = 0; k < sender->n; k++)
-            if (sender->part[k].push == i && sender->part[k].at > 0) return false;
+    for (int64_t i = v->seen->own; sender != NULL && i < sender->n; i++) {
+        const audit_push *push = &pusher->push[sender->part[i].push];
+        if (push->clock > r->clock) break;
+        if (push->clock == r->clock && sender->part[i].at > 0) return false;
     }
     return true;
 }
@@ -243,7 +253,7 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     if (r->left || r->met) return; /* the others go on without it; after a barrier no turn is waited for */
     if (promise->turns && v->missing < turn) misses(audit, r, v, "turns");
     bool future = v->newest >= 0 && v->newest / workers >= r->clock;
-    if (promise->exact && future && !is_late(r, v)) sees_too_much(audit, r, v, "future");
+    if (promise->exact && future && !is_late(audit, r, v)) sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) sees_too_much(audit, r, v, "turns");
 }
 
@@ -321,11 +331,7 @@ static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
     bool               last = state->newest >= 0 && state->newest % audit->job.workers == r->rank;
     v->missing = first ? state->missing_other : state->missing;
     v->newest = last ? state->newest_other : state->newest;
-    v->own = audit_contained(shard, r->rank, v->version, &v->seen->own);
-    /* what is dropped counts as contained; but not what is yet to be made, and will be dropped */
-    const audit_sender *sender = shard->sender[r->rank];
-    for (int64_t i = v->seen->own; v->own > v->reads->pushes && i > 0 && sender->part[i - 1].at < 0; i--)
-        v->own = sender->part[i - 1].push;
+    v->own = audit_contained(shard, r->rank, v->version, v->reads->pushes, &v->seen->own);
     return true;
 }
 
