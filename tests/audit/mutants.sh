@@ -1,0 +1,71 @@
+#!/bin/sh
+# Plants each mistake of mutants.txt in the protocol, runs it through seeded schedules, and wants it refuted by the audit of
+# their event logs: nobody else judges, and a crash or a hang is no refutation. The code as it stands must be proven.
+#
+#   usage, in a build folder: mutants.sh NINJA [PATTERN]      PATTERN: only mutants whose name matches
+set -eu
+ninja=$1
+only=${2:-.}
+here=$(cd "$(dirname "$0")" && pwd)
+source_dir=$(cd "$here/../.." && pwd)
+program=tests/test_table_schedules
+schedules=${PLAIT_SCHEDULES:-2000}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$ninja" -t commands "$program" >"$work/commands"
+link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
+count=0
+failed=0
+
+# plant FILE TEXT INSTEAD: writes $work/mutant.c; fails where the text is not there
+plant() {
+    MUTANT_TEXT=$2 MUTANT_INSTEAD=$3 awk '
+        BEGIN { text = ENVIRON["MUTANT_TEXT"]; instead = ENVIRON["MUTANT_INSTEAD"] }
+        !done && (at = index($0, text)) {
+            $0 = substr($0, 1, at - 1) instead substr($0, at + length(text))
+            done = 1
+        }
+        { print }
+        END { exit !done }' "$source_dir/src/$1" >"$work/mutant.c"
+}
+
+# make FILE: the program with the mutant in place of FILE's object
+make_mutant() {
+    compile=$(grep -- " -c [^ ]*/src/$1\$" "$work/commands" | head -n 1 | sed 's/ -MD .*//')
+    [ -n "$compile" ] || return 1
+    sh -c "$compile -w -o $work/mutant.o -c $work/mutant.c" &&
+        sh -c "$(echo "$link" | sed "s| -o $program| $work/mutant.o -o $work/mutant|")"
+}
+
+# judge NAME PROGRAM CODE: runs the schedules, which must end with that code
+judge() {
+    code=0
+    PLAIT_JUDGE=audit PLAIT_SCHEDULES=$schedules timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
+    count=$((count + 1))
+    if [ "$code" = "$3" ]; then
+        echo "$1: $(grep PLAIT_SEED "$work/said" || echo proven)"
+    else
+        echo "FAILED: $1: exit $code instead of $3"
+        tail -n 3 "$work/said" "$work/errors"
+        failed=$((failed + 1))
+    fi
+}
+
+judge "the protocol as it stands" "./$program" 0
+grep -v '^#' "$here/mutants.txt" >"$work/list"
+while IFS='|' read -r name file rest; do
+    name=$(echo "$name" | sed 's/ *$//')
+    echo "$name" | grep -q -- "$only" || continue
+    file=$(echo "$file" | tr -d ' ')
+    pair=$(echo "$rest" | sed 's/^ //')
+    text=${pair%% | *}
+    instead=${pair#* | }
+    if plant "$file" "$text" "$instead" && make_mutant "$file"; then
+        judge "$name" "$work/mutant" 4
+    else
+        echo "FAILED: $name: cannot be planted in src/$file"
+        failed=$((failed + 1))
+    fi
+done <"$work/list"
+echo "$count programs judged, $failed wrongly"
+[ "$failed" = 0 ]
