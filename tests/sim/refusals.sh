@@ -14,6 +14,9 @@ cluster 4 "slw: {factor: 2}"
 exits 1 "c.yaml:5: unknown event 'slw'; did you mean 'slow'" typo $sim --workers 4 --cluster c.yaml
 cluster 4 "kill: {ranks: 7, at: 1 s}"
 exits 2 "c.yaml:5: there is no rank 7" rank $sim --workers 4 --cluster c.yaml
-mkdir empty
-if PLAIT_MODULES=empty "$PLAIT" version | grep -q "^sim .*found"; then echo "the module is found beside the program"; fi
+works calibrate calibrate --out cal.yaml --hosts 4
+# shellcheck disable=SC2086
+works calibrated $sim --workers 4 --cluster cal.yaml
+# shellcheck disable=SC2086
+exits 2 "4 cores for 5 ranks" five $sim --workers 5 --cluster cal.yaml
 finish

@@ -1,0 +1,191 @@
+/* calibrate - measures what work costs on this machine, and writes a cluster's file that a simulation reads. A run never
+ * measures: it would not repeat. Each figure is the best of some rounds, which other load disturbs least. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "comm/collective.h"
+#include "comm/comm.h"
+#include "learn/linear.h"
+#include "optim/optim.h"
+
+typedef struct calibrate_settings {
+    const char *out, *bandwidth, *latency;
+    int64_t     hosts;
+} calibrate_settings;
+
+#define AT(field) offsetof(calibrate_settings, field)
+
+static const pli_opt rows[] = {
+    { "out", PLI_OPT_TEXT, AT(out), "-", "FILE", "where to write the cluster; -: standard output", 0, 0, "output" },
+    { "hosts", PLI_OPT_I64, AT(hosts), "16", "N", "equal hosts, a core each, on one switch", 1, 100000, "cluster" },
+    { "bandwidth", PLI_OPT_TEXT, AT(bandwidth), "10 Gb/s", "RATE", "of each host's link", 0, 0, "cluster" },
+    { "latency", PLI_OPT_TEXT, AT(latency), "10 us", "TIME", "from a host to the switch", 0, 0, "cluster" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+enum { N = 1 << 18, FEATURES = 1 << 14, PER_ROW = 16, ROUNDS = 7, PINGS = 50, PING_ROUNDS = 100 };
+
+typedef struct bench {
+    float    *a, *b, *state;
+    double   *g, *label;
+    uint64_t *keys;
+    uint32_t *order, *col;
+    int64_t  *start;
+} bench;
+
+typedef void measure_fn(bench *b);
+
+static void sums(bench *b) { pli_reduce(b->a, b->a, b->b, N, PLAIT_F32, PLAIT_SUM); }
+static void bytes(bench *b) { memcpy(b->a, b->b, N * sizeof *b->a); }
+
+static void keys(bench *b) {
+    for (int64_t i = 0; i < N; i++) {
+        b->keys[i] = pli_hash_u64((uint64_t)i) % (1 << 20);
+        b->order[i] = (uint32_t)i;
+    }
+    (void)pli_sort_u64(N, b->keys, b->order); /* without memory it is no slower than it would be */
+}
+
+static void values(bench *b) {
+    plait_rule_opts opts;
+    pli_rule        rule;
+    plait_rule_opts_init(&opts);
+    opts.name = "adagrad";
+    if (pli_rule_make(&opts, &rule, NULL) < 0) return;
+    pli_step step = pli_rule_step(&rule, 1, 1, 1, 1);
+    float   *slot[] = { b->state, b->state };
+    rule.ops->apply_f32(&rule, &step, N, b->a, slot, b->b, NULL);
+}
+
+static void entries(bench *b) {
+    pli_linear      linear = { .features = FEATURES, .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } };
+    pli_block       block = { .rows = N / PER_ROW, .entries = N, .row_start = b->start, .col = b->col, .label = b->label };
+    double          bias[1] = { 0 }, scratch[2];
+    pli_weights     weights = { .f32 = b->a, .bias = bias };
+    pli_visit       visit = { .part = { .block = &block, .rows = block.rows } };
+    pli_sums        total = { 0 };
+    if (pli_loss_find("logistic", 2, &linear.loss, NULL) < 0) return;
+    pli_linear_gradient(&linear, &weights, &visit, &(pli_slopes){ .f64 = b->g, .bias = bias }, &total, scratch);
+}
+
+/* The best time of a round, in nanoseconds a unit. */
+static double best(measure_fn *measure, bench *b) {
+    double least = INFINITY;
+    for (int32_t round = 0; round < ROUNDS; round++) {
+        uint64_t begun_ns = pli_now_ns();
+        measure(b);
+        double ns = (double)(pli_now_ns() - begun_ns) / N;
+        if (ns < least) least = ns;
+    }
+    return least;
+}
+
+static void fill(bench *b) {
+    memset(b->a, 0, N * sizeof *b->a);
+    memset(b->state, 0, N * sizeof *b->state);
+    for (int64_t i = 0; i < N; i++) {
+        b->b[i] = 1e-3F;
+        b->col[i] = (uint32_t)(pli_hash_u64((uint64_t)i) % FEATURES);
+    }
+    for (int64_t r = 0; r <= N / PER_ROW; r++) {
+        b->start[r] = r * PER_ROW;
+        if (r < N / PER_ROW) b->label[r] = r % 2 == 0 ? 1 : -1;
+    }
+}
+
+/* Two ranks on threads send a small message to and fro; each message is taken once and sent once. */
+static plait_status ping(plait_comm *comm, void *user) {
+    int32_t  me = plait_comm_rank(comm), turn = 0;
+    size_t   got;
+    double  *least = user;
+    for (int32_t round = 0; round < PING_ROUNDS; round++) {
+        uint64_t begun_ns = pli_now_ns();
+        for (int32_t i = 0; i < PINGS; i++) {
+            if (me == i % 2) PLI_TRY(plait_comm_send(comm, 1 - me, 1, &turn, sizeof turn));
+            else PLI_TRY(plait_comm_recv(comm, 1 - me, 1, &turn, sizeof turn, &got, NULL));
+        }
+        double ns = (double)(pli_now_ns() - begun_ns) / PINGS / 2;
+        if (me == 0 && ns < *least) *least = ns;
+    }
+    return PLAIT_OK;
+}
+
+static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_text *text, plait_error *err) {
+    plait_comm_opts comm;
+    double          message_ns = INFINITY;
+    plait_comm_opts_init(&comm);
+    comm.transport = "threads";
+    comm.workers = 2;
+    PLI_TRY(plait_comm_run(&comm, ping, &message_ns, err));
+    fill(b);
+    double entry_ns = best(entries, b);
+    pli_text_add(text, "# Written by `plait calibrate`: costs of one core of this machine. docs/simulation.md explains all keys.\n");
+    pli_text_add(text, "version: 1\nhosts:\n  - {count: %lld, bandwidth: %s, latency: %s}\ncost:\n", (long long)s->hosts, s->bandwidth,
+                 s->latency);
+    pli_text_add(text, "  entry: %.4g ns    # of a row, in a gradient pass\n  key: %.4g ns      # sorted or looked up\n", entry_ns,
+                 best(keys, b));
+    pli_text_add(text, "  value: %.4g ns    # an update rule applied\n  sum: %.4g ns      # added\n", best(values, b), best(sums, b));
+    pli_text_add(text, "  message: %.4g ns  # to send or take one\n  byte: %.4g ns     # and each of its bytes\n", message_ns,
+                 best(bytes, b) / sizeof(float));
+    return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for a cluster's file") : PLAIT_OK;
+}
+
+static plait_status measure_all(const calibrate_settings *s, pli_text *text, plait_error *err) {
+    bench b = { .a = pli_array(N, sizeof(float)), .b = pli_array(N, sizeof(float)), .state = pli_array(N, sizeof(float)),
+                .g = pli_calloc(FEATURES, sizeof(double)), .label = pli_array(N / PER_ROW, sizeof(double)),
+                .keys = pli_array(N, sizeof(uint64_t)), .order = pli_array(N, sizeof(uint32_t)),
+                .col = pli_array(N, sizeof(uint32_t)), .start = pli_array(N / PER_ROW + 1, sizeof(int64_t)) };
+    bool  whole = b.a && b.b && b.state && b.g && b.label && b.keys && b.order && b.col && b.start;
+    plait_status status = whole ? write_cluster(s, &b, text, err) : pli_fail(err, PLAIT_ENOMEM, "no memory to measure in");
+    pli_free(b.a);
+    pli_free(b.b);
+    pli_free(b.state);
+    pli_free(b.g);
+    pli_free(b.label);
+    pli_free(b.keys);
+    pli_free(b.order);
+    pli_free(b.col);
+    pli_free(b.start);
+    return status;
+}
+
+static plait_status save(const char *path, const pli_text *text, plait_error *err) {
+    pli_outfile *file = NULL;
+    PLI_TRY(pli_outfile_open(path, &file, err));
+    plait_status status = pli_outfile_write(file, text->data, text->length, err);
+    if (status >= 0) return pli_outfile_commit(&file, err);
+    pli_outfile_abandon(&file);
+    return status;
+}
+
+static int calibrate(int argc, char *const *argv) {
+    calibrate_settings set = { 0 };
+    pli_opts          *opts = NULL;
+    pli_text           text = { 0 };
+    plait_error        err = { .rank = -1 };
+    int                code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(&pli_command_calibrate, argc, argv, &set, NULL, &opts, &code)) return code;
+    if (measure_all(&set, &text, &err) < 0) {
+        code = pli_cli_fail(&err);
+    } else if (strcmp(set.out, "-") == 0) {
+        code = pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+        text = (pli_text){ 0 };
+    } else {
+        code = save(set.out, &text, &err) < 0 ? pli_cli_fail(&err) : PLI_EXIT_DONE;
+    }
+    pli_text_free(&text);
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_calibrate = {
+    .name = "calibrate",
+    .usage = "calibrate [--out FILE]",
+    .summary = "measure this machine for --transport sim",
+    .details = "Writes the file of a cluster of equal hosts whose costs are those of one core of this machine. Edit it (hosts, "
+               "racks, sites, events), then give it to train --transport sim --cluster FILE.",
+    .rows = rows,
+    .run = calibrate,
+};
