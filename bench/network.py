@@ -1,0 +1,175 @@
+"""A few hosts on one machine: each a network and a hostname of its own, on a switch whose links are shaped by `tc tbf`.
+
+All of it lives in namespaces that the benchmark itself has entered (`enter`): mounts, processes and networks that nobody
+outside sees, and that the kernel takes away with the last process in them, however that ends. Nothing is left to clean
+up, and nothing is sent that another network could carry."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+from common import Run, Skipped
+
+SUBNET, PORT = "10.99.0", 47000
+INSIDE = "BENCH_INSIDE"
+TOOLS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "chrt": "util-linux", "mount": "mount"}
+# What one tbf lets pass at once, and what it holds back: more than any window, so that nothing is lost.
+BURST, QUEUE = "64kb", "64mb"
+# Who waits for links runs as soon as it can: what else the machine does is not to be measured.
+AT_ONCE = ["chrt", "--rr", "1"]
+
+
+def enter():
+    """Returns within namespaces of its own; what called it waits for that, and hands it a Ctrl-C."""
+    if os.environ.get(INSIDE) == "1":
+        for number in (signal.SIGINT, signal.SIGTERM):  # the first process of a namespace gets none that it does not take
+            signal.signal(number, lambda number, _: os._exit(128 + number))
+        return
+    if os.geteuid() != 0:
+        raise Skipped("networks of its own need root: run it as root, or by sudo")
+    for tool, package in TOOLS.items():
+        if shutil.which(tool) is None:
+            raise Skipped(f"there is no {tool}: apt-get install {package}")
+    command = ["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, *sys.argv]
+    child = subprocess.Popen(command, env=dict(os.environ, **{INSIDE: "1"}))
+    # unshare waits deaf to signals; its child is to have them, and dies with it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: child.kill())
+    code = child.wait()
+    sys.exit(code if code >= 0 else 128 - code)
+
+
+def call(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Skipped(f"{' '.join(str(word) for word in words)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+class Network:
+    """hosts h0, h1, ... on a switch. folder: for its own small files."""
+
+    def __init__(self, count, folder):
+        self.folder, self.hosts = pathlib.Path(folder), []
+        self.folder.mkdir(parents=True, exist_ok=True)
+        call("hostname", "switch")
+        call("ip", "link", "set", "lo", "up")
+        call("ip", "link", "add", "switch", "type", "bridge")
+        call("ip", "link", "set", "switch", "up")
+        call("ip", "addr", "add", f"{SUBNET}.254/24", "dev", "switch")
+        names = "".join(f"{SUBNET}.{i + 1} h{i}\n" for i in range(count))
+        (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n{SUBNET}.254 switch\n{names}")
+        call("mount", "--bind", self.folder / "hosts", "/etc/hosts")
+        for i in range(count):
+            self._add(i)
+
+    def _add(self, i):
+        holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", f"hostname h{i} && echo && exec sleep infinity"],
+                                  stdout=subprocess.PIPE)
+        holder.stdout.readline()
+        self.hosts.append(holder.pid)
+        (self.folder / f"h{i}").write_text(str(holder.pid))
+        call("ip", "link", "add", f"port{i}", "type", "veth", "peer", "name", "eth0", "netns", holder.pid)
+        call("ip", "link", "set", f"port{i}", "master", "switch")
+        call("ip", "link", "set", f"port{i}", "up")
+        self.on(i, "ip", "link", "set", "lo", "up")
+        self.on(i, "ip", "addr", "add", f"{SUBNET}.{i + 1}/24", "dev", "eth0")
+        self.on(i, "ip", "link", "set", "eth0", "up")
+
+    def within(self, i, *words):
+        """The command that runs words on host i."""
+        return ["nsenter", "-t", self.hosts[i], "--net", "--uts", *words]
+
+    def on(self, i, *words):
+        return call(*self.within(i, *words))
+
+    def shape(self, megabits):
+        """The same for all links, each way."""
+        for i in range(len(self.hosts)):
+            words = ["root", "tbf", "rate", f"{megabits}mbit", "burst", BURST, "limit", QUEUE]
+            call("tc", "qdisc", "replace", "dev", f"port{i}", *words)
+            self.on(i, "tc", "qdisc", "replace", "dev", "eth0", *words)
+
+    def wire_bytes(self):
+        """What all hosts have sent so far, with the heads of all layers."""
+        return sum(json.loads(self.on(i, "ip", "-s", "-j", "link", "show", "eth0"))[0]["stats64"]["tx"]["bytes"]
+                   for i in range(len(self.hosts)))
+
+    def measure(self, megabits):
+        """Bytes a second of one stream between two hosts, and seconds one way of a small message."""
+        def ends(role, *more):
+            words = [*AT_ONCE, sys.executable, __file__, role, f"{SUBNET}.2", *more]
+            return subprocess.Popen([str(word) for word in self.within(1 if role == "serve" else 0, *words)], stdout=subprocess.PIPE, text=True)
+        server = ends("serve")
+        server.stdout.readline()
+        client = ends("ask", int(megabits * 1e6 / 8))
+        result = json.loads(client.communicate()[0])
+        server.wait()
+        return result["bandwidth"], result["latency"]
+
+    def agent(self, prefix):
+        """The script by which mpirun starts its daemon on a host; prefix: where the MPI lies."""
+        script = self.folder / "agent"
+        script.write_text(f'#!/bin/sh\npid=$(cat "{self.folder}/$1") || exit 1\nshift\n'
+                          f'export OPAL_PREFIX="{prefix}" PRTE_PREFIX="{prefix}" PMIX_PREFIX="{prefix}"\n'
+                          'exec nsenter -t "$pid" --net --uts sh -c "$*"\n')
+        script.chmod(0o755)
+        return script
+
+    def mpirun(self, prefix, ranks, words, timeout=300):
+        """One rank a host, which speak TCP with each other."""
+        env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
+               "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1",
+               "OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_flags": "send", "OMPI_MCA_mpi_yield_when_idle": "1"}
+        hosts = ",".join(f"h{i}" for i in range(ranks))
+        exported = [word for name in env if name.startswith("OMPI_MCA") for word in ("-x", name)]
+        return Run([pathlib.Path(prefix) / "bin" / "mpirun", "--prtemca", "plm_ssh_agent", self.agent(prefix), "--host", hosts, "-n",
+                    ranks, "--bind-to", "none", *exported, *words], env=env, timeout=timeout)
+
+
+# --- the two ends of a measurement, each a process on its host ---------------------------------------------------
+
+def receive(peer, count):
+    while count > 0:
+        count -= len(peer.recv(min(count, 1 << 20)))
+
+
+def serve(address):
+    listener = socket.create_server((address, PORT))
+    print("", flush=True)
+    peer, _ = listener.accept()
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while True:
+        head = peer.recv(8, socket.MSG_WAITALL)
+        if len(head) < 8:
+            return
+        receive(peer, int.from_bytes(head, "little"))
+        peer.sendall(b".")
+
+
+def ask(address, large):
+    peer = socket.create_connection((address, PORT))
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def seconds(count):
+        start = time.perf_counter()
+        peer.sendall(count.to_bytes(8, "little") + bytes(count))
+        peer.recv(1)
+        return time.perf_counter() - start
+    seconds(large // 4)  # TCP opens its window
+    latency = statistics.median(seconds(1) for _ in range(200)) / 2
+    bandwidth = statistics.median(large / (seconds(large) - 2 * latency) for _ in range(3))
+    print(json.dumps({"bandwidth": bandwidth, "latency": latency}))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    else:
+        ask(sys.argv[2], int(sys.argv[3]))
