@@ -228,6 +228,11 @@ static bool prepare(log_stream *s, const pli_event *event) {
     }
 }
 
+/* What follows another event of its stream at once has that one's time: asking for it costs more than the record. */
+static bool has_own_time(pli_event_kind kind) {
+    return kind != PLI_EVENT_PUSH && kind != PLI_EVENT_SEND && kind != PLI_EVENT_TICK;
+}
+
 static void raise_event(void *user, const pli_event *event) {
     pli_eventlog *log = user;
     int32_t       index = 2 * event->rank + event->server;
@@ -238,7 +243,7 @@ static void raise_event(void *user, const pli_event *event) {
         s->failed = true;
         return;
     }
-    uint64_t now_ns = log->now(log->user);
+    uint64_t now_ns = has_own_time(event->kind) ? log->now(log->user) : s->memory.time_ns;
     *s->at++ = (unsigned char)event->kind;
     s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
