@@ -52,7 +52,7 @@ def worker_events(records):
         c.at += 1
         now += c.number()
         if kind == JOB:
-            c.numbers(3)
+            c.numbers(4)
         elif kind == TABLE:
             c.numbers(5)
             for _ in range(3):
