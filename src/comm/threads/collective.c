@@ -109,6 +109,22 @@ static void show_meeting(const void *arg, pli_wait *wait) {
     wait->joins = is_complete(m);
 }
 
+/* What the doctor has found is every worker's: one that hears of the end by another's giving up tells it too. */
+static void note_finding(pli_transport *t, plait_status status, const plait_error *err) {
+    if (err == NULL || (status != PLAIT_EDEADLOCK && status != PLAIT_EMISMATCH)) return;
+    pthread_mutex_lock(&t->finding_lock);
+    if (t->finding.code == 0) t->finding = *err;
+    pthread_mutex_unlock(&t->finding_lock);
+}
+
+static plait_status finding(pli_transport *t, plait_error *err) {
+    pthread_mutex_lock(&t->finding_lock);
+    plait_status status = t->finding.code;
+    if (status < 0 && err != NULL) *err = t->finding;
+    pthread_mutex_unlock(&t->finding_lock);
+    return status;
+}
+
 /* Takes part in no further call, nor does anybody; false: too late, the call is complete. */
 static bool give_up(const struct meeting *m) {
     uint64_t in = atomic_load(&m->t->in);
@@ -122,12 +138,14 @@ static bool give_up(const struct meeting *m) {
 
 static plait_status broken(const struct meeting *m, plait_error *err) {
     plait_status status = pli_comm_is_lost(m->comm, NULL, err);
+    if (status >= 0) status = finding(m->t, err);
     if (status < 0) return status;
     return pli_fail(err, PLAIT_ECOMM, "a worker has given up waiting in a collective; no further one can be run");
 }
 
 static plait_status meet(const struct meeting *m, const pli_reason *reason, plait_error *err) {
     plait_status status = pli_comm_wait(m->comm, have_met, (void *)m, reason, err);
+    note_finding(m->t, status, err);
     if (status < 0) return give_up(m) ? status : PLAIT_OK;
     if (is_complete(m)) return PLAIT_OK;
     int32_t gone = who_is_gone(m);
@@ -267,6 +285,7 @@ static plait_status finish_large(struct meeting *m, const pli_coll *call, const 
     if (out == seat->large * (uint64_t)m->t->workers || (atomic_load(&m->t->in) & BROKEN)) ring_others(m->t, m->comm);
     plait_status status = pli_comm_wait(m->comm, is_over, m, reason, err);
     if (all_are_out(m)) return PLAIT_OK;
+    note_finding(m->t, status, err);
     turn_away(m);
     if (all_are_out(m)) return PLAIT_OK;
     return status < 0 ? status : broken(m, err);

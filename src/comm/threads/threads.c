@@ -7,6 +7,7 @@ static void close_threads(pli_transport **transport, bool all_ended) {
     pli_transport *t = *transport;
     *transport = NULL;
     if (t == NULL) return;
+    pthread_mutex_destroy(&t->finding_lock);
     pli_free(t->seat);
     pli_free(t);
 }
@@ -31,6 +32,7 @@ static plait_status open_threads(const plait_comm_opts *opts, pli_world *world, 
     t->workers = place->workers;
     t->seat = seat;
     t->world = world;
+    pthread_mutex_init(&t->finding_lock, NULL);
     *out = t;
     return PLAIT_OK;
 }

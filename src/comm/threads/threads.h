@@ -27,6 +27,8 @@ struct pli_transport {
     _Alignas(64) _Atomic uint64_t out; /* the same of second meetings */
     pli_seat *seat; /* [workers] */
     pli_world *world;
+    pthread_mutex_t finding_lock; /* guards finding: what the doctor told the first that gave up; code 0: nothing */
+    plait_error     finding;
 };
 
 bool         pli_threads_takes(const pli_transport *t, const pli_coll *call);
