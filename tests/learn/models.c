@@ -260,6 +260,15 @@ static void test_divergence(void **state) {
 
 enum { WIDE_ROWS = 1000, WIDE_PER_ROW = 8, WIDE_FEATURES = 40 };
 
+/* Sanitizers slow each access; they need the paths, not every objective: values of two workers, and classes. */
+#if defined(__SANITIZE_THREAD__)
+enum { WIDE_FIRST = 1, WIDE_STEP = 4 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { WIDE_FIRST = 1, WIDE_STEP = 3 };
+#else
+enum { WIDE_FIRST = 0, WIDE_STEP = 1 };
+#endif
+
 typedef struct wide_case {
     const char *name;
     int         classes;
@@ -318,7 +327,7 @@ static void test_wide(void **state) {
         { "ones", 2, 0, 0, 1 },          { "values", 2, 1, 0, 2 }, { "scaled values", 2, 9, 0, 1 },
         { "l1", 2, 0, 1e-2, 1 },         { "classes", 3, 0, 0, 1 },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = WIDE_FIRST; i < sizeof cases / sizeof *cases; i += WIDE_STEP) {
         double narrow = wide_objective(&cases[i], 1), wide = wide_objective(&cases[i], 4096);
         if (!(fabs(wide - narrow) <= 5e-4 * narrow))
             fail_msg("%s: objective %.9g of few weights, %.9g of many", cases[i].name, narrow, wide);
