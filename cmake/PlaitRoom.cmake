@@ -175,14 +175,12 @@ set(PLAIT_TEST_ENV
     "PLAIT_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
     "PLAIT_BUILD_DIR=${PROJECT_BINARY_DIR}")
 
-# Leaks inside of an MPI are suppressed by the libraries on their stack, which the fast unwinder does not see. Where the
-# leak checker fails, the test is run again (tests/leaks_again.sh).
-set(PLAIT_LEAKS_AGAIN)
-if(PLAIT_SANITIZE MATCHES "address")
-  set(PLAIT_LEAKS_AGAIN sh ${PROJECT_SOURCE_DIR}/tests/leaks_again.sh)
-endif()
-set(PLAIT_MPI_SANITIZER_ENV
-    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1:fast_unwind_on_malloc=0")
+# Leaks inside of an MPI are suppressed by the libraries on their stack, which the fast unwinder does not see. Where
+# libraries that are loaded on request (an MPI's plugins) have thread-local storage, the sanitizer misreads the header
+# in front of such a block now and then, and the leak checker falls over the wrong address ("LeakSanitizer has
+# encountered a fatal error", exit 1): so it does not follow that storage.
+string(CONCAT PLAIT_MPI_SANITIZER_ENV "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:"
+       "allocator_may_return_null=1:fast_unwind_on_malloc=0:intercept_tls_get_addr=0")
 
 function(plait_test_properties name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENV" ${ARGN})
@@ -248,7 +246,7 @@ function(plait_mpi_test name)
     plait_test_program(${target} SOURCES ${ARG_SOURCES} ROOM "${ARG_ROOM}" USES ${ARG_USES} LIBS ${ARG_LIBS})
     set(ARG_COMMAND $<TARGET_FILE:${target}>)
   endif()
-  add_test(NAME ${name} COMMAND ${PLAIT_LEAKS_AGAIN} ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
+  add_test(NAME ${name} COMMAND ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
   set_tests_properties(${name} PROPERTIES PROCESSORS 2)
