@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "tensor/elementary.h"
+#include "tensor/exact_loops.h"
 #include "tensor/kernels.h"
 
 static void axpy_f32(int64_t n, float a, const float *restrict x, float *restrict y) {
@@ -103,6 +104,95 @@ static void softplus_f64(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++) out[i] = pli_softplus(x[i]);
 }
 
+/* --- exact sums of floats: exact_loops.h, eight at a time ----------------------------------------------------------- */
+
+/* 1.5 x 2^23 units of these bins. */
+static inline __m256i magic_of(__m256i top) {
+    const __m256i bin = _mm256_max_epi32(top, _mm256_set1_epi32(PLI_EXACT_LOW32));
+    const __m256i exponent = _mm256_add_epi32(_mm256_mullo_epi32(bin, _mm256_set1_epi32(PLI_EXACT_W32)), _mm256_set1_epi32(150));
+    return _mm256_or_si256(_mm256_slli_epi32(exponent, 23), _mm256_set1_epi32(1 << 22));
+}
+
+static inline void cut_near(__m256 x, __m256i magic, __m256i below, __m256i *hi, __m256i *lo) {
+    const __m256 first = _mm256_add_ps(x, _mm256_castsi256_ps(magic));
+    const __m256 rest = _mm256_sub_ps(x, _mm256_sub_ps(first, _mm256_castsi256_ps(magic)));
+    const __m256 second = _mm256_add_ps(rest, _mm256_castsi256_ps(below));
+    *hi = _mm256_add_epi32(*hi, _mm256_sub_epi32(_mm256_castps_si256(first), magic));
+    *lo = _mm256_add_epi32(*lo, _mm256_sub_epi32(_mm256_castps_si256(second), below));
+}
+
+/* Lanes in which something other than 0 is too small, or anything too large, for the units of floats. size: |x|'s bits. */
+static inline __m256i too_far(__m256i top, __m256i size) {
+    const __m256i low = _mm256_andnot_si256(_mm256_cmpeq_epi32(size, _mm256_setzero_si256()),
+                                            _mm256_cmpgt_epi32(_mm256_set1_epi32(PLI_EXACT_LOW32), top));
+    return _mm256_or_si256(low, _mm256_cmpgt_epi32(top, _mm256_set1_epi32(PLI_EXACT_HIGH32)));
+}
+
+static inline __m256i size_of(__m256 x) { return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(INT32_MAX)); }
+
+static inline void add_wide(int64_t *bin, __m256i by) {
+    __m256i *at = (__m256i *)bin;
+    const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(by));
+    const __m256i high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(by, 1));
+    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), low));
+    _mm256_storeu_si256(at + 1, _mm256_add_epi64(_mm256_loadu_si256(at + 1), high));
+}
+
+static int64_t exact_add_f32(int64_t n, const float *x, const int8_t *top, int64_t *hi, int64_t *lo) {
+    const __m256i w = _mm256_set1_epi32(PLI_EXACT_W32), reach = _mm256_set1_epi32(PLI_EXACT_REACH32);
+    const __m256i step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
+    int64_t i = 0;
+    for (; i + PLI_EXACT_AT_ONCE <= n; i += PLI_EXACT_AT_ONCE) {
+        const __m256  v = _mm256_loadu_ps(x + i);
+        const __m256i t = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(top + i))), size = size_of(v);
+        const __m256i limit = _mm256_add_epi32(_mm256_mullo_epi32(t, w), reach);
+        const __m256i high = _mm256_cmpgt_epi32(limit, _mm256_srli_epi32(size, 23));
+        if (_mm256_movemask_epi8(_mm256_andnot_si256(too_far(t, size), high)) != -1) break;
+        const __m256i magic = magic_of(t);
+        __m256i first = _mm256_setzero_si256(), second = first;
+        cut_near(v, magic, _mm256_sub_epi32(magic, step), &first, &second);
+        add_wide(hi + i, first);
+        add_wide(lo + i, second);
+    }
+    return i;
+}
+
+/* (hi 2^22 + lo) 2^(22 (top - 1)) of four elements. */
+static inline __m128 value_of(__m128i top, __m128i hi, __m128i lo) {
+    const __m256i exponent = _mm256_add_epi64(
+        _mm256_cvtepi32_epi64(_mm_mullo_epi32(_mm_sub_epi32(top, _mm_set1_epi32(1)), _mm_set1_epi32(PLI_EXACT_W32))),
+        _mm256_set1_epi64x(1023));
+    const __m256d sum = _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(hi), _mm256_set1_pd(0x1p22)), _mm256_cvtepi32_pd(lo));
+    return _mm256_cvtpd_ps(_mm256_mul_pd(sum, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52))));
+}
+
+static int64_t exact_sum_f32(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
+    const __m256i step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
+    int64_t i = 0;
+    for (; terms <= PLI_EXACT_NARROW_TERMS && i + PLI_EXACT_AT_ONCE <= n; i += PLI_EXACT_AT_ONCE) {
+        __m256i most = _mm256_setzero_si256(), hi = most, lo = most;
+        for (int32_t t = 0; t < terms; t++) most = _mm256_max_epi32(most, size_of(_mm256_loadu_ps(x[t] + first + i)));
+        const __m256i place = _mm256_mullo_epi32(_mm256_add_epi32(_mm256_srli_epi32(most, 23), _mm256_set1_epi32(6)),
+                                                 _mm256_set1_epi32(2979));
+        const __m256i top = _mm256_sub_epi32(_mm256_srli_epi32(place, 16), _mm256_set1_epi32(6));
+        if (_mm256_movemask_epi8(too_far(top, most)) != 0) break;
+        const __m256i magic = magic_of(top), below = _mm256_sub_epi32(magic, step);
+        for (int32_t t = 0; t < terms; t++) cut_near(_mm256_loadu_ps(x[t] + first + i), magic, below, &hi, &lo);
+        _mm_storeu_ps(out + i, value_of(_mm256_castsi256_si128(top), _mm256_castsi256_si128(hi), _mm256_castsi256_si128(lo)));
+        _mm_storeu_ps(out + i + 4, value_of(_mm256_extracti128_si256(top, 1), _mm256_extracti128_si256(hi, 1),
+                                            _mm256_extracti128_si256(lo, 1)));
+    }
+    return i;
+}
+
+static int64_t exact_add_f64(int64_t n, const double *x, const int8_t *top, int64_t *hi, int64_t *mid, int64_t *lo) {
+    return pli_exact_add_fitting_f64(n, x, top, hi, mid, lo);
+}
+
+static int64_t exact_sum_f64(int32_t terms, const double *const *x, int64_t first, int64_t n, double *out) {
+    return pli_exact_sum_fitting_f64(terms, x, first, n, out);
+}
+
 static const pli_kernels avx2 = {
     .name = "avx2",
     .axpy_f32 = axpy_f32,
@@ -129,6 +219,10 @@ static const pli_kernels avx2 = {
     .softplus_f64 = softplus_f64,
     .softmax_f32 = pli_softmax_f32,
     .softmax_f64 = pli_softmax_f64,
+    .exact_add_f32 = exact_add_f32,
+    .exact_add_f64 = exact_add_f64,
+    .exact_sum_f32 = exact_sum_f32,
+    .exact_sum_f64 = exact_sum_f64,
 };
 
 const pli_kernels *pli_kernels_avx2(void) {

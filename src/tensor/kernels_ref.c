@@ -1,5 +1,6 @@
 /* kernels_ref - the reference kernels: what every processor runs, and what its own must agree with to the bit. */
 #include "tensor/elementary.h"
+#include "tensor/exact_loops.h"
 #include "tensor/kernels.h"
 
 static void axpy_f32(int64_t n, float a, const float *restrict x, float *restrict y) {
@@ -109,6 +110,22 @@ double pli_softmax_f64(int64_t n, const double *x, double *p) {
     return most + log(sum);
 }
 
+static int64_t exact_add_f32(int64_t n, const float *x, const int8_t *top, int64_t *hi, int64_t *lo) {
+    return pli_exact_add_fitting_f32(n, x, top, hi, lo);
+}
+
+static int64_t exact_add_f64(int64_t n, const double *x, const int8_t *top, int64_t *hi, int64_t *mid, int64_t *lo) {
+    return pli_exact_add_fitting_f64(n, x, top, hi, mid, lo);
+}
+
+static int64_t exact_sum_f32(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
+    return pli_exact_sum_fitting_f32(terms, x, first, n, out);
+}
+
+static int64_t exact_sum_f64(int32_t terms, const double *const *x, int64_t first, int64_t n, double *out) {
+    return pli_exact_sum_fitting_f64(terms, x, first, n, out);
+}
+
 static const pli_kernels ref = {
     .name = "ref",
     .axpy_f32 = axpy_f32,
@@ -135,6 +152,10 @@ static const pli_kernels ref = {
     .softplus_f64 = softplus_f64,
     .softmax_f32 = pli_softmax_f32,
     .softmax_f64 = pli_softmax_f64,
+    .exact_add_f32 = exact_add_f32,
+    .exact_add_f64 = exact_add_f64,
+    .exact_sum_f32 = exact_sum_f32,
+    .exact_sum_f64 = exact_sum_f64,
 };
 
 const pli_kernels *pli_kernels_ref(void) {

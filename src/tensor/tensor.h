@@ -89,6 +89,13 @@ typedef struct pli_kernels {
     /* p = softmax of one row of n >= 1 scores; returns log sum e^x. Added in order. p may be x. */
     double (*softmax_f32)(int64_t n, const float *x, float *p);
     double (*softmax_f64)(int64_t n, const double *x, double *p);
+
+    /* Of exact.h, for whole groups of elements in which nothing is special and (adds) no term asks for a higher top: how
+     * many elements, from the first on, were done. x of the sums: [terms], from element `first` on. */
+    int64_t (*exact_add_f32)(int64_t n, const float *x, const int8_t *top, int64_t *hi, int64_t *lo);
+    int64_t (*exact_add_f64)(int64_t n, const double *x, const int8_t *top, int64_t *hi, int64_t *mid, int64_t *lo);
+    int64_t (*exact_sum_f32)(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out);
+    int64_t (*exact_sum_f64)(int32_t terms, const double *const *x, int64_t first, int64_t n, double *out);
 } pli_kernels;
 
 /** The best kernels for this processor, and the reference ones. Static; any thread. */

@@ -1,0 +1,304 @@
+/* Exact sums against every order and grouping of the same terms, to the bit, and against sums in wider arithmetic; the
+ * processor's loops against the reference's; tops, specials, subnormals, the largest numbers, cancellation. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "tensor/exact.h"
+#include "tensor/tensor.h"
+
+enum { N = 61, TERMS = 37 };
+
+/* How the terms of a case are drawn: sizes that differ by few or by many powers of two. */
+static const int spreads[] = { 0, 3, 20, 60, 120 };
+enum { N_SPREADS = sizeof spreads / sizeof *spreads };
+
+typedef struct terms {
+    float  f32[TERMS][N];
+    double f64[TERMS][N];
+} terms;
+
+static void draw(terms *t, uint64_t seed, int spread) {
+    pli_random r = pli_random_at(seed, PLI_RANDOM_DATA, 1, 0);
+    for (int k = 0; k < TERMS; k++)
+        for (int i = 0; i < N; i++) {
+            double x = pli_random_normal(&r);
+            int    by = (int)pli_random_below(&r, 2 * (uint64_t)spread + 1) - spread;
+            t->f32[k][i] = (float)ldexp(x, by);
+            t->f64[k][i] = ldexp(x, 8 * by);
+            if (pli_random_below(&r, 9) == 0) t->f32[k][i] = 0, t->f64[k][i] = -0.0;
+        }
+}
+
+static void *memory_of(bool wide, pli_exact *sum) {
+    void *memory = test_malloc((size_t)pli_exact_bytes(wide, N));
+    *sum = pli_exact_at(wide, N, memory);
+    pli_exact_clear(sum, 0, N);
+    return memory;
+}
+
+static void add(const pli_exact *sum, const terms *t, int k) {
+    if (sum->wide) pli_exact_add_f64(sum, 0, N, t->f64[k]);
+    else pli_exact_add_f32(sum, 0, N, t->f32[k]);
+}
+
+/* The bits of the rounded sums, floats widened. */
+static void result(const pli_exact *sum, double *out) {
+    float narrow[N];
+    if (sum->wide) pli_exact_round_f64(sum, 0, N, out);
+    else {
+        pli_exact_round_f32(sum, 0, N, narrow);
+        for (int i = 0; i < N; i++) out[i] = (double)narrow[i];
+    }
+}
+
+static void assert_same(const double *a, const double *b) { assert_memory_equal(a, b, N * sizeof *a); }
+
+static void in_order(bool wide, const terms *t, double *out) {
+    pli_exact sum;
+    void     *memory = memory_of(wide, &sum);
+    for (int k = 0; k < TERMS; k++) add(&sum, t, k);
+    result(&sum, out);
+    test_free(memory);
+}
+
+static void permuted(bool wide, const terms *t, uint64_t seed, double *out) {
+    uint32_t   order[TERMS];
+    pli_exact  sum;
+    void      *memory = memory_of(wide, &sum);
+    pli_random r = pli_random_at(seed, PLI_RANDOM_DATA, 2, 0);
+    pli_random_permutation(&r, TERMS, order);
+    for (int k = 0; k < TERMS; k++) add(&sum, t, (int)order[k]);
+    result(&sum, out);
+    test_free(memory);
+}
+
+/* Terms in some groups, each summed by itself, then merged: in pairs of bins of equal tops, or by merge. */
+static void grouped(bool wide, const terms *t, int groups, bool agree, double *out) {
+    pli_exact sum[TERMS];
+    void     *memory[TERMS];
+    for (int g = 0; g < groups; g++) memory[g] = memory_of(wide, &sum[g]);
+    for (int k = 0; k < TERMS; k++) add(&sum[k * 7 % groups], t, k);
+    if (agree) {
+        int8_t top[N];
+        memcpy(top, sum[0].top, N);
+        for (int g = 1; g < groups; g++)
+            for (int i = 0; i < N; i++) top[i] = sum[g].top[i] > top[i] ? sum[g].top[i] : top[i];
+        for (int g = 0; g < groups; g++) pli_exact_raise(&sum[g], 0, N, top);
+        for (int g = 1; g < groups; g++)
+            for (int b = 0; b < pli_exact_bins(wide); b++)
+                for (int i = 0; i < N; i++) sum[0].bin[b][i] += sum[g].bin[b][i];
+    } else {
+        for (int g = groups - 1; g > 0; g--) pli_exact_merge(&sum[0], 0, N, &sum[g], 0);
+    }
+    result(&sum[0], out);
+    for (int g = 0; g < groups; g++) test_free(memory[g]);
+}
+
+static void at_once(bool wide, const terms *t, double *out) {
+    const float  *x32[TERMS];
+    const double *x64[TERMS];
+    float         narrow[N];
+    for (int k = 0; k < TERMS; k++) {
+        x32[k] = t->f32[TERMS - 1 - k];
+        x64[k] = t->f64[TERMS - 1 - k];
+    }
+    if (wide) {
+        pli_exact_sum_f64(TERMS, x64, N, out);
+        return;
+    }
+    pli_exact_sum_f32(TERMS, x32, N, narrow);
+    for (int i = 0; i < N; i++) out[i] = (double)narrow[i];
+}
+
+/* Element by element: the place in a vector, and what stands beside it, must not show. */
+static void alone(bool wide, const terms *t, double *out) {
+    for (int i = 0; i < N; i++) {
+        int64_t   memory[PLI_EXACT_BINS_MAX + 1];
+        pli_exact sum = pli_exact_at(wide, 1, memory);
+        float     narrow;
+        pli_exact_clear(&sum, 0, 1);
+        for (int k = 0; k < TERMS; k++) {
+            if (wide) pli_exact_add_f64(&sum, 0, 1, &t->f64[k][i]);
+            else pli_exact_add_f32(&sum, 0, 1, &t->f32[k][i]);
+        }
+        if (wide) pli_exact_round_f64(&sum, 0, 1, &out[i]);
+        else pli_exact_round_f32(&sum, 0, 1, &narrow);
+        if (!wide) out[i] = (double)narrow;
+    }
+}
+
+static void test_no_order_shows(void **state) {
+    (void)state;
+    static terms t;
+    double       want[N], got[N];
+    for (int s = 0; s < N_SPREADS; s++) {
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            draw(&t, seed, spreads[s]);
+            for (int wide = 0; wide < 2; wide++) {
+                in_order(wide, &t, want);
+                permuted(wide, &t, seed, got);
+                assert_same(want, got);
+                for (int groups = 1; groups <= 16; groups += groups < 4 ? 1 : 4) {
+                    grouped(wide, &t, groups, false, got);
+                    assert_same(want, got);
+                    grouped(wide, &t, groups, true, got);
+                    assert_same(want, got);
+                }
+                at_once(wide, &t, got);
+                assert_same(want, got);
+                alone(wide, &t, got);
+                assert_same(want, got);
+            }
+        }
+    }
+}
+
+/* The plain sum in long double is good to 2^-63 of the sizes' sum; the exact one loses 2^-22 (floats), 2^-80 of the largest a
+ * term, and its last rounding, which for doubles may be two. */
+static void test_how_much_is_lost(void **state) {
+    (void)state;
+    static terms t;
+    double       narrow[N], wide[N];
+    for (int s = 0; s < N_SPREADS; s++) {
+        draw(&t, 77, spreads[s]);
+        in_order(false, &t, narrow);
+        in_order(true, &t, wide);
+        for (int i = 0; i < N; i++) {
+            long double sum32 = 0, sum64 = 0, most32 = 0, most64 = 0;
+            for (int k = 0; k < TERMS; k++) {
+                sum32 += (long double)t.f32[k][i];
+                sum64 += (long double)t.f64[k][i];
+                most32 = fmaxl(most32, fabsl((long double)t.f32[k][i]));
+                most64 = fmaxl(most64, fabsl((long double)t.f64[k][i]));
+            }
+            assert_true(fabsl(sum32 - (long double)narrow[i]) <= fabsl(sum32) * 0x1p-24L + TERMS * most32 * 0x1p-22L);
+            assert_true(fabsl(sum64 - (long double)wide[i]) <= fabsl(sum64) * 0x1p-52L + TERMS * most64 * 0x1p-62L);
+        }
+    }
+}
+
+static float sum_of_f32(int n, const float *x) {
+    const float *term[8];
+    float        out;
+    for (int i = 0; i < n; i++) term[i] = &x[i];
+    pli_exact_sum_f32(n, term, 1, &out);
+    return out;
+}
+
+static double sum_of_f64(int n, const double *x) {
+    const double *term[8];
+    double        out;
+    for (int i = 0; i < n; i++) term[i] = &x[i];
+    pli_exact_sum_f64(n, term, 1, &out);
+    return out;
+}
+
+static void test_edges(void **state) {
+    (void)state;
+    const float  inf = INFINITY;
+    const double big = 0x1.fffffffffffffp1023, tiny = 0x1p-1074;
+    assert_true(sum_of_f32(3, (float[]){ 1e30F, 1, -1e30F }) == 0); /* 1 is below the lowest bin of 1e30 */
+    assert_true(sum_of_f32(3, (float[]){ 0x1p20F, 0x1p-3F, -0x1p20F }) == 0x1p-3F);
+    assert_true(sum_of_f32(2, (float[]){ 0x1p-149F, 0x1p-149F }) == 0x1p-148F);
+    assert_true(sum_of_f32(2, (float[]){ 0x1.fffffep127F, 0x1.fffffep127F }) == inf);
+    assert_true(sum_of_f32(3, (float[]){ 0x1.fffffep127F, 0x1.fffffep127F, -0x1.fffffep127F }) == 0x1.fffffep127F);
+    assert_true(sum_of_f32(2, (float[]){ inf, -1 }) == inf);
+    assert_true(sum_of_f32(2, (float[]){ 1, -inf }) == -inf);
+    assert_true(isnan(sum_of_f32(3, (float[]){ inf, 0, -inf })));
+    assert_true(isnan(sum_of_f32(2, (float[]){ 0, NAN })));
+    assert_true(sum_of_f32(1, (float[]){ -0.0F }) == 0);
+    assert_true(sum_of_f64(2, (double[]){ tiny, tiny }) == 2 * tiny);
+    assert_true(sum_of_f64(3, (double[]){ big, big, -big }) == big);
+    assert_true(isinf(sum_of_f64(2, (double[]){ -big, -big })));
+    assert_true(sum_of_f64(4, (double[]){ 1e16, 1, 1, -1e16 }) == 2);
+    assert_true(isnan(sum_of_f64(2, (double[]){ (double)inf, (double)NAN })));
+    assert_true(sum_of_f64(1, (double[]){ 0.1 }) == 0.1);
+}
+
+/* Each exponent a number can have: it fits its top and not the one below, and comes back as it is. */
+static void test_every_exponent(void **state) {
+    (void)state;
+    for (int e = -149; e <= 127; e++) {
+        const float x = ldexpf(1, e);
+        assert_true(sum_of_f32(1, &x) == x);
+        assert_true(sum_of_f32(3, (float[]){ x, x, -x }) == x);
+    }
+    for (int e = -1074; e <= 1023; e++) {
+        const double x = ldexp(1, e);
+        assert_true(sum_of_f64(1, &x) == x);
+        assert_true(sum_of_f64(3, (double[]){ -x, x, x }) == x);
+    }
+}
+
+static void test_special_among_others(void **state) {
+    (void)state;
+    static terms t;
+    double       want[N], got[N];
+    draw(&t, 5, 20);
+    t.f32[3][17] = INFINITY;
+    t.f32[30][17] = INFINITY;
+    t.f32[9][18] = NAN;
+    t.f64[36][0] = -(double)INFINITY;
+    t.f64[0][60] = (double)INFINITY;
+    t.f64[1][60] = -(double)INFINITY;
+    for (int wide = 0; wide < 2; wide++) {
+        in_order(wide, &t, want);
+        permuted(wide, &t, 9, got);
+        assert_same(want, got);
+        grouped(wide, &t, 5, true, got);
+        assert_same(want, got);
+        grouped(wide, &t, 5, false, got);
+        assert_same(want, got);
+        at_once(wide, &t, got);
+        assert_same(want, got);
+        assert_true(wide ? isinf(want[0]) && isnan(want[60]) : isinf(want[17]) && isnan(want[18]));
+    }
+}
+
+static void test_narrow(void **state) {
+    (void)state;
+    int64_t   memory[PLI_EXACT_BINS_MAX + 1];
+    pli_exact sum = pli_exact_at(false, 1, memory);
+    float     x = 0x1.fffffep20F;
+    pli_exact_clear(&sum, 0, 1);
+    for (int i = 0; i < 1023; i++) pli_exact_add_f32(&sum, 0, 1, &x);
+    assert_true(pli_exact_is_narrow(&sum, 0, 1));
+    for (int i = 0; i < 2; i++) pli_exact_add_f32(&sum, 0, 1, &x);
+    assert_false(pli_exact_is_narrow(&sum, 0, 1));
+}
+
+/* The processor's loops do what the reference's do. */
+static void test_processor(void **state) {
+    (void)state;
+    static terms       t;
+    const pli_kernels *ref = pli_kernels_ref(), *best = pli_kernels_get();
+    const float       *x32[TERMS];
+    const double      *x64[TERMS];
+    float              a32[N] = { 0 }, b32[N] = { 0 };
+    double             a64[N] = { 0 }, b64[N] = { 0 };
+    for (int s = 0; s < N_SPREADS; s++) {
+        draw(&t, 3, spreads[s]);
+        for (int k = 0; k < TERMS; k++) x32[k] = t.f32[k], x64[k] = t.f64[k];
+        assert_int_equal(ref->exact_sum_f32(TERMS, x32, 1, N - 1, a32), best->exact_sum_f32(TERMS, x32, 1, N - 1, b32));
+        assert_int_equal(ref->exact_sum_f64(TERMS, x64, 1, N - 1, a64), best->exact_sum_f64(TERMS, x64, 1, N - 1, b64));
+        assert_memory_equal(a32, b32, sizeof a32);
+        assert_memory_equal(a64, b64, sizeof a64);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_order_shows), cmocka_unit_test(test_how_much_is_lost),
+        cmocka_unit_test(test_edges),          cmocka_unit_test(test_every_exponent),
+        cmocka_unit_test(test_special_among_others), cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_processor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
