@@ -1,4 +1,4 @@
-/* Sums that do not depend on order: what is rare (a higher top, something special), and what runs over sums. See exact.h. */
+/* Sums that do not depend on order: what is rare (a higher top, something special), and what runs over sums. */
 #include "tensor/exact.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* tensor/exact.h - sums whose bits depend on what is added alone: not on the order, nor on how the terms were grouped.
  *
- * A sum keeps, for each element, integers in a few *bins* of fixed width on a fixed grid of exponents. A term is cut at
- * the bins' borders: bin t takes the nearest multiple of its unit 2^(W t), the bin below it what is left, and so on; each
- * piece is a small integer, so adding them is exact. Only the highest bins are kept: `top` is the lowest t whose bin is the
- * first that the largest term reaches, |x| < 2^(W (t + 1) - 1). A larger term moves top up, and the lowest bin is dropped; a
- * term that came earlier would have left 0 in the new bin and the same pieces in those that stay, so nothing tells in which
- * order they came. What is lost is below half a unit of the lowest bin a term.
+ * A sum keeps, for each element, integers in a few *bins* of fixed width on a fixed grid of exponents. A term is cut
+ * at the bins' borders: bin t takes the nearest multiple of its unit 2^(W t), the bin below it what is left, and so on;
+ * each piece is a small integer, so adding them is exact. Only the highest bins are kept: `top` is the lowest t whose
+ * bin is the first that the largest term reaches, |x| < 2^(W (t + 1) - 1). A larger term moves top up, and the lowest
+ * bin is dropped; a term that came earlier would have left 0 in the new bin and the same pieces in those that stay, so
+ * nothing tells in which order they came. What is lost is below half a unit of the lowest bin a term.
  *
  *     terms    W    bins   lost a term, of the largest term         exact up to
  *     float    22   2      2^-22 .. 2^-44                           2^41 terms
@@ -13,9 +13,9 @@
  *
  * An infinity or a NaN makes an element special: the result is then what any order of addition gives.
  *
- * Papers: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015 (the bins); Ahrens,
- * Demmel and Nguyen, "Algorithms for Efficient Reproducible Floating Point Summation", ACM TOMS 2020 (algorithms 6 to 8;
- * bins of integers here in place of their pairs of floats). */
+ * Papers: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015 (the bins);
+ * Ahrens, Demmel and Nguyen, "Algorithms for Efficient Reproducible Floating Point Summation", ACM TOMS 2020 (algorithms
+ * 6 to 8; bins of integers here in place of their pairs of floats). */
 #ifndef PLI_TENSOR_EXACT_H
 #define PLI_TENSOR_EXACT_H
 
@@ -53,7 +53,8 @@ void pli_exact_raise(const pli_exact *sum, int64_t first, int64_t n, const int8_
  *  between bins, so by at most 2^-52), and that, for f32, to a float. */
 void pli_exact_round_f32(const pli_exact *sum, int64_t first, int64_t n, float *out);
 void pli_exact_round_f64(const pli_exact *sum, int64_t first, int64_t n, double *out);
-/** Do all bins of these elements fit into 32 bits? (A message then carries them so. Always up to 1,023 terms of floats.) */
+/** Do all bins of these elements fit into 32 bits? (A message then carries them so.) Always up to 1,023 terms of
+ *  floats. */
 bool pli_exact_is_narrow(const pli_exact *sum, int64_t first, int64_t n);
 
 /** out [n] = the sum of x[0 .. terms - 1], each [n], element by element, as the calls above would give it. */

@@ -1,8 +1,8 @@
 /* tensor/exact_loops.h - the loops of exact.h that run over every element of every term, compiled for each processor.
  *
  * Eight elements at a time: where none asks for a higher top, nothing is special, and all units are within a float's
- * range, terms are cut by the same instructions for all, without a branch. Adding 1.5 x 2^23 (a double: 1.5 x 2^52) units to
- * a number rounds it to the nearest multiple of the unit, ties to even, which then lies in the low bits. */
+ * range, terms are cut by the same instructions for all, without a branch. Adding 1.5 x 2^23 (a double: 1.5 x 2^52)
+ * units to a number rounds it to the nearest multiple of the unit, ties to even, which then lies in the low bits. */
 #ifndef PLI_TENSOR_EXACT_LOOPS_H
 #define PLI_TENSOR_EXACT_LOOPS_H
 
@@ -65,7 +65,8 @@ static inline bool pli_exact_fits_f64(const double *x, const int8_t *top) {
     int32_t bad = 0;
     for (int i = 0; i < PLI_EXACT_AT_ONCE; i++) {
         const int32_t e = pli_exact_exponent64(x[i]);
-        bad |= (e >= PLI_EXACT_W64 * top[i] + PLI_EXACT_REACH64) | (e == PLI_EXACT_INFINITE64) | (top[i] == PLI_EXACT_SPECIAL);
+        bad |= (e >= PLI_EXACT_W64 * top[i] + PLI_EXACT_REACH64) | (e == PLI_EXACT_INFINITE64) |
+               (top[i] == PLI_EXACT_SPECIAL);
     }
     return bad == 0;
 }
@@ -140,8 +141,8 @@ static inline double pli_exact_value_f64(int64_t top, int64_t hi, int64_t mid, i
     return (((double)hi * 0x1p40 + (double)mid) * 0x1p40 + (double)lo) * half * half;
 }
 
-/* Sums of whole groups, in registers: how many of the n elements, from the first on, up to one that is special or out of
- * the range of floats' units. */
+/* Sums of whole groups, in registers: how many of the n elements, from the first on, up to one that is special or out
+ * of the range of floats' units. */
 static inline int64_t pli_exact_sum_fitting_f32(int32_t terms, const float *const *x, int64_t first, int64_t n,
                                                 float *restrict out) {
     int64_t at = 0;
@@ -160,7 +161,8 @@ static inline int64_t pli_exact_sum_fitting_f32(int32_t terms, const float *cons
         }
         if (far) break;
         for (int32_t t = 0; t < terms; t++)
-            for (int i = 0; i < PLI_EXACT_AT_ONCE; i++) pli_exact_cut_near_f32(x[t][first + at + i], magic[i], &hi[i], &lo[i]);
+            for (int i = 0; i < PLI_EXACT_AT_ONCE; i++)
+                pli_exact_cut_near_f32(x[t][first + at + i], magic[i], &hi[i], &lo[i]);
         for (int i = 0; i < PLI_EXACT_AT_ONCE; i++) out[at + i] = pli_exact_value_f32(top[i], hi[i], lo[i]);
     }
     return at;

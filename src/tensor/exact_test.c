@@ -44,14 +44,17 @@ static void *memory_of(bool wide, pli_exact *sum) {
 }
 
 static void add(const pli_exact *sum, const terms *t, int k) {
-    if (sum->wide) pli_exact_add_f64(sum, 0, N, t->f64[k]);
-    else pli_exact_add_f32(sum, 0, N, t->f32[k]);
+    if (sum->wide)
+        pli_exact_add_f64(sum, 0, N, t->f64[k]);
+    else
+        pli_exact_add_f32(sum, 0, N, t->f32[k]);
 }
 
 /* The bits of the rounded sums, floats widened. */
 static void result(const pli_exact *sum, double *out) {
     float narrow[N];
-    if (sum->wide) pli_exact_round_f64(sum, 0, N, out);
+    if (sum->wide)
+        pli_exact_round_f64(sum, 0, N, out);
     else {
         pli_exact_round_f32(sum, 0, N, narrow);
         for (int i = 0; i < N; i++) out[i] = (double)narrow[i];
@@ -125,11 +128,15 @@ static void alone(bool wide, const terms *t, double *out) {
         float     narrow;
         pli_exact_clear(&sum, 0, 1);
         for (int k = 0; k < TERMS; k++) {
-            if (wide) pli_exact_add_f64(&sum, 0, 1, &t->f64[k][i]);
-            else pli_exact_add_f32(&sum, 0, 1, &t->f32[k][i]);
+            if (wide)
+                pli_exact_add_f64(&sum, 0, 1, &t->f64[k][i]);
+            else
+                pli_exact_add_f32(&sum, 0, 1, &t->f32[k][i]);
         }
-        if (wide) pli_exact_round_f64(&sum, 0, 1, &out[i]);
-        else pli_exact_round_f32(&sum, 0, 1, &narrow);
+        if (wide)
+            pli_exact_round_f64(&sum, 0, 1, &out[i]);
+        else
+            pli_exact_round_f32(&sum, 0, 1, &narrow);
         if (!wide) out[i] = (double)narrow;
     }
 }
@@ -160,8 +167,8 @@ static void test_no_order_shows(void **state) {
     }
 }
 
-/* The plain sum in long double is good to 2^-63 of the sizes' sum; the exact one loses 2^-22 (floats), 2^-80 of the largest a
- * term, and its last rounding, which for doubles may be two. */
+/* The plain sum in long double is good to 2^-63 of the sizes' sum; the exact one loses 2^-22 (floats), 2^-80 of the
+ * largest a term, and its last rounding, which for doubles may be two. */
 static void test_how_much_is_lost(void **state) {
     (void)state;
     static terms t;
@@ -295,9 +302,12 @@ static void test_processor(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_order_shows), cmocka_unit_test(test_how_much_is_lost),
-        cmocka_unit_test(test_edges),          cmocka_unit_test(test_every_exponent),
-        cmocka_unit_test(test_special_among_others), cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_no_order_shows),
+        cmocka_unit_test(test_how_much_is_lost),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_every_exponent),
+        cmocka_unit_test(test_special_among_others),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

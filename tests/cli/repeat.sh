@@ -27,7 +27,10 @@ while read -r words; do
     {
         first=$(hash_of $words)
         [ ${#first} -eq 64 ] || fail "plait $words: $first, $(tail -n 1 hash.err)"
-        for _ in 2 3; do [ "$(hash_of $words)" = "$first" ] || fail "does not repeat: plait $words"; done
+        for _ in 2 3; do
+            next=$(hash_of $words)
+            [ "$next" = "$first" ] || fail "does not repeat: plait $words: $first, then $next $(tail -n 1 hash.err)"
+        done
     }
 done <repeats
 tab=$(printf '\t')
