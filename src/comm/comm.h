@@ -36,6 +36,10 @@ void         pli_port_close(pli_port **port);
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
 void pli_port_leave(pli_port *port, pli_out *out);
 
+/** Before the port closes in good order, where messages may be lost: waits until all that its machine has sent has been
+ *  acknowledged, or is for ranks that have ended. Errors: those of pli_comm_wait. The rank's own thread. */
+plait_status pli_port_finish(pli_port *port, plait_error *err);
+
 /* --- waiting -------------------------------------------------------------------------------------- */
 
 /* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell and show must

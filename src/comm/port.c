@@ -1,4 +1,6 @@
 /* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
+#include <stdio.h>
+
 #include "comm/rounds.h"
 #include "comm/world.h"
 
@@ -235,6 +237,23 @@ void pli_port_close(pli_port **port_ptr) {
     try_port(port, &work);
 }
 
+static bool owes_nothing(void *arg) { return !atomic_load(&((pli_port *)arg)->owes); }
+
+static void tell_owed(const void *arg, char *text, size_t bytes) {
+    snprintf(text, bytes, "others to acknowledge what its %s has sent", ((const pli_port *)arg)->ops->name);
+}
+
+static void show_owed(const void *arg, pli_wait *wait) {
+    (void)arg;
+    wait->kind = PLI_WAIT_WORKERS;
+    wait->peer = -1;
+}
+
+plait_status pli_port_finish(pli_port *port, plait_error *err) {
+    pli_reason reason = { .tell = tell_owed, .show = show_owed, .arg = port };
+    return owes_nothing(port) ? PLAIT_OK : pli_comm_wait(port->comm, owes_nothing, port, &reason, err);
+}
+
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
     pli_world_settle(port->comm->world);
     lock(port);
@@ -293,7 +312,7 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
             atomic_store(&port->wake_at_ns, PLI_NEVER);
             if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
                 port->ops->on_wakeup(port->machine, now_ns, &out);
-            atomic_store(&port->owes, out.keeps);
+            if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) out.ring = true;
             pli_port_leave(port, &out);
             at = atomic_load(&port->wake_at_ns);
         }

@@ -161,6 +161,13 @@ static plait_status open_own_ports(plait_comm *comm) {
                          &comm->error);
 }
 
+/* What it has said last is heard by all. */
+static plait_status finish_ports(plait_comm *comm) {
+    if (comm->world->place.resend_after_ns == 0) return PLAIT_OK;
+    PLI_TRY(pli_port_finish(&comm->ports[PLI_PORT_USER], &comm->error));
+    return pli_port_finish(&comm->ports[PLI_PORT_COLLECTIVE], &comm->error);
+}
+
 static void close_ports(plait_comm *comm) {
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */
         pli_port *port = &comm->ports[p];
@@ -174,6 +181,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_comm  *comm = pli_world_comm(world, rank);
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
+    if (status >= 0) status = finish_ports(comm);
     comm->result = status < 0 ? status : PLAIT_OK;
     if (status < 0) {
         if (comm->error.code == status) {

@@ -284,13 +284,19 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
     return ask_servers(job, false, PLI_BYE, "the end of the job", &none, err);
 }
 
+/* A server leaves when all workers have their answers: nobody else could send them again. */
+static plait_status end(plait_job *job, plait_error *err) {
+    PLI_TRY(say_bye(job, err));
+    return job->serves ? pli_port_finish(job->server_port, err) : PLAIT_OK;
+}
+
 plait_status plait_job_destroy(plait_job **job_ptr) {
     plait_job *job = *job_ptr;
     *job_ptr = NULL;
     if (job == NULL) return PLAIT_OK;
     plait_comm *comm = job->comm;
     pli_comm_enter(comm, "plait_job_destroy");
-    plait_status status = say_bye(job, pli_job_error(job));
+    plait_status status = end(job, pli_job_error(job));
     int32_t      rank = plait_comm_rank(job->comm);
     if (status >= 0 && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (status >= 0 && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);

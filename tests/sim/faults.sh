@@ -1,5 +1,6 @@
 #!/bin/sh
-# A rank that is killed loses the run, which names it; one that is frozen for good is waited for until the timeout.
+# A rank that is killed loses the run, which names it; one that is frozen for good is waited for until the timeout. Where
+# messages are lost, nobody ends before the others have heard the last that it says.
 . "$(dirname "$0")/common.sh"
 for rank in 0 2 5; do
     cluster 6 "kill: {ranks: $rank, at: 200 ms}"
@@ -14,4 +15,12 @@ cluster 4 "freeze: {ranks: 1, from: 200 ms}"
 exits 3 "rank 1" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
 cluster 4 "link: {ranks: 1, factor: 0, from: 200 ms}"
 exits 3 "rank" cut $sim --workers 4 --cluster c.yaml --timeout 5s
+cluster 4 "messages: {dropped: 0.2}"
+for seed in 1 2 3 4 5 6; do
+    # shellcheck disable=SC2086
+    {
+        works lossy $sim --workers 4 --cluster c.yaml --seed $seed --topology ps --consistency ssp:1 --servers 0
+        works lossy $sim --workers 4 --cluster c.yaml --seed $seed --topology allreduce
+    }
+done
 finish
