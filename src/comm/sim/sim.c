@@ -40,17 +40,24 @@ static plait_status check(const plait_comm_opts *opts, plait_error *err) {
     return PLAIT_OK;
 }
 
+static void free_list(sim_list *list) {
+    for (pli_msg *msg = list->first, *next; msg != NULL; msg = next) {
+        next = msg->next;
+        pli_msg_free(&msg);
+    }
+}
+
 static void free_transport(pli_transport *sim) {
     for (int32_t i = 0; sim->rank != NULL && i < sim->size; i++) {
         sim_rank *r = &sim->rank[i];
         for (int64_t l = 0; l < r->letters; l++) pli_msg_free(&r->letter[l].msg);
-        for (pli_msg *msg = r->out, *next; msg != NULL; msg = next) {
-            next = msg->next;
-            pli_msg_free(&msg);
-        }
+        free_list(&r->out);
+        free_list(&r->due);
+        free_list(&r->arrived);
         pli_free(r->letter);
         if (r->body.bell != NULL) sg_sem_destroy(r->body.bell);
-        if (r->port.bell != NULL) sg_sem_destroy(r->port.bell);
+        for (int32_t l = 0; l < SIM_LANES; l++)
+            if (r->lane[l].bell != NULL) sg_sem_destroy(r->lane[l].bell);
     }
     if (sim->widths.bell != NULL) sg_sem_destroy(sim->widths.bell);
     pli_free(sim->rank);
@@ -64,9 +71,11 @@ static void init_rank(pli_transport *sim, int32_t rank) {
     r->rank = rank;
     r->host = pli_cluster_host(&sim->cluster, rank);
     r->dies = pli_script_death(&sim->cluster, rank);
-    r->out_last = &r->out;
-    r->body.rank = r->port.rank = r;
-    r->port.is_port = true;
+    pli_sim_list_init(&r->out);
+    pli_sim_list_init(&r->due);
+    pli_sim_list_init(&r->arrived);
+    r->body = (sim_actor){ .rank = r, .from = -1 };
+    for (int32_t l = 0; l < SIM_LANES; l++) r->lane[l] = (sim_actor){ .rank = r, .is_lane = true, .idle = l > 0, .from = -1 };
 }
 
 static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_place *place, pli_transport **out,

@@ -1,18 +1,22 @@
 /* sim: ranks are actors of SimGrid (Casanova et al., "Versatile, scalable, and accurate simulation of distributed
  * applications and platforms", JPDC 2014), in one process, in virtual time. plait-sim.so.
  *
- * A rank is two actors, as a process is two threads: its *body*, and its *port*, which takes what comes. Actors take
+ * A rank is a *body*, and *lanes*, which take what comes: as a process has a thread, and a card with its driver. Actors take
  * turns on one thread of the system and change only where one of them sleeps or waits in SimGrid, which here is never
  * while a port of comm is held: sending and ringing only note what is to be done; `settle` does it. Before a rank sends,
  * sleeps or reads the time it pays for what it has computed since: cost model, host's speed and script say how long.
  *
- *     a message:  settle -> latency of its way -> FIFO of the receiver's port -> the links' bandwidth, shared by
- *                 SimGrid's flow model with all that flows now -> overhead -> the machine of comm's port
+ *     a message:  settle -> latency of its way -> FIFO before the receiver -> the links' bandwidth, shared by SimGrid's
+ *                 flow model with all that flows now -> FIFO -> overhead -> the machine of comm's port
  *
- * The port takes one message at a time, first come, first served; those that come at the same instant in an order that the
- * seed draws, though never one of a pair of ranks before its elder. Latency lies before the FIFO and not in SimGrid's
- * links, so that it overlaps; and flows end one by one, so that a thousand replies need a thousand small solutions and not
- * one of a thousand flows each time (measured: 52 us a message otherwise, 6 us so).
+ * As over TCP, messages of several senders flow to a rank at once, those of one sender one after the other; then a rank
+ * takes one at a time, first come, first served. Those that come at the same instant begin in an order that the seed draws.
+ * A rank lets in FLOWS at once and no more, so that a thousand pushes need a thousand small solutions and not one of a
+ * thousand flows each time; and latency lies before the FIFO and not in SimGrid's links, so that it overlaps (measured:
+ * 52 us a message otherwise, 6 us with one flow).
+ *
+ * Lanes are alike. Whichever is free does what is to be done next (lanes.c): take a message that has arrived, let one
+ * flow, watch for the next; all but the first are born when first needed.
  *
  * Nothing depends on the machine's time, on addresses or on threads: same seed, same bits.
  */
@@ -28,10 +32,13 @@
 #include "comm/cluster.h"
 #include "comm/world.h"
 
-/* One of the two actors of a rank. */
+enum { SIM_FLOWS = 4, SIM_LANES = SIM_FLOWS + 2 /* one takes, one watches */ };
+
+/* The body of a rank, or a lane. */
 typedef struct sim_actor {
     struct sim_rank *rank;
-    bool             is_port;
+    bool             is_lane, idle /* or not yet born */;
+    int32_t          from;   /* whose message flows here; -1: nobody's                 */
     double           owed;   /* seconds of work on a host of speed 1, not yet paid for */
     int64_t          clocks; /* ended, not yet counted                                 */
     sg_sem_t         bell;
@@ -44,18 +51,25 @@ typedef struct sim_actor {
 typedef struct sim_letter {
     pli_msg *msg;
     uint64_t due_ns, order, number; /* the FIFO's order: due, then drawn, then as sent */
-    double   sent;
 } sim_letter;
+
+typedef struct sim_list {
+    pli_msg *first, **last;
+} sim_list;
 
 typedef struct sim_rank {
     pli_transport *sim;
     int32_t        rank, host;
     sg_host_t      place;
-    sim_actor      body, port;
-    pli_msg       *out, **out_last; /* sent while a port was held                     */
+    sim_actor      body, lane[SIM_LANES];
+    sim_actor     *watcher;    /* rests until the next letter is due; NULL: none      */
+    bool           takes;      /* a lane is at it                                     */
+    bool           rung;       /* since the watcher asked when to wake up              */
+    sim_list       due, arrived; /* to flow; to be taken                              */
+    sim_list       out;        /* sent while a port was held                          */
     struct sim_rank *next_out;
     bool             out_listed;
-    sim_letter    *letter; /* [letters] a heap: what is on its way to this rank     */
+    sim_letter    *letter; /* [letters] a heap: what is to come to this rank        */
     int64_t        letters, capacity;
     int64_t        on_the_way; /* of what this rank has sent                          */
     uint64_t       sent;       /* messages so far                                     */
@@ -82,7 +96,7 @@ struct pli_transport {
 /** The platform as SimGrid knows it. Errors: ENOMEM, EIO. */
 plait_status pli_sim_platform(pli_transport *sim, plait_error *err);
 
-/* actors.c */
+/* actors.c: bodies, paying, sending, waking */
 plait_status pli_sim_run(pli_transport *sim, plait_error *err);
 uint64_t     pli_sim_now(const pli_transport *sim);
 void         pli_sim_send(pli_transport *sim, pli_msg *msg);
@@ -91,5 +105,26 @@ void         pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, 
 void         pli_sim_ring(pli_transport *sim, int32_t rank);
 void         pli_sim_work(pli_transport *sim, int32_t rank, pli_work_kind kind, uint64_t amount);
 void         pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order);
+double       pli_sim_clock(void);
+/** Until it is woken, or until `until` (INFINITY: no end). */
+void pli_sim_rest(sim_actor *me, double until);
+/** Notes that the actor is to be woken, or born; pli_sim_wake_all does it, and may change actors. */
+void pli_sim_wake(pli_transport *sim, sim_actor *actor);
+void pli_sim_wake_all(pli_transport *sim);
+/** Pays for what the actor owes. */
+void pli_sim_pay(sim_actor *me);
+/** A frozen rank does nothing until it thaws, save that it ends with the job. */
+void pli_sim_thaw(sim_rank *r, sim_actor *me);
+/** Ends the rank if its hour has come. */
+void pli_sim_die(sim_rank *r);
+/** A message from src has been taken. */
+void pli_sim_taken(pli_transport *sim, sim_rank *src);
+
+/* lanes.c: what comes to a rank */
+void pli_sim_list_init(sim_list *list);
+void pli_sim_list_add(sim_list *list, pli_msg *msg);
+/** msg comes to the rank at due_ns; false: no memory. */
+bool pli_sim_post(sim_rank *r, pli_msg *msg, uint64_t due_ns);
+void pli_sim_run_lane(sim_actor *me);
 
 #endif
