@@ -73,8 +73,9 @@ static plait_status expired(plait_comm *comm, const pli_reason *reason, plait_er
     char what[320];
     pli_comm_tell(reason, what, sizeof what);
     plait_error mine;
-    plait_status status = pli_fail(&mine, PLAIT_ETIMEOUT, "rank %d waited %.3g s for %s", comm->rank,
-                                   (double)comm->world->timeout_ns * 1e-9, what);
+    plait_status status = pli_fail(&mine, PLAIT_ETIMEOUT, "rank %d waited %.3g s%s for %s", comm->rank,
+                                   (double)comm->world->timeout_ns * 1e-9,
+                                   comm->world->ops->now != NULL ? " of simulated time" : "", what);
     mine.rank = comm->rank;
     pli_log(comm->world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "%s", mine.text);
     if (err != NULL) *err = mine;

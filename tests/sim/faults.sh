@@ -12,7 +12,7 @@ done
 cluster 4 "kill: {ranks: 2, at: 200 ms}"
 exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce
 cluster 4 "freeze: {ranks: 1, from: 200 ms}"
-exits 3 "rank 1" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
+exits 3 "rank [0-3] waited 5 s of simulated time for" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
 cluster 4 "link: {ranks: 1, factor: 0, from: 200 ms}"
 exits 3 "rank" cut $sim --workers 4 --cluster c.yaml --timeout 5s
 cluster 4 "messages: {dropped: 0.2}"

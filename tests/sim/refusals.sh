@@ -11,9 +11,25 @@ cluster 4
     exits 1 "nowhere.yaml" missing $sim --workers 4 --cluster nowhere.yaml
 }
 cluster 4 "slw: {factor: 2}"
-exits 1 "c.yaml:5: unknown event 'slw'; did you mean 'slow'" typo $sim --workers 4 --cluster c.yaml
+exits 2 "c.yaml:5: unknown event 'slw'; did you mean 'slow'" typo $sim --workers 4 --cluster c.yaml
 cluster 4 "kill: {ranks: 7, at: 1 s}"
 exits 2 "c.yaml:5: there is no rank 7" rank $sim --workers 4 --cluster c.yaml
+printf 'version: 2\n' >newer.yaml
+exits 2 "newer.yaml:1: version" newer $sim --workers 4 --cluster newer.yaml
+
+# A program without its modules, unless an installed one is found.
+mkdir bare
+cp "$PLAIT" bare/plait
+for library in "$(dirname "$PLAIT")"/libplait.so.*; do cp "$library" bare/; done
+(
+    PLAIT=$scratch/bare/plait
+    LD_LIBRARY_PATH=$scratch/bare
+    export LD_LIBRARY_PATH
+    # shellcheck disable=SC2086
+    run bare $sim --workers 4
+    [ $code -eq 0 ] || exits 2 "the transport sim needs a module: install it with script/bootstrap --all" bare $sim --workers 4
+    [ $failures -eq 0 ]
+) || fail "without its module"
 works calibrate calibrate --out cal.yaml --hosts 4
 # shellcheck disable=SC2086
 works calibrated $sim --workers 4 --cluster cal.yaml

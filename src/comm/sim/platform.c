@@ -1,6 +1,7 @@
 /* The cluster in SimGrid's own format. Only bandwidths: latency is counted before (sim.h). */
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "comm/sim/sim.h"
@@ -64,18 +65,29 @@ static void write_platform(const pli_cluster *c, pli_text *xml) {
     pli_text_add(xml, "</zone>\n</platform>\n");
 }
 
+/* SimGrid reads a file; this one has no name and is gone with its descriptor. */
+static plait_status load(const pli_text *xml, plait_error *err) {
+    if (xml->failed) return pli_fail(err, PLAIT_ENOMEM, "no memory to describe the cluster to SimGrid");
+    int fd = memfd_create("plait-cluster", MFD_CLOEXEC);
+    if (fd < 0) return pli_fail_errno(err, errno, "cannot describe the cluster to SimGrid");
+    size_t done = 0;
+    for (ssize_t n = 1; n > 0 && done < xml->length; done += n > 0 ? (size_t)n : 0) n = write(fd, xml->data + done, xml->length - done);
+    int why = errno;
+    if (done == xml->length) {
+        char path[48];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        simgrid_load_platform(path);
+    }
+    close(fd);
+    return done == xml->length ? PLAIT_OK : pli_fail_errno(err, why, "cannot describe the cluster to SimGrid");
+}
+
 plait_status pli_sim_platform(pli_transport *sim, plait_error *err) {
     pli_text xml = { 0 };
     write_platform(&sim->cluster, &xml);
-    char  path[] = "/tmp/plait-cluster-XXXXXX.xml";
-    int   fd = xml.failed ? -1 : mkstemps(path, 4);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    bool  written = file != NULL && fwrite(xml.data, 1, xml.length, file) == xml.length;
-    if (file != NULL && fclose(file) != 0) written = false;
+    plait_status status = load(&xml, err);
     pli_text_free(&xml);
-    if (written) simgrid_load_platform(path);
-    if (fd >= 0) unlink(path);
-    if (!written) return pli_fail(err, PLAIT_EIO, "cannot describe the cluster to SimGrid in %s", path);
+    if (status < 0) return status;
     for (int32_t r = 0; r < sim->size; r++) {
         char name[32];
         snprintf(name, sizeof name, "h%d", sim->rank[r].host);

@@ -95,6 +95,7 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     pli_host_name(place->host);
     plait_status status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
                                                 : pli_cluster_default(sim->size, &sim->cluster, err);
+    if (status == PLAIT_EFORMAT || status == PLAIT_EVERSION) status = err->code = PLAIT_EINVAL; /* of a setting, not of data */
     if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
     if (status == PLAIT_OK && sim->rank == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
