@@ -7,6 +7,7 @@
  * neighbours count one (Damerau, "A Technique for Computer Detection and Correction of Spelling Errors", CACM 1964). */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -173,7 +174,7 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
         size_t *now = row[i % 3], *last = row[(i + 2) % 3], *second = row[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            bool same = a[i - 1] == b[j - 1];
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
             now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + !same);
             bool swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
             if (swap && second[j - 2] + 1 < now[j]) now[j] = second[j - 2] + 1;

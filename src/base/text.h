@@ -13,6 +13,9 @@ typedef struct pli_text {
     size_t length, capacity;
     bool   failed;
 } pli_text;
+/** "" for one, else "s". */
+static inline const char *pli_plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 void pli_text_add(pli_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
 void pli_text_free(pli_text *text);

@@ -169,6 +169,7 @@ static void test_nearest(void **state) {
     assert_string_equal(pli_nearest("learningrate", names, n), "learning-rate");
     assert_string_equal(pli_nearest("optimiser", names, n), "optimizer");
     assert_string_equal(pli_nearest("l2", names, n), "l2");
+    assert_string_equal(pli_nearest("SEED", names, n), "seed"); /* case is no mistake */
     assert_string_equal(pli_nearest("l3", names, n), "l1"); /* the first of equals */
     assert_string_equal(pli_nearest("learn", names, n), "learning-rate"); /* its beginning */
     assert_null(pli_nearest("bandwidth", names, n));

@@ -33,6 +33,19 @@ static int report(const audit_settings *set, const pli_audit *result) {
     return pli_cli_print(&text) ? pli_cli_end(code_of(pli_audit_result(result))) : PLI_EXIT_FAILED;
 }
 
+/* false: a file is not there, but those of ranks that are processes are; said. */
+static bool check_names(const pli_text_list *files) {
+    bool right = true;
+    for (int64_t i = 0; right && i < files->n; i++) {
+        char *own = pli_format("%s.0", files->item[i]);
+        right = own == NULL || pli_file_exists(files->item[i]) || !pli_file_exists(own);
+        if (!right) pli_cli_usage("%s: no such file; did you mean %s.*? Where ranks are processes each has written one, and "
+                                  "the audit wants them all", files->item[i], files->item[i]);
+        pli_free(own);
+    }
+    return right;
+}
+
 static int audit(int argc, char *const *argv) {
     audit_settings set = { 0 };
     pli_opts      *opts = NULL;
@@ -44,6 +57,8 @@ static int audit(int argc, char *const *argv) {
     if (!pli_cli_read(&pli_command_audit, argc, argv, &set, &files, &opts, &code)) return code;
     if (files.n == 0) {
         pli_cli_usage("audit: no event log; say 'plait audit FILE...', where train --events FILE has written it");
+    } else if (!check_names(&files)) {
+        code = PLI_EXIT_FAILED; /* as any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
                pli_audit_run(file, set.as, &result, &err) < 0) {
         code = pli_cli_fail(&err);

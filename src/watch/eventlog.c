@@ -248,6 +248,7 @@ static void raise_event(void *user, const pli_event *event) {
     s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
     s->at = put_fields(s->at, event, &s->memory);
+    if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index); /* a log that is cut tells who took part */
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */

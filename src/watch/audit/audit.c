@@ -67,19 +67,20 @@ static void judge(pli_audit *audit) {
 }
 
 /* A file without its end may lack anything, so nothing is concluded from it. */
-static plait_status run_on_cut(pli_audit *audit) {
+static plait_status run_on_cut(pli_audit *audit, plait_error *err) {
     audit->verdict = PLI_AUDIT_CUT;
-    audit_load(audit, NULL);
+    PLI_TRY(audit_load(audit, err));
     int64_t least = INT64_MAX;
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].clocks < least) least = audit->worker[w].clocks;
-    snprintf(audit->why, sizeof audit->why, "%s: the event log is cut: %lld events and no end; all workers had ended %lld clocks",
-             pli_logfile_cut(audit->file), (long long)audit->events, (long long)(least == INT64_MAX ? 0 : least));
+    if (least == INT64_MAX) least = 0;
+    snprintf(audit->why, sizeof audit->why, "%s: the event log is cut: %lld event%s and no end; all workers had ended %lld clock%s",
+             pli_logfile_cut(audit->file), (long long)audit->events, pli_plural(audit->events), (long long)least, pli_plural(least));
     return PLAIT_OK;
 }
 
 static plait_status run(pli_audit *audit, plait_error *err) {
-    if (pli_logfile_cut(audit->file) != NULL) return run_on_cut(audit);
+    if (pli_logfile_cut(audit->file) != NULL) return run_on_cut(audit, err);
     PLI_TRY(audit_load(audit, err));
     PLI_TRY(audit_histories(audit, err));
     PLI_TRY(audit_reads(audit, err));
@@ -90,7 +91,7 @@ static plait_status run(pli_audit *audit, plait_error *err) {
 plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err) {
     pli_promise promise;
     if (as != NULL) PLI_TRY(pli_promise_read(as, &promise, err));
-    if (as != NULL && !promise.known) return pli_fail(err, PLAIT_EINVAL, "consistency '%s' is none whose promise the audit knows", as);
+    if (as != NULL && !promise.known) return pli_promise_unknown(as, err);
     pli_audit *audit = pli_calloc(1, sizeof *audit);
     if (audit == NULL) return audit_no_memory(err);
     audit->file = file;
@@ -206,15 +207,16 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
 }
 
 void pli_audit_text(const pli_audit *audit, pli_text *text) {
-    pli_text_add(text, "%lld events of %d workers and %d servers\n", (long long)audit->events, audit->job.workers, audit->job.servers);
+    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s\n", (long long)audit->events, pli_plural(audit->events),
+                 audit->job.workers, pli_plural(audit->job.workers), audit->job.servers, pli_plural(audit->job.servers));
     bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
     for (int64_t t = 0; judged && t < audit->tables; t++)
         if (audit->table[t].known) add_table(audit, &audit->table[t], text);
     if (!judged) pli_text_add(text, "%s\n", audit->why);
     else if (audit->violations == 0) pli_text_add(text, "proven\n");
     else
-        pli_text_add(text, "refuted: %lld violations, the first (%s): %s\n", (long long)audit->violations, audit->first.rule,
-                     audit->first.text);
+        pli_text_add(text, "refuted: %lld violation%s, the first (%s): %s\n", (long long)audit->violations,
+                     pli_plural(audit->violations), audit->first.rule, audit->first.text);
 }
 
 /* --- for machines ---------------------------------------------------------------------------------------------------------- */
@@ -251,7 +253,7 @@ static void json_table(const audit_table *table, pli_text *text) {
     pli_json_text(text, "name", table->name);
     pli_json_text(text, "topology", table->topology);
     pli_json_text(text, "judged_as", table->promise.spec);
-    pli_json_bool(text, "promised", !table->shared);
+    pli_json_bool(text, "promised", !table->shared && table->own);
     pli_json_i64(text, "gets", figures->gets);
     pli_json_i64(text, "incs", figures->incs);
     pli_json_i64(text, "pushes", figures->pushes);

@@ -18,7 +18,7 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
     if (audit->job.workers != 0)
         return memcmp(&audit->job, job, sizeof *job) == 0 ? PLAIT_OK : contradicts(event, "was in another job", err);
     if (job->workers < 1 || job->servers < 1) return contradicts(event, "was in a job without workers", err);
-    if ((int64_t)job->workers + job->servers > streams)
+    if (pli_logfile_cut(audit->file) == NULL && (int64_t)job->workers + job->servers > streams)
         return pli_fail(err, PLAIT_EFORMAT, "the job had %d workers and %d servers, but only %d of them have left a log here; "
                         "give the files of all ranks", job->workers, job->servers, streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
@@ -46,7 +46,8 @@ static plait_status join(pli_audit *audit, int32_t stream, const pli_event *even
 
 static plait_status open_table(pli_audit *audit, audit_table *table, const pli_event_table *info, plait_error *err) {
     size_t workers = (size_t)audit->job.workers;
-    *table = (audit_table){ .known = true, .ruled = info->ruled, .shared = info->shared, .rows = info->rows, .shards = info->shards };
+    *table = (audit_table){ .known = true, .ruled = info->ruled, .shared = info->shared, .rows = info->rows, .shards = info->shards,
+                            .own = audit->as == NULL || strcmp(audit->as, info->consistency) == 0 };
     snprintf(table->name, sizeof table->name, "%s", info->name);
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
@@ -196,6 +197,7 @@ static plait_status load_event(pli_audit *audit, void *state, const pli_event *e
 
 plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
+    if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* who had written nothing yet is not there */
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0) return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
     for (int32_t s = 0; s < audit->job.servers; s++)

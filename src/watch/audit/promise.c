@@ -81,6 +81,14 @@ static const struct known {
     { "downpour", "downpour:F:P", read_downpour },
 };
 
+plait_status pli_promise_unknown(const char *spec, plait_error *err) {
+    const char *names[sizeof all / sizeof *all];
+    words       w;
+    cut(spec, &w);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) names[i] = all[i].name;
+    return pli_fail_unknown(err, "consistency", w.word[0], names, sizeof all / sizeof *all);
+}
+
 plait_status pli_promise_read(const char *spec, pli_promise *promise_out, plait_error *err) {
     words       w;
     pli_promise promise = { .bound = -1 };

@@ -21,5 +21,7 @@ typedef struct pli_promise {
 
 /** Errors: EINVAL. A name that Plait does not bring is no error: known is false. */
 plait_status pli_promise_read(const char *spec, pli_promise *promise_out, plait_error *err);
+/** ENAME, with the nearest name whose promise is known, and all of them. */
+plait_status pli_promise_unknown(const char *spec, plait_error *err);
 
 #endif
