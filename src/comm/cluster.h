@@ -109,6 +109,10 @@ double pli_script_thaw(const pli_cluster *cluster, int32_t rank, double now);
 /** When the rank freezes next, from now on; INFINITY: never. */
 double pli_script_freeze(const pli_cluster *cluster, int32_t rank, double now);
 
+/** Since when nothing that the rank says at now reaches observer, since it is frozen or a link between them is cut. For itself:
+ *  since when it is frozen. INFINITY: it is heard. */
+double pli_script_silent(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
+
 typedef struct pli_fate {
     int32_t copies; /* 0: lost */
     double  delay[2];

@@ -227,6 +227,11 @@ static void answer(pli_world *world, const pli_msg *question) {
     pli_msg_free(&msg);
 }
 
+static void tell_life(pli_world *world, int32_t rank) {
+    if (atomic_exchange(&world->doctor->silent[rank], false))
+        pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", rank);
+}
+
 static void take_answer(pli_world *world, const pli_msg *msg) {
     pli_doctor *d = world->doctor;
     bool        counted = msg->head.arg32 == 1;
@@ -251,8 +256,7 @@ static void take_answer(pli_world *world, const pli_msg *msg) {
     }
     m->heard_ns = pli_world_now(world);
     pthread_mutex_unlock(&d->mail_lock);
-    if (atomic_exchange(&d->silent[msg->head.src], false))
-        pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", msg->head.src);
+    tell_life(world, msg->head.src);
     atomic_fetch_add(&d->came, 1);
     pli_futex_wake(&d->came, INT32_MAX);
 }
@@ -461,11 +465,33 @@ static void tell_time(const pli_world *world, uint64_t now_ns, uint64_t at_ns, c
         snprintf(text, bytes, "second %.1f", (double)at_ns * 1e-9);
 }
 
+/* Who tells that others are silent: the rank of this process; of those of a simulated cluster the first that waits, moves,
+ * and hears most of the others, since a rank that is cut off hears nobody. -1: none. */
+static int32_t observer(const pli_world *world) {
+    const pli_doctor *d = world->doctor;
+    if (d->mail != NULL) return world->place.first;
+    for (int32_t r = 0; world->ops->silent_since != NULL && r < world->size; r++) {
+        int32_t silent = 0;
+        if (d->now[r].state != PLI_LOOK_WAITS || world->ops->silent_since(world->transport, r, r) != 0) continue;
+        for (int32_t o = 0; o < world->size; o++) silent += world->ops->silent_since(world->transport, r, o) != 0;
+        if (2 * silent <= world->size) return r;
+    }
+    return -1;
+}
+
+/* 0: it is heard, or nobody has asked. */
+static uint64_t silent_since(const pli_world *world, int32_t me, int32_t rank) {
+    const pli_doctor *d = world->doctor;
+    if (d->mail != NULL) return d->asked_since_ns[rank];
+    return d->wanted[rank] ? world->ops->silent_since(world->transport, me, rank) : 0;
+}
+
 static void tell_silence(pli_world *world, uint64_t now_ns) {
     pli_doctor *d = world->doctor;
-    int32_t     me = world->place.first;
-    for (int32_t r = 0; d->mail != NULL && r < world->size; r++) {
-        uint64_t since_ns = d->asked_since_ns[r];
+    int32_t     me = observer(world);
+    for (int32_t r = 0; me >= 0 && r < world->size; r++) {
+        uint64_t since_ns = silent_since(world, me, r);
+        if (since_ns == 0 && d->mail == NULL) tell_life(world, r);
         if (since_ns == 0 || now_ns - since_ns < SILENT_NS || pli_world_has_ended(world, r)) continue;
         if (atomic_exchange(&d->silent[r], true)) continue;
         char text[480], since[32];

@@ -113,6 +113,17 @@ static bool is_between(const pli_cluster *c, const pli_mishap *m, int32_t a, int
     return m->rack >= 0 || m->site >= 0 ? of_a != of_b : of_a || of_b;
 }
 
+double pli_script_silent(const pli_cluster *c, int32_t observer, int32_t rank, double now) {
+    double since = INFINITY;
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        bool              frozen = m->kind == PLI_FREEZE && is_of(m, rank);
+        bool              cut = m->kind == PLI_LINK && m->factor == 0 && is_between(c, m, observer, rank);
+        if ((frozen || cut) && is_on(m, now) && m->from < since) since = m->from;
+    }
+    return since;
+}
+
 pli_fate pli_script_fate(const pli_cluster *c, uint64_t seed, int32_t src, int32_t dst, uint64_t n, double now) {
     pli_fate fate = { .copies = 1 };
     for (int64_t i = 0; i < c->mishaps; i++) {

@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    2u
+#define PLI_TRANSPORT_ABI    3u
 #define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
@@ -53,18 +53,20 @@ typedef struct pli_transport_ops {
     bool (*takes)(const pli_transport *transport, const pli_coll *call);
     plait_status (*begin)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
     plait_status (*wait)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
-    /** A transport whose time is its own (sim) brings the six that follow; all are NULL where time is the machine's.
+    /** A transport whose time is its own (sim) brings the seven that follow; all are NULL where time is the machine's.
      *  now: nanoseconds, never backwards. run: pli_world_run_rank for every rank that lives here, on one thread of the
      *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may return
      *  early. ring: the rank's bell has changed; a port may be held. work: something that takes time was done; the rank
      *  pays for it before it sends or sleeps again. drain: the rank ends; in good order, returns when nothing that it has sent is on
-     *  its way. */
+     *  its way. silent_since: from when on nothing of rank has reached observer (the same: from when on it has stood
+     *  still); 0: it is heard. */
     uint64_t (*now)(const pli_transport *transport);
     plait_status (*run)(pli_transport *transport, plait_error *err);
     void (*sleep)(pli_transport *transport, plait_comm *comm, uint32_t bell, uint64_t until_ns);
     void (*ring)(pli_transport *transport, int32_t rank);
     void (*work)(pli_transport *transport, int32_t rank, pli_work_kind kind, uint64_t amount);
     void (*drain)(pli_transport *transport, int32_t rank, bool in_good_order);
+    uint64_t (*silent_since)(const pli_transport *transport, int32_t observer, int32_t rank);
     /** Ends. all_ended: every rank of the job has said that it is done, so that nobody needs to be waited for. */
     void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;

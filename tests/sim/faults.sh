@@ -13,6 +13,15 @@ cluster 4 "kill: {ranks: 2, at: 200 ms}"
 exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce
 cluster 4 "freeze: {ranks: 1, from: 200 ms}"
 exits 3 "rank [0-3] waited 5 s of simulated time for" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
+grep -q "no sign of life" frozen.err && fail "after 5 s a rank is called silent"
+exits 3 "rank 1: no sign of life since second 0.2 .8.* rank [0-3] waits for" silent $sim --workers 4 --cluster c.yaml --timeout 20s
+cluster 4 "freeze: {ranks: 1, from: 200 ms, until: 12 s}"
+# shellcheck disable=SC2086
+works thawed $sim --workers 4 --cluster c.yaml
+grep -q "rank 1: no sign of life since second 0.2" thawed.err || fail "12 s of silence are not told"
+cluster 4 "link: {ranks: 0, factor: 0, from: 200 ms}"
+exits 3 "rank 0: no sign of life since second 0.2" silent $sim --workers 4 --cluster c.yaml --timeout 20s
+grep -q "rank [123]: no sign of life" silent.err && fail "others than the rank that is cut off are called silent"
 cluster 4 "link: {ranks: 1, factor: 0, from: 200 ms}"
 exits 3 "rank" cut $sim --workers 4 --cluster c.yaml --timeout 5s
 cluster 4 "messages: {dropped: 0.2}"

@@ -17,6 +17,11 @@ uint64_t pli_sim_now(const pli_transport *sim) {
     return ns_of(pli_sim_clock());
 }
 
+uint64_t pli_sim_silent_since(const pli_transport *sim, int32_t observer, int32_t rank) {
+    double since = pli_script_silent(&sim->cluster, observer, rank, pli_sim_clock());
+    return isinf(since) ? 0 : since > 0 ? ns_of(since) : 1;
+}
+
 static sim_actor *self(void) { return sg_actor_self_get_data(); }
 
 static void fail(pli_transport *sim, const char *what) {

@@ -138,6 +138,7 @@ static const pli_transport_ops sim_ops = {
     .ring = pli_sim_ring,
     .work = pli_sim_work,
     .drain = pli_sim_drain,
+    .silent_since = pli_sim_silent_since,
     .close = close_sim,
 };
 

@@ -105,6 +105,7 @@ void         pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, 
 void         pli_sim_ring(pli_transport *sim, int32_t rank);
 void         pli_sim_work(pli_transport *sim, int32_t rank, pli_work_kind kind, uint64_t amount);
 void         pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order);
+uint64_t     pli_sim_silent_since(const pli_transport *sim, int32_t observer, int32_t rank);
 double       pli_sim_clock(void);
 /** Until it is woken, or until `until` (INFINITY: no end). */
 void pli_sim_rest(sim_actor *me, double until);
