@@ -73,6 +73,7 @@ typedef struct pli_event {
         const pli_event_job   *job;
         const pli_event_table *table;
     } info;
+    bool     met;      /* get: after a barrier, and asked before the worker went on: it waited for no turn */
     uint64_t asked_ns; /* get: when it began; 0: not known       */
     uint64_t time_ns;  /* stamped by whoever takes the event     */
 } pli_event;

@@ -60,7 +60,7 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
 
 plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
                            void *values, pli_ask *ask, pli_out *out, plait_error *err) {
-    *ask = (pli_ask){ .table = table, .first = first, .n = n, .values = values, .asked_ns = now_ns };
+    *ask = (pli_ask){ .table = table, .met = client->met, .first = first, .n = n, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     pli_cache_take_fresh(client, table);
     ask->piece = pli_calloc((size_t)table->spec.placement.shards, sizeof *ask->piece);
@@ -75,9 +75,10 @@ static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_e
                     reply->head.src, (unsigned long long)reply->head.body_bytes);
 }
 
-/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. */
-static bool is_newest(const pli_client_table *table, int32_t shard, const pli_msg *reply) {
-    return reply->head.seq >= table->shard[shard].taken;
+/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. Nor is one that
+ * waited for no turn, once the worker takes turns again. */
+static bool is_to_keep(const pli_client *client, const pli_ask *ask, int32_t shard, const pli_msg *reply) {
+    return reply->head.seq >= ask->table->shard[shard].taken && (client->met || !ask->met);
 }
 
 /* An answer becomes the copy that is held; the ask has a reference of its own. */
@@ -92,7 +93,7 @@ static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *
     piece->from = piece->to = table->pushes;
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
-    if (!is_newest(table, shard, reply)) return PLAIT_OK;
+    if (!is_to_keep(client, ask, shard, reply)) return PLAIT_OK;
     pli_rowset_clear(&table->rows); /* not as new */
     pli_msg_free(&table->held[shard].msg);
     table->held[shard] = *piece;
@@ -174,7 +175,7 @@ static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
 plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,
                           void *values, pli_ask *ask, pli_out *out, plait_error *err) {
     int64_t m;
-    *ask = (pli_ask){ .table = table, .by_key = true, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
+    *ask = (pli_ask){ .table = table, .by_key = true, .met = client->met, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     pli_cache_take_fresh(client, table);
     PLI_TRY(look_into_cache(client, ask, &m, err));
@@ -199,7 +200,7 @@ static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_
     const void *rows = pli_msg_body(reply);
     if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
     else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
-    if (!is_newest(table, shard, reply)) return PLAIT_OK;
+    if (!is_to_keep(client, ask, shard, reply)) return PLAIT_OK;
     pli_msg_free(&table->held[shard].msg); /* not as new */
     if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, &age);
     if (table->reuses) pli_note_rows(client, table, reply, count, ask->fetch + begin);
@@ -223,7 +224,7 @@ plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table 
                           plait_error *err) {
     const pli_placement *placement = &table->spec.placement;
     pli_wire_pull        pull = { .table = (uint32_t)table->spec.id, .flags = table->spec.rows == 0 ? PLI_PULL_KEYS : 0 };
-    *ask = (pli_ask){ .table = table };
+    *ask = (pli_ask){ .table = table, .met = client->met };
     pli_ticket_open(client, &ask->ticket);
     for (int32_t i = 0; i < placement->shards; i++) {
         const pli_client_shard *shard = &table->shard[i];
@@ -243,7 +244,7 @@ static void note_answers(pli_client *client, const pli_ask *ask) {
         if (i < 0) continue;
         pli_client_shard *shard = &ask->table->shard[i];
         if (ask->table->at_clock && reply->head.clock > client->complete) client->complete = reply->head.clock;
-        if (!client->met) shard->admitted = client->clock;
+        if (!ask->met) shard->admitted = client->clock;
         if (ask->n > 0 && reply->head.seq > shard->taken) shard->taken = reply->head.seq;
     }
 }

@@ -83,6 +83,11 @@ void pli_cache_forget(pli_client_table *table) {
     pli_rowset_clear(&table->rows);
 }
 
+void pli_client_resume(pli_client *client) {
+    for (int64_t i = 0; client->met && i < client->tables; i++) pli_cache_forget(client->table[i]);
+    client->met = false;
+}
+
 /* --- copies that come unasked -------------------------------------------------------------------------------- */
 
 void pli_cache_drop_fresh(pli_client_table *table) {

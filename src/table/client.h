@@ -161,6 +161,8 @@ void pli_cache_drop_fresh(pli_client_table *table);
 /** What a push does to the copies held; next_clock: the clock that will read them. */
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock);
 void         pli_cache_forget(pli_client_table *table);
+/** The worker goes on after a barrier. What it was given there it has waited no turn for, so that is kept no longer. */
+void pli_client_resume(pli_client *client);
 /** Fills the rows that may be served from copies; missing [n] receives the places of the others, whose number is
  *  returned. */
 int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
@@ -177,7 +179,7 @@ typedef struct pli_taken {
 /* ask.c: a get that is under way */
 typedef struct pli_ask {
     pli_client_table *table;
-    bool              by_key;
+    bool              by_key, met; /* met: as the client when it was begun: its pulls take no turn */
     int64_t           first, n;
     const uint64_t   *keys;   /* lent */
     void             *values; /* lent */

@@ -186,7 +186,7 @@ void pli_raise_get(const pli_client *client, const pli_ask *ask) {
     if (done)
         pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = client->rank, .table = ask->table->spec.id,
                                                     .clock = client->clock, .incs = ask->incs, .n = p.n, .info.piece = p.piece,
-                                                    .asked_ns = ask->asked_ns });
+                                                    .asked_ns = ask->asked_ns, .met = ask->met });
     pli_free(p.piece);
     pli_free(p.keys);
 }

@@ -411,7 +411,7 @@ plait_status plait_job_barrier(plait_job *job) {
     return pli_comm_leave(job->comm, meet_at_barrier(job));
 }
 
-void pli_job_resume(plait_job *job) { job->client.met = false; }
+void pli_job_resume(plait_job *job) { pli_client_resume(&job->client); }
 
 static plait_status leave(plait_job *job) {
     plait_error *err = pli_job_error(job);

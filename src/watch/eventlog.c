@@ -112,14 +112,14 @@ static unsigned char *put_keys(unsigned char *at, const pli_event_piece *piece) 
     return at;
 }
 
-static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece, pli_memory_piece *memory) {
+static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece, bool met, pli_memory_piece *memory) {
     bool same = piece->first >= 0 && piece->first == memory->first && piece->rows == memory->rows;
     at = put(at, (uint64_t)(piece->shard + 1));
     at = put_z(at, (int64_t)(piece->version - memory->version));
     at = put_z(at, (int64_t)(piece->from - memory->from));
     at = put(at, piece->to - piece->from);
     at = put(at, (uint64_t)piece->age);
-    at = put(at, same);
+    at = put(at, (uint64_t)(same + 2 * met));
     memory->version = piece->version;
     memory->from = piece->from;
     if (same) return at;
@@ -139,7 +139,7 @@ static unsigned char *put_get(unsigned char *at, const pli_event *event, pli_str
     at = put(at, (uint64_t)event->n);
     for (int64_t i = 0; i < event->n; i++) {
         const pli_event_piece *piece = &event->info.piece[i];
-        at = put_piece(at, piece, pli_memory_piece_of(memory, event->table, piece->shard));
+        at = put_piece(at, piece, event->met, pli_memory_piece_of(memory, event->table, piece->shard));
     }
     return at;
 }

@@ -18,7 +18,8 @@
  *     JOB      workers, servers, first_server, backup
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 shared), three texts (length, bytes): name, topology, consistency
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age, flags
- *              (1: the same rows as the shard's last piece), rows, z first or -1; by key: keys, z difference of each)
+ *              (1: the same rows as the shard's last piece, 2: no turn was waited for), rows, z first or -1; by key: keys,
+ *              z difference of each)
  *     INC      table, rows, row, float32 bits of norm
  *     PUSH     table, z clock
  *     SEND     server, z seq, z clock, n*(table, shard)

@@ -255,13 +255,15 @@ static bool take_keys(pli_log_cursor *c, pli_event_piece *piece) {
 }
 
 static bool take_piece(pli_log_cursor *c, pli_event_piece *piece) {
-    uint64_t laid, same, first;
+    uint64_t laid, flags, first;
     if (!take_i32(c, PLI_LOG_SHARDS_MAX, &piece->shard)) return false;
     piece->shard--;
     pli_memory_piece *memory = pli_memory_piece_of(&c->memory, c->event.table, piece->shard);
     if (memory == NULL || !take_near(c, memory->version, &piece->version) || !take_near(c, memory->from, &piece->from) ||
-        !take(c, UINT64_MAX - piece->from, &laid) || !take_i64(c, &piece->age) || !take(c, 1, &same))
+        !take(c, UINT64_MAX - piece->from, &laid) || !take_i64(c, &piece->age) || !take(c, 3, &flags))
         return false;
+    bool same = (flags & 1) != 0;
+    c->event.met = c->event.met || (flags & 2) != 0;
     piece->to = piece->from + laid;
     memory->version = piece->version;
     memory->from = piece->from;

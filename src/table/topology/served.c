@@ -275,7 +275,7 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
 /* Where pushes are applied at clocks there is nothing to win by sending early. */
 static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
-    table->job->client.met = false;
+    pli_client_resume(&table->job->client);
     int want = pli_client_on_inc(&table->job->client, table->served, rows->n * table->spec.cols, delta);
     if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
     if (table->served->at_clock) want = 0;
@@ -393,7 +393,7 @@ static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_open(&job->client, ticket);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
-        pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .flags = PLI_PULL_ALL };
+        pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
         pli_msg      *msg = pli_msg_new(sizeof pull);
         if (msg != NULL) memcpy(pli_msg_body(msg), &pull, sizeof pull), msg->head.clock = job->client.clock;
         status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,

@@ -183,6 +183,21 @@ static void test_turns(void **state) {
     refuted(&m, "turns", "holds push 2 of rank 1");
 }
 
+/* After a barrier a get may go without a turn, and says so; one that says nothing has waited for it. */
+static void test_turns_after_a_barrier(void **state) {
+    (void)state;
+    for (int met = 1; met >= 0; met--) {
+        maker                 m;
+        const pli_event_piece piece = { .shard = 0, .rows = 10 };
+        begin(&m, "sequential", false, false);
+        for (int32_t w = 0; w < WORKERS; w++) plain(&m, w, PLI_EVENT_BARRIER);
+        raise_event(&m, (pli_event){ .kind = PLI_EVENT_GET, .rank = 1, .met = met, .n = 1, .info.piece = &piece });
+        for (int32_t w = 0; w < WORKERS; w++) whole_clock(&m, w, 0);
+        if (met) proven(&m);
+        else refuted(&m, "turns", "rank 1 in clock 0");
+    }
+}
+
 static void test_a_fast_worker_under_ssp(void **state) {
     (void)state;
     for (int64_t lead = 2; lead <= 3; lead++) { /* ssp:2: it may be two clocks ahead, not three */
@@ -678,7 +693,7 @@ static void test_a_file_a_rank(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier),
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
         cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
         cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),

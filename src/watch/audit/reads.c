@@ -27,7 +27,7 @@ typedef struct reader {
     int64_t clock;
     bool    left;
     int64_t barriers;
-    bool    after_barrier, met; /* and no clock since, and no update either */
+    bool    after_barrier; /* and no clock since */
     table_reads *table;         /* [tables] */
 } reader;
 
@@ -250,7 +250,7 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     int64_t            missing = clock_of(audit, v->missing);
     if (promise->bound >= 0 && missing < r->clock - promise->bound) misses(audit, r, v, "staleness");
     else if (promise->barrier > 0 && missing < r->clock - r->clock % promise->barrier) misses(audit, r, v, "barriers");
-    if (r->left || r->met) return; /* the others go on without it; after a barrier no turn is waited for */
+    if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited for */
     if (promise->turns && v->missing < turn) misses(audit, r, v, "turns");
     bool future = v->newest >= 0 && v->newest / workers >= r->clock;
     if (promise->exact && future && !is_late(audit, r, v)) sees_too_much(audit, r, v, "future");
@@ -414,7 +414,7 @@ static void on_clock(pli_audit *audit, reader *r, const pli_event *event) {
     for (int64_t t = 0; t < audit->tables; t++)
         if (audit->table[t].known) check_pushed(audit, r, &audit->table[t], &r->table[t], event);
     r->clock = event->clock + 1;
-    r->after_barrier = r->met = false;
+    r->after_barrier = false;
 }
 
 static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
@@ -428,14 +428,13 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     switch (event->kind) {
     case PLI_EVENT_GET: return on_get(audit, r, table, event, err);
     case PLI_EVENT_INC:
-        r->met = false;
         on_inc(r, table, &r->table[event->table]);
         return PLAIT_OK;
     case PLI_EVENT_PUSH: r->table[event->table].pushes++; return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         r->barriers++;
-        r->after_barrier = r->met = true;
+        r->after_barrier = true;
         return PLAIT_OK;
     case PLI_EVENT_LEAVE:
         r->left = true;

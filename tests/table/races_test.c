@@ -1,0 +1,192 @@
+/* Orders of events that a run rarely takes, each of which has once led to wrong values or to a wait without end: forced here
+ * by the ranks themselves, and judged by the values and by the audit of the event log. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+#include "watch/audit/audit.h"
+#include "watch/eventlog.h"
+
+#define CHECK(condition)                                                                                              \
+    do {                                                                                                              \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+enum { ROWS = 4 };
+static const double ones[ROWS] = { 1, 1, 1, 1 };
+
+typedef struct scene {
+    const char    *topology, *consistency;
+    plait_work_fn *work;
+    void          *user;
+    pli_eventlog  *log;
+} scene;
+
+static plait_status body(plait_comm *comm, void *user) {
+    scene         *s = user;
+    plait_job     *job = NULL;
+    plait_job_opts opts;
+    plait_job_opts_init(&opts);
+    opts.topology = s->topology;
+    opts.consistency = s->consistency;
+    pli_comm_set_events(comm, pli_eventlog_sink(s->log));
+    PLI_TRY(plait_job_create(comm, &opts, &job));
+    plait_status status = pli_comm_is_worker(comm) ? s->work(job, s->user) : PLAIT_OK;
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
+}
+
+static void judge(const char *path) {
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    plait_error  err = { 0 };
+    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0) fail_msg("%s", err.text);
+    if (pli_audit_first(audit) != NULL) fail_msg("the audit: %s", pli_audit_first(audit)->text);
+    assert_int_equal(pli_audit_result(audit), PLI_AUDIT_PROVEN);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    unlink(path);
+}
+
+static void play(int32_t workers, int32_t servers, const char *topology, const char *consistency, plait_work_fn *work, void *user) {
+    scene           s = { .topology = topology, .consistency = consistency, .work = work, .user = user };
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    char            path[64];
+    plait_comm_opts_init(&opts);
+    opts.transport = "threads";
+    opts.workers = workers;
+    opts.servers = servers;
+    opts.timeout_ns = UINT64_C(20) * 1000000000;
+    snprintf(path, sizeof path, "races_test.%d.events", (int)getpid());
+    assert_int_equal(pli_eventlog_open(path, workers + servers, "0123456789abcdef", NULL, NULL, &s.log, &err), PLAIT_OK);
+    plait_status status = plait_comm_run(&opts, body, &s, &err);
+    assert_int_equal(pli_eventlog_close(&s.log, NULL), PLAIT_OK);
+    if (status < 0) unlink(path);
+    if (status < 0) fail_msg("%s x %s: rank %d: %s", topology, consistency, err.rank, err.text);
+    judge(path);
+}
+
+static plait_status make_table(plait_job *job, const char *name, int64_t rows, const char *consistency, plait_table **table_out) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = name;
+    opts.rows = rows;
+    opts.cols = 1;
+    opts.type = PLAIT_F64;
+    opts.consistency = consistency;
+    return plait_table_create(job, &opts, table_out);
+}
+
+/* --- turns, after a barrier ------------------------------------------------------------------------------------------- */
+
+/* Worker 1 reads before worker 0 has had its turn, as it may at a barrier; in its own turn it must not see that again. */
+static plait_status read_then_take_turns(plait_job *job, void *user) {
+    plait_comm    *comm = plait_job_comm(job);
+    plait_table   *t;
+    double         v[ROWS];
+    const uint64_t key = 2;
+    const bool     by_key = *(const bool *)user;
+    CHECK(make_table(job, "t", ROWS, NULL, &t) == PLAIT_OK && plait_job_barrier(job) == PLAIT_OK);
+    if (plait_comm_rank(comm) == 1) CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK && v[0] == 0);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    CHECK(plait_table_inc_range(t, 0, ROWS, ones, 0) == PLAIT_OK);
+    if (by_key) CHECK(plait_table_get(t, 1, &key, v) == PLAIT_OK);
+    else CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK);
+    CHECK(v[0] == plait_comm_rank(comm) + 1);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    return plait_job_barrier(job);
+}
+
+/* The same where the worker says that it goes on, as training does after a validation. */
+static plait_status read_then_resume(plait_job *job, void *user) {
+    (void)user;
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *t;
+    double       v[ROWS];
+    CHECK(make_table(job, "t", ROWS, NULL, &t) == PLAIT_OK && plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK && v[0] == 0);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    pli_job_resume(job);
+    CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK && v[0] == plait_comm_rank(comm));
+    CHECK(plait_table_inc_range(t, 0, ROWS, ones, 0) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    return plait_job_barrier(job);
+}
+
+static void test_a_turn_after_a_barrier_sees_the_turns_before_it(void **state) {
+    (void)state;
+    bool by_key = false;
+    play(2, 1, "ps", "sequential", read_then_take_turns, &by_key);
+    by_key = true;
+    play(3, 0, "ps", "sequential", read_then_take_turns, &by_key);
+    play(2, 1, "ps", "sequential", read_then_resume, NULL);
+    play(3, 0, "local", "sequential", read_then_resume, NULL);
+}
+
+/* A get that is begun at a barrier, and looked at when the worker has gone on: it has let nobody into a turn. */
+static plait_status begin_then_go_on(plait_job *job, void *user) {
+    (void)user;
+    plait_comm    *comm = plait_job_comm(job);
+    plait_table   *t, *u;
+    plait_request *request;
+    double         v[ROWS];
+    CHECK(make_table(job, "t", ROWS, "sequential", &t) == PLAIT_OK && make_table(job, "u", ROWS, "async", &u) == PLAIT_OK);
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_get_range_begin(t, 0, ROWS, v, &request) == PLAIT_OK);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    CHECK(plait_table_inc_range(u, 0, ROWS, ones, 0) == PLAIT_OK);
+    CHECK(plait_request_wait(&request) == PLAIT_OK && v[0] == 0);
+    CHECK(t->served->shard[0].admitted == -1 && t->served->held[0].msg == NULL);
+    CHECK(plait_table_inc_range(t, 0, ROWS, ones, 0) == PLAIT_OK);
+    CHECK(t->served->shard[0].admitted == 0);
+    CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK && v[0] == plait_comm_rank(comm) + 1);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    return plait_job_barrier(job);
+}
+
+static void test_a_get_begun_at_a_barrier_is_no_turn(void **state) {
+    (void)state;
+    play(2, 1, "ps", "sequential", begin_then_go_on, NULL);
+}
+
+/* Worker 0 has a turn to take, and takes none: it waits at the barrier that follows. */
+static plait_status dump_at_barrier(plait_job *job, void *user) {
+    (void)user;
+    plait_comm    *comm = plait_job_comm(job);
+    plait_table   *t;
+    const uint64_t key = (uint64_t)plait_comm_rank(comm);
+    uint64_t      *keys;
+    void          *values;
+    int64_t        n;
+    CHECK(make_table(job, "t", 0, NULL, &t) == PLAIT_OK && plait_table_inc(t, 1, &key, ones, 0) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK && plait_job_barrier(job) == PLAIT_OK);
+    CHECK(plait_table_dump(t, &n, &keys, &values) == PLAIT_OK && n == plait_comm_workers(comm));
+    plait_comm_free(keys);
+    plait_comm_free(values);
+    return plait_job_barrier(job);
+}
+
+static void test_a_dump_at_a_barrier_waits_for_no_turn(void **state) {
+    (void)state;
+    play(3, 1, "ps", "sequential", dump_at_barrier, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_turn_after_a_barrier_sees_the_turns_before_it),
+        cmocka_unit_test(test_a_get_begun_at_a_barrier_is_no_turn),
+        cmocka_unit_test(test_a_dump_at_a_barrier_waits_for_no_turn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
