@@ -55,10 +55,10 @@ def call(*words):
 
 
 class Network:
-    """hosts h0, h1, ... on a switch. folder: for its own small files."""
+    """hosts h0, h1, ... on a switch. folder: for its own small files. window: bytes of MPI's sockets; 0: as they grow."""
 
-    def __init__(self, count, folder):
-        self.folder, self.hosts = pathlib.Path(folder), []
+    def __init__(self, count, folder, window=0):
+        self.folder, self.hosts, self.window = pathlib.Path(folder), [], window
         self.folder.mkdir(parents=True, exist_ok=True)
         call("hostname", "switch")
         call("ip", "link", "set", "lo", "up")
@@ -129,7 +129,8 @@ class Network:
         """One rank a host, which speak TCP with each other."""
         env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
                "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1",
-               "OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_flags": "send", "OMPI_MCA_mpi_yield_when_idle": "1"}
+               "OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_flags": "send", "OMPI_MCA_mpi_yield_when_idle": "1",
+               "OMPI_MCA_btl_tcp_sndbuf": str(self.window), "OMPI_MCA_btl_tcp_rcvbuf": str(self.window)}
         hosts = ",".join(f"h{i}" for i in range(ranks))
         exported = [word for name in env if name.startswith("OMPI_MCA") for word in ("-x", name)]
         return Run([pathlib.Path(prefix) / "bin" / "mpirun", "--prtemca", "plm_ssh_agent", self.agent(prefix), "--host", hosts, "-n",

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
+#include "data/libsvm.h"
 #include "learn/linear.h"
 #include "optim/optim.h"
 
@@ -25,12 +26,14 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-enum { N = 1 << 18, FEATURES = 1 << 14, PER_ROW = 16, ROUNDS = 7, PINGS = 50, PING_ROUNDS = 100 };
+enum { N = 1 << 18, FEATURES = 1 << 14, PER_ROW = 16, ROUNDS = 7, PINGS = 50, PING_ROUNDS = 100, ENTRY_BYTES = 16 };
 
 typedef struct bench {
     float    *a, *b, *state;
     double   *g, *label;
     uint64_t *keys;
+    unsigned char *text; /* [text_bytes] rows of LIBSVM, N entries, and PLI_PARSE_PAD behind them */
+    size_t    text_bytes;
     uint32_t *order, *col;
     int64_t  *start;
 } bench;
@@ -70,6 +73,16 @@ static void entries(bench *b) {
     pli_linear_gradient(&linear, &weights, &visit, &(pli_slopes){ .f64 = b->g, .bias = bias }, &total, scratch);
 }
 
+static void parsed(bench *b) {
+    pli_libsvm_rules rules = { .limit = UINT64_MAX };
+    pli_rows         rows_read = { .row_capacity = 0 };
+    pli_found        found = { .max_index = 0 };
+    pli_bad          bad;
+    (void)pli_libsvm_parse(&rules, b->text, b->text + b->text_bytes, &rows_read, &found, &bad);
+    pli_rows_free(&rows_read);
+    pli_found_free(&found);
+}
+
 /* The best time of a round, in nanoseconds a unit. */
 static double best(measure_fn *measure, bench *b) {
     double least = INFINITY;
@@ -80,6 +93,17 @@ static double best(measure_fn *measure, bench *b) {
         if (ns < least) least = ns;
     }
     return least;
+}
+
+static void write_rows(bench *b) {
+    char *at = (char *)b->text;
+    for (int32_t i = 0; i < N; i++) {
+        int32_t column = i % PER_ROW * 1000 + i % 997 + 1;
+        if (i % PER_ROW == 0) at += snprintf(at, ENTRY_BYTES, "%s1", i % (2 * PER_ROW) == 0 ? "+" : "-");
+        at += snprintf(at, ENTRY_BYTES, " %d:0.%03d%s", column, i % 1000, i % PER_ROW == PER_ROW - 1 ? "\n" : "");
+    }
+    b->text_bytes = (size_t)(at - (char *)b->text);
+    memset(at, 0, PLI_PARSE_PAD);
 }
 
 static void fill(bench *b) {
@@ -93,6 +117,7 @@ static void fill(bench *b) {
         b->start[r] = r * PER_ROW;
         if (r < N / PER_ROW) b->label[r] = r % 2 == 0 ? 1 : -1;
     }
+    write_rows(b);
 }
 
 /* Two ranks on threads send a small message to and fro; each message is taken once and sent once. */
@@ -124,6 +149,7 @@ static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_tex
     pli_text_add(text, "# Written by `plait calibrate`: costs of one core of this machine. docs/simulation.md explains all keys.\n");
     pli_text_add(text, "version: 1\nhosts:\n  - {count: %lld, bandwidth: %s, latency: %s}\ncost:\n", (long long)s->hosts, s->bandwidth,
                  s->latency);
+    pli_text_add(text, "  parsed: %.4g ns    # an entry of LIBSVM read\n", best(parsed, b));
     pli_text_add(text, "  entry: %.4g ns    # of a row, in a gradient pass\n  key: %.4g ns      # sorted or looked up\n", entry_ns,
                  best(keys, b));
     pli_text_add(text, "  value: %.4g ns    # an update rule applied\n  sum: %.4g ns      # added\n", best(values, b), best(sums, b));
@@ -135,9 +161,9 @@ static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_tex
 static plait_status measure_all(const calibrate_settings *s, pli_text *text, plait_error *err) {
     bench b = { .a = pli_array(N, sizeof(float)), .b = pli_array(N, sizeof(float)), .state = pli_array(N, sizeof(float)),
                 .g = pli_calloc(FEATURES, sizeof(double)), .label = pli_array(N / PER_ROW, sizeof(double)),
-                .keys = pli_array(N, sizeof(uint64_t)), .order = pli_array(N, sizeof(uint32_t)),
+                .keys = pli_array(N, sizeof(uint64_t)), .text = pli_array(N * ENTRY_BYTES + PLI_PARSE_PAD, 1), .order = pli_array(N, sizeof(uint32_t)),
                 .col = pli_array(N, sizeof(uint32_t)), .start = pli_array(N / PER_ROW + 1, sizeof(int64_t)) };
-    bool  whole = b.a && b.b && b.state && b.g && b.label && b.keys && b.order && b.col && b.start;
+    bool  whole = b.a && b.b && b.state && b.g && b.label && b.keys && b.text && b.order && b.col && b.start;
     plait_status status = whole ? write_cluster(s, &b, text, err) : pli_fail(err, PLAIT_ENOMEM, "no memory to measure in");
     pli_free(b.a);
     pli_free(b.b);
@@ -145,6 +171,7 @@ static plait_status measure_all(const calibrate_settings *s, pli_text *text, pla
     pli_free(b.g);
     pli_free(b.label);
     pli_free(b.keys);
+    pli_free(b.text);
     pli_free(b.order);
     pli_free(b.col);
     pli_free(b.start);

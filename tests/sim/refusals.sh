@@ -31,6 +31,9 @@ for library in "$(dirname "$PLAIT")"/libplait.so.*; do cp "$library" bare/; done
     [ $failures -eq 0 ]
 ) || fail "without its module"
 works calibrate calibrate --out cal.yaml --hosts 4
+for cost in parsed entry key value sum message byte; do
+    grep -q "^  $cost: [0-9.]* ns" cal.yaml || fail "calibrate measures no $cost"
+done
 # shellcheck disable=SC2086
 works calibrated $sim --workers 4 --cluster cal.yaml
 # shellcheck disable=SC2086
