@@ -36,10 +36,6 @@ void         pli_port_close(pli_port **port);
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
 void pli_port_leave(pli_port *port, pli_out *out);
 
-/** Before the port closes in good order, where messages may be lost: waits until all that its machine has sent has been
- *  acknowledged, or is for ranks that have ended. Errors: those of pli_comm_wait. The rank's own thread. */
-plait_status pli_port_finish(pli_port *port, plait_error *err);
-
 /* --- waiting -------------------------------------------------------------------------------------- */
 
 /* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell and show must
@@ -77,6 +73,12 @@ bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_c
 /** How long this rank's waits have lasted so far. */
 uint64_t pli_comm_waited_ns(const plait_comm *comm);
 
+/** Where messages may be lost, the last answer of a machine may have to be sent again when its room is done with it. The room
+ *  leaves the machine's state to the rank: its ports stay open until the rank ends and release(state) closes them. Once a
+ *  rank. false: nothing is lost here, or it was done before; the state is the caller's. */
+bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state));
+bool pli_comm_has_retired(const plait_comm *comm);
+
 /* --- what rooms above need to know ----------------------------------------------------------------- */
 
 bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, threads or not */
@@ -109,7 +111,7 @@ struct plait_request {
 };
 
 #ifdef PLI_TESTING
-extern _Atomic uint64_t pli_doctor_haste; /* the doctor's times are divided by it: comm/rounds.c */
+extern _Atomic uint64_t pli_doctor_haste, pli_doctor_rounds; /* his times are divided by it; his rounds: comm/rounds.c */
 #endif
 
 #endif

@@ -1,6 +1,4 @@
 /* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
-#include <stdio.h>
-
 #include "comm/rounds.h"
 #include "comm/world.h"
 
@@ -237,23 +235,6 @@ void pli_port_close(pli_port **port_ptr) {
     try_port(port, &work);
 }
 
-static bool owes_nothing(void *arg) { return !atomic_load(&((pli_port *)arg)->owes); }
-
-static void tell_owed(const void *arg, char *text, size_t bytes) {
-    snprintf(text, bytes, "others to acknowledge what its %s has sent", ((const pli_port *)arg)->ops->name);
-}
-
-static void show_owed(const void *arg, pli_wait *wait) {
-    (void)arg;
-    wait->kind = PLI_WAIT_WORKERS;
-    wait->peer = -1;
-}
-
-plait_status pli_port_finish(pli_port *port, plait_error *err) {
-    pli_reason reason = { .tell = tell_owed, .show = show_owed, .arg = port };
-    return owes_nothing(port) ? PLAIT_OK : pli_comm_wait(port->comm, owes_nothing, port, &reason, err);
-}
-
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
     pli_world_settle(port->comm->world);
     lock(port);
@@ -301,22 +282,30 @@ void pli_world_tell(pli_world *world) {
     for (int32_t i = 0; i < world->place.count; i++) pli_comm_ring(&world->local[i]);
 }
 
+static void wake(pli_port *port) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(port, &now_ns, &out);
+    atomic_store(&port->wake_at_ns, PLI_NEVER);
+    if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
+        port->ops->on_wakeup(port->machine, now_ns, &out);
+    if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) pli_comm_ring(port->comm); /* for who waits for that */
+    pli_port_leave(port, &out);
+}
+
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
     uint64_t next = PLI_NEVER;
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
         pli_port *port = &comm->ports[p];
-        uint64_t  at = atomic_load(&port->wake_at_ns);
-        if (at <= now_ns) {
-            pli_out out;
-            pli_port_enter(port, &now_ns, &out);
-            atomic_store(&port->wake_at_ns, PLI_NEVER);
-            if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
-                port->ops->on_wakeup(port->machine, now_ns, &out);
-            if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) out.ring = true;
-            pli_port_leave(port, &out);
-            at = atomic_load(&port->wake_at_ns);
-        }
+        if (atomic_load(&port->wake_at_ns) <= now_ns) wake(port);
+        uint64_t at = atomic_load(&port->wake_at_ns);
         if (at < next) next = at;
     }
     return next;
+}
+
+bool pli_comm_owes(const plait_comm *comm) {
+    bool owes = false;
+    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) owes = owes || atomic_load(&comm->ports[p].owes);
+    return owes;
 }

@@ -123,12 +123,6 @@ void pli_doctor_received(pli_world *world, int32_t from, int32_t to) {
 
 /* --- a look at a rank of this process --------------------------------------------------------------------------- */
 
-static bool owes(const plait_comm *comm) {
-    bool any = false;
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) any |= atomic_load(&comm->ports[p].owes);
-    return any;
-}
-
 /* Does nothing lie before its machines, or within one? */
 static bool is_at_rest(plait_comm *comm) {
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
@@ -165,7 +159,7 @@ static void look_at(plait_comm *comm, uint64_t now_ns, pli_look *look) {
     if (comm->reason != NULL) show_wait(comm, now_ns, look);
     if (pli_world_has_ended(comm->world, comm->rank)) look->state = PLI_LOOK_ENDED; /* and waits for the others' end */
     look->settled = is_at_rest(comm) && atomic_load(&comm->bell) == atomic_load(&comm->looked);
-    look->owes = owes(comm);
+    look->owes = pli_comm_owes(comm);
     look->begun = atomic_load_explicit(&comm->begun, memory_order_acquire);
     look->joined = atomic_load_explicit(&comm->joined, memory_order_acquire);
     pthread_mutex_unlock(&comm->reason_lock);

@@ -31,7 +31,7 @@ void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);
 void pli_doctor_received(pli_world *world, int32_t from, int32_t to);
 
 #ifdef PLI_TESTING
-extern _Atomic uint64_t pli_doctor_rounds, pli_doctor_doubts; /* how many there were; in how many something seemed stuck */
+extern _Atomic uint64_t pli_doctor_doubts; /* rounds in which something seemed stuck */
 #endif
 
 #endif

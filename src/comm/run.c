@@ -1,4 +1,5 @@
 /* plait_comm_run: choosing the transport, making the world, running the body on each rank that lives here, ending. */
+#include <stdio.h>
 #include <string.h>
 
 #include "comm/rounds.h"
@@ -161,14 +162,37 @@ static plait_status open_own_ports(plait_comm *comm) {
                          &comm->error);
 }
 
-/* What it has said last is heard by all. */
-static plait_status finish_ports(plait_comm *comm) {
+bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state)) {
+    if (comm->world->place.resend_after_ns == 0 || comm->retired != NULL) return false;
+    comm->retired = state;
+    comm->release = release;
+    return true;
+}
+
+static bool owes_nothing(void *comm) { return !pli_comm_owes(comm); }
+
+static void tell_last_words(const void *arg, char *text, size_t bytes) {
+    (void)arg;
+    snprintf(text, bytes, "the others to have what was sent");
+}
+
+static void show_last_words(const void *arg, pli_wait *wait) {
+    (void)arg;
+    wait->kind = PLI_WAIT_WORKERS;
+    wait->peer = -1;
+}
+
+/* Where messages may be lost, what a rank sent last is its to send again: it stays until all has arrived, or who lacks it has
+ * ended. The last to end of two always hears of the other's end, which is no message that could be lost. */
+static plait_status see_off(plait_comm *comm) {
+    const pli_reason reason = { .tell = tell_last_words, .show = show_last_words };
     if (comm->world->place.resend_after_ns == 0) return PLAIT_OK;
-    PLI_TRY(pli_port_finish(&comm->ports[PLI_PORT_USER], &comm->error));
-    return pli_port_finish(&comm->ports[PLI_PORT_COLLECTIVE], &comm->error);
+    pli_comm_wakeups(comm, PLI_NEVER - 1); /* what has been heard since the last ones */
+    return pli_comm_wait(comm, owes_nothing, comm, &reason, &comm->error);
 }
 
 static void close_ports(plait_comm *comm) {
+    if (comm->retired != NULL) comm->release(comm->retired);
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */
         pli_port *port = &comm->ports[p];
         pli_port_close(&port);
@@ -181,7 +205,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_comm  *comm = pli_world_comm(world, rank);
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
-    if (status >= 0) status = finish_ports(comm);
+    if (status >= 0) status = see_off(comm);
     comm->result = status < 0 ? status : PLAIT_OK;
     if (status < 0) {
         if (comm->error.code == status) {

@@ -68,6 +68,8 @@ struct plait_comm {
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;
+    void          *retired; /* see pli_comm_retire; the rank's thread only, as is the next */
+    void         (*release)(void *retired);
     pli_coll       call; /* in flight between begin and wait; the rank's thread only */
     bool           calling, native;
     plait_request  request; /* of the call */
@@ -123,6 +125,9 @@ void pli_comm_fail(plait_comm *comm, const plait_error *why);
 void pli_comm_charge(plait_comm *comm, const pli_out *out);
 /** Runs what is due of this rank's wake-ups; returns when the next is due. */
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
+
+/** Has the rank sent something that did not arrive yet, as far as it knows? Only where messages may be lost. */
+bool pli_comm_owes(const plait_comm *comm);
 
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);

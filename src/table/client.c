@@ -169,7 +169,7 @@ static void on_held(pli_client *client, const pli_msg *msg) {
     atomic_store_explicit(&ticket->answered, held.asked, memory_order_release);
 }
 
-static pli_client_table *table_of(const pli_client *client, uint32_t id) {
+pli_client_table *pli_client_table_of(const pli_client *client, uint32_t id) {
     for (int64_t i = 0; i < client->tables; i++)
         if ((uint32_t)client->table[i]->spec.id == id) return client->table[i];
     return NULL;
@@ -190,7 +190,7 @@ static bool is_fresh(const pli_client_table *table, int32_t shard, const pli_msg
 
 /* The newest stays until the worker looks for it. */
 static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
-    pli_client_table *table = table_of(client, msg->head.arg32);
+    pli_client_table *table = pli_client_table_of(client, msg->head.arg32);
     int32_t           shard = table == NULL ? -1 : pli_placement_shard_at(&table->spec.placement, msg->head.src);
     if (shard < 0 || !is_fresh(table, shard, msg)) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed malformed rows of table number %u", msg->head.src,
@@ -287,9 +287,10 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     int64_t     server = (int64_t)event->rank - client->layout.first_server;
     (void)now_ns;
     client->epoch = event->epoch;
-    if (event->kind != PLI_MEMBER_DIED || server < 0 || server >= client->layout.servers) return;
+    if (event->kind == PLI_MEMBER_JOINED || server < 0 || server >= client->layout.servers) return;
+    pli_tx_acked(&client->link[server].tx, client->link[server].tx.next - 1); /* it needs nothing any more */
+    if (event->kind != PLI_MEMBER_DIED) return;
     client->link[server].lost = true;
-    pli_tx_acked(&client->link[server].tx, client->link[server].tx.next - 1);
     if (client->link[server].used)
         pli_out_fail(out, PLAIT_EPEER, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
 }

@@ -144,6 +144,8 @@ typedef struct pli_client_table {
 plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
                                    plait_error *err);
 void         pli_client_table_close(pli_client_table **table);
+/** The table of that number, which is not its place: replicas are none of the client's. NULL: none. */
+pli_client_table *pli_client_table_of(const pli_client *client, uint32_t id);
 /** The client's clocks and pushes include the table from now on; links to its servers count as used. */
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err);
 /** What is sent from now on counts as bytes sent, if the table's shards are not this process's own memory. */

@@ -54,7 +54,8 @@ void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg
         pli_wire_part wire;
         memcpy(&wire, pli_at_const(pli_msg_body(msg), (int64_t)(i * sizeof wire)), sizeof wire);
         parts[i].table = (int32_t)wire.table;
-        parts[i].shard = pli_placement_shard_at(&client->table[wire.table]->spec.placement, client->layout.first_server + server);
+        const pli_client_table *table = pli_client_table_of(client, wire.table);
+        parts[i].shard = pli_placement_shard_at(&table->spec.placement, client->layout.first_server + server);
     }
     pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_SEND, .rank = client->rank, .peer = server, .table = -1,
                                                 .clock = msg->head.clock, .seq = client->link[server].tx.next, .n = n,

@@ -216,7 +216,8 @@ static plait_status meet_servers(plait_job *job) {
     return PLAIT_OK;
 }
 
-static void free_job(plait_job *job) {
+static void free_job(void *state) {
+    plait_job *job = state;
     pli_port_close(&job->client_port);
     for (int64_t i = 0; i < job->tables; i++) {
         job->table[i]->ops->close(job->table[i]);
@@ -237,6 +238,9 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     plait_job_opts defaults;
     plait_job_opts_init(&defaults);
     if (opts == NULL) opts = &defaults;
+    if (pli_comm_has_retired(comm))
+        return pli_fail(err, PLAIT_EREFUSED, "a second job of a run that loses or delays messages is refused: answers of the first "
+                        "may still be asked for; begin another run");
     plait_job *job = pli_calloc(1, sizeof *job);
     if (job == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
     job->comm = comm;
@@ -284,23 +288,17 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
     return ask_servers(job, false, PLI_BYE, "the end of the job", &none, err);
 }
 
-/* A server leaves when all workers have their answers: nobody else could send them again. */
-static plait_status end(plait_job *job, plait_error *err) {
-    PLI_TRY(say_bye(job, err));
-    return job->serves ? pli_port_finish(job->server_port, err) : PLAIT_OK;
-}
-
 plait_status plait_job_destroy(plait_job **job_ptr) {
     plait_job *job = *job_ptr;
     *job_ptr = NULL;
     if (job == NULL) return PLAIT_OK;
     plait_comm *comm = job->comm;
     pli_comm_enter(comm, "plait_job_destroy");
-    plait_status status = end(job, pli_job_error(job));
+    plait_status status = say_bye(job, pli_job_error(job));
     int32_t      rank = plait_comm_rank(job->comm);
     if (status >= 0 && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (status >= 0 && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
-    free_job(job);
+    if (status < 0 || !pli_comm_retire(comm, job, free_job)) free_job(job);
     return pli_comm_leave(comm, status);
 }
 

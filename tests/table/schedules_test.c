@@ -13,6 +13,7 @@
  *     sequential      exactly the turns before the reader's
  *     vap:V           at no moment has a worker's incs accepted as much as V (weak), or all but one together (strong), that
  *                     the shards' values do not hold
+ *     leases          each block's share of each clock is computed by one worker, who was leased it (balance dynamic)
  *     any             nothing that was not added; of each worker and row a prefix in time; never less than was read before
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict to it:
  * what is refuted is printed, and the program ends with 4.
@@ -34,12 +35,13 @@
 
 #include "direct/direct.h"
 #include "table/events.h"
+#include "table/leases.h"
 #include "watch/audit/audit.h"
 
-enum { WORKERS_MAX = 4, TABLES_MAX = 3, HOT = 5 /* rows that are used */, ROWS = 520, CLOCKS = 9, SCHEDULES = 2000,
+enum { WORKERS_MAX = 4, TABLES_MAX = 3, BLOCKS_MAX = 12, HOT = 5 /* rows that are used */, ROWS = 520, CLOCKS = 9, SCHEDULES = 2000,
        SCHEDULES_FULL = 10000 };
 
-typedef enum state { READY, READING, UPDATING, IN_BARRIER, LAST_READ, DONE, LEFT, DEAD } state;
+typedef enum state { READY, LEASING, READING, UPDATING, IN_BARRIER, LAST_READ, DONE, LEFT, DEAD } state;
 
 /* What a policy promises; the rest is own updates, prefixes, nothing lost. */
 typedef struct promise {
@@ -68,6 +70,9 @@ typedef struct worker {
     int64_t           n;
     uint64_t          keys[HOT];
     double            delta[HOT * WORKERS_MAX];
+    int64_t           leased;           /* clocks whose shares it has computed */
+    pli_lease         lease[BLOCKS_MAX];
+    int64_t           leases;
 } worker;
 
 typedef struct world {
@@ -82,6 +87,11 @@ typedef struct world {
     pli_server server[2 * WORKERS_MAX];
     worker     worker[WORKERS_MAX];
     int64_t    gets;
+    pli_lease_terms terms;  /* balance dynamic; blocks 0: static */
+    int32_t         keeper; /* the server that keeps the leases  */
+    uint8_t         computed[BLOCKS_MAX][CLOCKS];
+    int8_t          holder[BLOCKS_MAX];
+    int64_t         moved;
     int           log_fd; /* a file in memory */
     char          log_path[32];
     pli_eventlog *log;
@@ -225,6 +235,19 @@ static void choose_hot(world *w) {
     for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
 }
 
+/* Of a balanced job. */
+static void draw_terms(world *w) {
+    if (pick(w, 3) > 0) return;
+    w->terms = (pli_lease_terms){ .blocks = 2 * w->workers + (int64_t)pick(w, (uint64_t)(BLOCKS_MAX - 2 * w->workers + 1)),
+                                  .clocks = 1 + (int64_t)pick(w, CLOCKS + 3) };
+    w->keeper = (int32_t)pick(w, (uint64_t)w->layout.servers);
+    for (int64_t b = 0; b < w->terms.blocks; b++) {
+        worker *me = &w->worker[b % w->workers];
+        me->lease[me->leases++] = (pli_lease){ .block = b, .rows = 10 + (int64_t)pick(w, 9), .until = PLI_LEASE_OPEN };
+        w->holder[b] = (int8_t)(b % w->workers);
+    }
+}
+
 static void open_world(world *w, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->seed = seed;
@@ -262,6 +285,7 @@ static void open_world(world *w, uint64_t seed) {
         me->leaves_at = pick(w, 6) == 0 ? (int64_t)pick(w, CLOCKS) : -1;
         me->dies = me->leaves_at >= 0 && apart > 0 && pick(w, 2) == 0;
     }
+    draw_terms(w);
     w->tables = 1 + (int32_t)pick(w, TABLES_MAX);
     for (int32_t t = 0; t < w->tables; t++) make_spec(w, t);
     create_tables(w);
@@ -352,6 +376,78 @@ static void check_read(world *w, int32_t by) {
     w->gets++;
 }
 
+/* What the worker waits for has come. */
+static void unlink_ticket(world *w, int32_t k, pli_ticket *ticket) {
+    uint64_t now;
+    direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
+    pli_ticket_unlink(&w->worker[k].client, ticket);
+    direct_leave(w->d, k, PLI_PORT_CLIENT);
+}
+
+/* --- leases ----------------------------------------------------------------------------------------------------------- */
+
+/* The worker computes its shares of this clock. */
+static void compute_shares(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    for (int64_t i = 0; i < me->leases; i++) {
+        const pli_lease *lease = &me->lease[i];
+        if (me->leased < lease->from || me->leased >= lease->until) continue;
+        SURE(w, audit_judges || w->computed[lease->block][me->leased] == 0);
+        w->computed[lease->block][me->leased]++;
+        w->moved += w->holder[lease->block] != k;
+        w->holder[lease->block] = (int8_t)k;
+    }
+    me->leased++;
+}
+
+static pli_msg *lease_question(world *w, int32_t k) {
+    worker         *me = &w->worker[k];
+    int64_t         n = me->leased == 0 ? me->leases : 0;
+    pli_wire_lease  ask = { .terms = w->terms, .n = n };
+    pli_msg        *msg = pli_msg_new(sizeof ask + (size_t)n * sizeof *me->lease);
+    if (me->leased > 0) ask.pace = (pli_pace){ .rows = 100, .seconds = (double)(1 + pick(w, 3) + 4 * (uint64_t)(k == 0)) };
+    memcpy(pli_msg_body(msg), &ask, sizeof ask);
+    if (n > 0) memcpy((char *)pli_msg_body(msg) + sizeof ask, me->lease, (size_t)n * sizeof *me->lease);
+    msg->head.clock = me->leased;
+    return msg;
+}
+
+/* At the beginning of a clock: asks for leases, where that is due, or computes. */
+static void begin_shares(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (me->leased % w->terms.clocks % PLI_LEASE_EVERY != 0) {
+        compute_shares(w, k);
+        return;
+    }
+    pli_out *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
+    pli_ticket_open(&me->client, &me->ticket);
+    SURE(w, pli_client_send(&me->client, now, w->keeper, PLI_LEASE, lease_question(w, k), &me->ticket, out, NULL) == PLAIT_OK);
+    direct_leave(w->d, k, PLI_PORT_CLIENT);
+    me->state = LEASING;
+}
+
+static void take_leases(world *w, int32_t k) {
+    worker        *me = &w->worker[k];
+    const pli_msg *reply = me->ticket.replies;
+    unlink_ticket(w, k, &me->ticket);
+    SURE(w, me->ticket.failure.code == 0 && reply != NULL);
+    me->leases = (int64_t)(reply->head.body_bytes / sizeof *me->lease);
+    SURE(w, me->leases <= BLOCKS_MAX);
+    memcpy(me->lease, pli_msg_body(reply), (size_t)me->leases * sizeof *me->lease);
+    pli_ticket_free(&me->ticket);
+    me->state = READY;
+    compute_shares(w, k);
+}
+
+/* Where nobody has left, nothing is left out. */
+static void check_shares(world *w) {
+    for (int32_t k = 0; k < w->workers; k++)
+        if (w->worker[k].leaves_at >= 0) return;
+    for (int64_t b = 0; b < w->terms.blocks; b++)
+        for (int c = 0; c < CLOCKS; c++) SURE(w, w->computed[b][c] == 1);
+}
+
 /* --- what workers do -------------------------------------------------------------------------------------------------- */
 
 static const uint64_t *hot_keys(world *w) { return w->hot; }
@@ -378,14 +474,16 @@ static void begin_read(world *w, int32_t k, int t, state next) {
     me->state = next;
 }
 
-static void end_read(world *w, int32_t k) {
+static void finish_ask(world *w, int32_t k) {
     worker     *me = &w->worker[k];
-    uint64_t    now;
     plait_error err = { 0 };
-    direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
-    pli_ticket_unlink(&me->client, &me->ask.ticket);
-    direct_leave(w->d, k, PLI_PORT_CLIENT);
+    unlink_ticket(w, k, &me->ask.ticket);
     SURE(w, pli_ask_finish(&me->client, &me->ask, &err) == PLAIT_OK);
+}
+
+static void end_read(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    finish_ask(w, k);
     if (!audit_judges) check_read(w, k);
     pli_ask_abandon(&me->ask);
 }
@@ -442,13 +540,8 @@ static void go_on_adding(world *w, int32_t k) {
 }
 
 static void end_wait(world *w, int32_t k) {
-    worker     *me = &w->worker[k];
-    uint64_t    now;
-    plait_error err = { 0 };
-    direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
-    pli_ticket_unlink(&me->client, &me->ask.ticket);
-    direct_leave(w->d, k, PLI_PORT_CLIENT);
-    SURE(w, pli_ask_finish(&me->client, &me->ask, &err) == PLAIT_OK);
+    worker *me = &w->worker[k];
+    finish_ask(w, k);
     pli_ask_abandon(&me->ask);
     if (me->accepted) me->settling = false;
     go_on_adding(w, k);
@@ -533,8 +626,8 @@ static void end_clock(world *w, int32_t k) {
 static void end_barrier(world *w, int32_t k) {
     worker  *me = &w->worker[k];
     uint64_t now;
+    unlink_ticket(w, k, &me->ticket);
     direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
-    pli_ticket_unlink(&me->client, &me->ticket);
     for (int t = 0; t < w->tables; t++) pli_cache_drop_fresh(me->table[t]);
     direct_leave(w->d, k, PLI_PORT_CLIENT);
     pli_ticket_free(&me->ticket);
@@ -550,6 +643,10 @@ static bool act(world *w, int32_t k) {
     int     t = (int)pick(w, (uint64_t)w->tables);
     switch (me->state) {
     case READY:
+        if (w->terms.blocks > 0 && me->leased <= me->client.clock) {
+            begin_shares(w, k);
+            return true;
+        }
         switch (pick(w, 5)) {
         case 0: case 1: begin_read(w, k, t, READING); break;
         case 2: add(w, k, t); break;
@@ -572,6 +669,10 @@ static bool act(world *w, int32_t k) {
         if (!pli_ticket_done(&me->ask.ticket)) return false;
         end_read(w, k);
         me->state = READY;
+        return true;
+    case LEASING:
+        if (!pli_ticket_done(&me->ticket)) return false;
+        take_leases(w, k);
         return true;
     case UPDATING:
         if (!pli_ticket_done(&me->ask.ticket)) return false;
@@ -604,7 +705,7 @@ static void check_machines(world *w) {
             fail_msg("PLAIT_SEED=%llu rank %d: %s", (unsigned long long)w->seed, rank, direct_error(w->d, rank)->text);
 }
 
-static int64_t gets; /* of all schedules */
+static int64_t gets, moved; /* of all schedules */
 
 /* false: nobody can move, or for too long. */
 static bool run_all(world *w) {
@@ -627,8 +728,10 @@ static void run_schedule(uint64_t seed) {
     bool ended = run_all(&w);
     if (!audit_judges) SURE(&w, ended); /* else: a hang */
     if (!audit_judges) check_machines(&w);
+    if (!audit_judges) check_shares(&w);
     close_log(&w, ended);
     gets += w.gets;
+    moved += w.moved;
     close_world(&w);
 }
 
@@ -643,6 +746,7 @@ static void test_schedules(void **unused) {
     for (int64_t i = 0; i < n; i++) run_schedule((uint64_t)(from + i));
     assert_int_equal(pli_alloc_live(), live);
     assert_true(audit_judges || gets >= n);
+    assert_true(audit_judges || n < SCHEDULES || moved > 0);
 }
 
 int main(void) {
