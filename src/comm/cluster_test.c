@@ -100,6 +100,16 @@ static void slowness_is_integrated(void **state) {
     pli_cluster_free(&c);
 }
 
+/* Slowness that comes and goes does not wake the dead: asked in which period they go on, one would ask for ever. */
+static void frozen_for_good_through_bursts(void **state) {
+    (void)state;
+    pli_cluster c = read_good("version: 1\nhosts: [{count: 2}]\nevents:\n  - burst: {factor: 4, every: 5 ms, length: 1 ms, hosts: all}\n"
+                              "  - freeze: {ranks: 1, from: 12 ms}\n");
+    assert_true(isinf(pli_script_finish(&c, 1, 1, -1, 0, 1)));
+    assert_true(isfinite(pli_script_finish(&c, 1, 0, -1, 0, 1)));
+    pli_cluster_free(&c);
+}
+
 /* In each period one host, not always the same, and the same for the same seed. */
 static void bursts_are_drawn(void **state) {
     (void)state;
@@ -169,7 +179,7 @@ static void messages_meet_their_fate(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_with_line),      cmocka_unit_test(ranks_must_be_there),
-        cmocka_unit_test(latency_is_the_way),     cmocka_unit_test(slowness_is_integrated),
+        cmocka_unit_test(latency_is_the_way),     cmocka_unit_test(slowness_is_integrated), cmocka_unit_test(frozen_for_good_through_bursts),
         cmocka_unit_test(bursts_are_drawn),       cmocka_unit_test(jitter_is_lognormal),
         cmocka_unit_test(messages_meet_their_fate),
     };

@@ -55,10 +55,11 @@ double pli_script_finish(const pli_cluster *c, uint64_t seed, int32_t rank, int6
     while (left > 0) {
         double factor = 1, until = INFINITY, next;
         for (int64_t i = 0; i < c->mishaps; i++) {
-            factor *= slowness(c, seed, i, rank, now, &next);
+            double slow = slowness(c, seed, i, rank, now, &next);
+            if (isinf(slow) && isinf(next)) return INFINITY; /* frozen for good, whatever else comes and goes */
+            factor *= slow;
             if (next < until) until = next;
         }
-        if (isinf(factor) && isinf(until)) return INFINITY;
         double ends = isinf(factor) ? INFINITY : now + left * factor;
         if (ends <= until) return ends;
         if (!isinf(factor)) left -= (until - now) / factor;
