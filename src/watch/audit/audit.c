@@ -61,8 +61,10 @@ static void judge(pli_audit *audit) {
         const audit_worker *worker = &audit->worker[w];
         if (worker->done || worker->dead) continue;
         audit->verdict = PLI_AUDIT_CUT;
-        snprintf(audit->why, sizeof audit->why, "the run broke off: rank %d did not come to its end (last seen in clock %lld, at %.6f s); "
-                 "up to there nothing is refuted", w, (long long)worker->clocks, audit_seconds(audit, worker->ended_ns));
+        snprintf(audit->why, sizeof audit->why,
+                 "the run broke off: rank %d did not come to its end (last seen in clock %lld, at %.6f s); "
+                 "up to there nothing is refuted",
+                 w, (long long)worker->clocks, audit_seconds(audit, worker->ended_ns));
     }
 }
 
@@ -74,8 +76,10 @@ static plait_status run_on_cut(pli_audit *audit, plait_error *err) {
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].clocks < least) least = audit->worker[w].clocks;
     if (least == INT64_MAX) least = 0;
-    snprintf(audit->why, sizeof audit->why, "%s: the event log is cut: %lld event%s and no end; all workers had ended %lld clock%s",
-             pli_logfile_cut(audit->file), (long long)audit->events, pli_plural(audit->events), (long long)least, pli_plural(least));
+    snprintf(audit->why, sizeof audit->why,
+             "%s: the event log is cut: %lld event%s and no end; all workers had ended %lld clock%s",
+             pli_logfile_cut(audit->file), (long long)audit->events, pli_plural(audit->events), (long long)least,
+             pli_plural(least));
     return PLAIT_OK;
 }
 
@@ -141,8 +145,10 @@ void pli_audit_free(pli_audit **audit_ptr) {
 }
 
 pli_audit_verdict          pli_audit_result(const pli_audit *audit) { return audit->verdict; }
-const pli_audit_violation *pli_audit_first(const pli_audit *audit) { return audit->violations > 0 ? &audit->first : NULL; }
-const pli_audit_figures   *pli_audit_table_figures(const pli_audit *audit, int32_t table) {
+const pli_audit_violation *pli_audit_first(const pli_audit *audit) {
+    return audit->violations > 0 ? &audit->first : NULL;
+}
+const pli_audit_figures *pli_audit_table_figures(const pli_audit *audit, int32_t table) {
     const audit_table *of = audit_table_of(audit, table);
     return of == NULL ? NULL : &of->figures;
 }
@@ -164,20 +170,22 @@ static void add_promise(const pli_promise *promise, int32_t backup, pli_text *te
     if (promise->turns) pli_text_add(text, "; a get holds the updates of all earlier turns and of no later one");
     if (promise->fetch > 0) pli_text_add(text, "; values are at most %lld clocks old", (long long)promise->fetch - 1);
     if (promise->push > 0) pli_text_add(text, "; an update leaves within %lld clocks", (long long)promise->push);
-    if (promise->barrier > 0) pli_text_add(text, ", nor of clocks below the last multiple of %lld", (long long)promise->barrier);
+    if (promise->barrier > 0)
+        pli_text_add(text, ", nor of clocks below the last multiple of %lld", (long long)promise->barrier);
     if (promise->value > 0)
-        pli_text_add(text, "; a get misses updates of norm below %.9g%s", promise->value, promise->value_each ? " a worker" : "");
+        pli_text_add(text, "; a get misses updates of norm below %.9g%s", promise->value,
+                     promise->value_each ? " a worker" : "");
 }
 
 static void add_staleness(const pli_audit_figures *figures, pli_text *text) {
     if (figures->gets == 0) return;
-    pli_text_add(text, "  staleness in clocks: mean %.3g, most %lld\n", (double)figures->staleness_sum / (double)figures->gets,
-                 (long long)figures->staleness_max);
+    pli_text_add(text, "  staleness in clocks: mean %.3g, most %lld\n",
+                 (double)figures->staleness_sum / (double)figures->gets, (long long)figures->staleness_max);
     for (int i = 0; i < PLI_AUDIT_BINS; i++) {
         double share = (double)figures->stale[i] / (double)figures->gets;
         if (figures->stale[i] == 0) continue;
-        pli_text_add(text, "    %3d%s %10lld gets %6.2f %%  ", i, i == PLI_AUDIT_BINS - 1 ? "+" : " ", (long long)figures->stale[i],
-                     100 * share);
+        pli_text_add(text, "    %3d%s %10lld gets %6.2f %%  ", i, i == PLI_AUDIT_BINS - 1 ? "+" : " ",
+                     (long long)figures->stale[i], 100 * share);
         for (int bar = 0; bar < (int)(40 * share + 0.5); bar++) pli_text_add(text, "#");
         pli_text_add(text, "\n");
     }
@@ -185,10 +193,11 @@ static void add_staleness(const pli_audit_figures *figures, pli_text *text) {
 
 static void add_table(const pli_audit *audit, const audit_table *table, pli_text *text) {
     const pli_audit_figures *figures = &table->figures;
-    pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology, table->ruled ? "ruled" : "additive",
-                 table->promise.spec);
+    pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology,
+                 table->ruled ? "ruled" : "additive", table->promise.spec);
     if (table->shared) {
-        pli_text_add(text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
+        pli_text_add(
+            text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
         return;
     }
     pli_text_add(text, "  %lld gets, %lld incs in %lld pushes, applied %lld times", (long long)figures->gets,
@@ -207,13 +216,16 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
 }
 
 void pli_audit_text(const pli_audit *audit, pli_text *text) {
-    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s\n", (long long)audit->events, pli_plural(audit->events),
-                 audit->job.workers, pli_plural(audit->job.workers), audit->job.servers, pli_plural(audit->job.servers));
+    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s\n", (long long)audit->events,
+                 pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
+                 pli_plural(audit->job.servers));
     bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
     for (int64_t t = 0; judged && t < audit->tables; t++)
         if (audit->table[t].known) add_table(audit, &audit->table[t], text);
-    if (!judged) pli_text_add(text, "%s\n", audit->why);
-    else if (audit->violations == 0) pli_text_add(text, "proven\n");
+    if (!judged)
+        pli_text_add(text, "%s\n", audit->why);
+    else if (audit->violations == 0)
+        pli_text_add(text, "proven\n");
     else
         pli_text_add(text, "refuted: %lld violation%s, the first (%s): %s\n", (long long)audit->violations,
                      pli_plural(audit->violations), audit->first.rule, audit->first.text);
@@ -232,8 +244,10 @@ static void json_first(const pli_audit *audit, pli_text *text) {
     pli_json_text(&one, "table", audit->first.table[0] != '\0' ? audit->first.table : NULL);
     pli_json_i64(&one, "rank", audit->first.rank);
     pli_json_i64(&one, "clock", audit->first.clock);
-    if (audit->first.has_row) pli_json_i64(&one, "row", (int64_t)audit->first.row);
-    else pli_json_null(&one, "row");
+    if (audit->first.has_row)
+        pli_json_i64(&one, "row", (int64_t)audit->first.row);
+    else
+        pli_json_null(&one, "row");
     pli_json_text(&one, "text", audit->first.text);
     pli_json_end(&one);
     pli_json_raw(text, "first", one.data != NULL ? one.data : "null");
@@ -262,7 +276,8 @@ static void json_table(const audit_table *table, pli_text *text) {
     pli_json_i64(text, "violations", figures->violations);
     pli_json_raw(text, "staleness", stale.data != NULL ? stale.data : "null");
     pli_json_i64(text, "staleness_max", figures->staleness_max);
-    pli_json_f64(text, "staleness_mean", figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
+    pli_json_f64(text, "staleness_mean",
+                 figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
     pli_json_end(text);
     text->failed = text->failed || stale.failed;
     pli_text_free(&stale);

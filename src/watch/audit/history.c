@@ -13,8 +13,10 @@ static int64_t find_part(audit_sender *sender, uint64_t seq) {
     int64_t low = 0, high = sender->n;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (sender->part[middle].seq < seq) low = middle + 1;
-        else high = middle;
+        if (sender->part[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
     }
     if (low == sender->n || sender->part[low].seq != seq) return -1;
     sender->next = low + 1;
@@ -29,13 +31,16 @@ static const audit_push *push_of(const audit_table *table, int32_t worker, const
 static void name_push(const pli_audit *audit, const audit_table *table, int32_t worker, const audit_holder *shard,
                       const audit_part *part, char text[256]) {
     const audit_push *push = push_of(table, worker, part);
-    snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s", (long long)part->push + 1,
-             (long long)push->clock, audit_seconds(audit, push->time_ns), worker, (int)(shard - table->shard), table->name);
+    snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
+             (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
+             (int)(shard - table->shard), table->name);
 }
 
-static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part, uint64_t time_ns) {
-    return (pli_audit_violation){ .rule = "exactly once", .rank = worker, .clock = push_of(table, worker, part)->clock,
-                                  .time_ns = time_ns };
+static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part,
+                                        uint64_t time_ns) {
+    return (pli_audit_violation){
+        .rule = "exactly once", .rank = worker, .clock = push_of(table, worker, part)->clock, .time_ns = time_ns
+    };
 }
 
 static void applied_again(pli_audit *audit, audit_table *table, const audit_holder *shard, const pli_event *event,
@@ -44,9 +49,11 @@ static void applied_again(pli_audit *audit, audit_table *table, const audit_hold
     pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
     name_push(audit, table, event->peer, shard, part, name);
     if (part->at == PART_DROPPED)
-        audit_violation(audit, table, &v, "%s was dropped and yet applied at %.6f s", name, audit_seconds(audit, event->time_ns));
+        audit_violation(audit, table, &v, "%s was dropped and yet applied at %.6f s", name,
+                        audit_seconds(audit, event->time_ns));
     else
-        audit_violation(audit, table, &v, "%s was applied twice: at %.6f s as its update %lld, and at %.6f s as its update %lld", name,
+        audit_violation(audit, table, &v,
+                        "%s was applied twice: at %.6f s as its update %lld, and at %.6f s as its update %lld", name,
                         audit_seconds(audit, shard->apply[part->at - 1].time_ns), (long long)part->at,
                         audit_seconds(audit, event->time_ns), (long long)shard->n);
 }
@@ -70,17 +77,21 @@ static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard
 static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_holder *shard = &table->shard[event->shard];
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
-    if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply)) return audit_no_memory(err);
+    if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply))
+        return audit_no_memory(err);
     shard->apply[shard->n++] = (audit_apply){ .worker = event->peer, .part = i, .time_ns = event->time_ns };
     shard->server = event->rank;
     table->figures.applied++;
-    if (i >= 0) apply_part(audit, table, shard, event, i);
+    if (i >= 0)
+        apply_part(audit, table, shard, event, i);
     else
-        audit_violation(audit, table, &(pli_audit_violation){ .rule = "exactly once", .rank = event->peer, .clock = event->clock,
-                                                              .time_ns = event->time_ns },
-                        "shard %d of table %s applied at %.6f s, in message %llu of rank %d, an update that was never sent",
-                        event->shard, table->name, audit_seconds(audit, event->time_ns), (unsigned long long)event->seq,
-                        event->peer);
+        audit_violation(
+            audit, table,
+            &(pli_audit_violation){
+                .rule = "exactly once", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
+            "shard %d of table %s applied at %.6f s, in message %llu of rank %d, an update that was never sent",
+            event->shard, table->name, audit_seconds(audit, event->time_ns), (unsigned long long)event->seq,
+            event->peer);
     return PLAIT_OK;
 }
 
@@ -111,18 +122,22 @@ static void on_drop(pli_audit *audit, audit_table *table, const pli_event *event
 static void on_tick(pli_audit *audit, audit_server *server, const pli_event *event) {
     int64_t due = server->ticks[event->peer];
     if (event->clock != due)
-        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = event->peer, .clock = event->clock,
-                                                             .time_ns = event->time_ns },
-                        "the server of rank %d took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
-                        event->rank, (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns), (long long)due);
+        audit_violation(
+            audit, NULL,
+            &(pli_audit_violation){
+                .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
+            "the server of rank %d took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
+            event->rank, (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns), (long long)due);
     server->ticks[event->peer] = event->clock + 1;
 }
 
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     audit_table *table = audit_table_of(audit, event->table);
     bool         of_part = event->kind == PLI_EVENT_APPLY || event->kind == PLI_EVENT_DROP;
-    if ((of_part && (table == NULL || event->shard < 0 || event->shard >= table->shards)) || event->peer >= audit->job.workers)
-        return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d applied a part of nothing", event->rank);
+    if ((of_part && (table == NULL || event->shard < 0 || event->shard >= table->shards)) ||
+        event->peer >= audit->job.workers)
+        return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d applied a part of nothing",
+                        event->rank);
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
     case PLI_EVENT_DROP: on_drop(audit, table, event); return PLAIT_OK;
@@ -174,10 +189,11 @@ static void check_ticks(pli_audit *audit, int32_t s) {
     for (int32_t w = 0; used && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (!worker->done || worker->dead || server->ticks[w] == worker->clocks) continue;
-        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = w, .clock = server->ticks[w],
-                                                             .time_ns = worker->ended_ns },
-                        "rank %d ended %lld clocks, of which the server of rank %d knows %lld", w, (long long)worker->clocks,
-                        audit->job.first_server + s, (long long)server->ticks[w]);
+        audit_violation(audit, NULL,
+                        &(pli_audit_violation){
+                            .rule = "clocks", .rank = w, .clock = server->ticks[w], .time_ns = worker->ended_ns },
+                        "rank %d ended %lld clocks, of which the server of rank %d knows %lld", w,
+                        (long long)worker->clocks, audit->job.first_server + s, (long long)server->ticks[w]);
     }
 }
 
@@ -192,7 +208,8 @@ typedef struct tournament {
 static void play(tournament *t, int64_t leaf, int64_t turn) {
     int64_t at = t->leaves + leaf;
     t->tree[at] = turn;
-    for (at /= 2; at > 0; at /= 2) t->tree[at] = t->tree[2 * at] < t->tree[2 * at + 1] ? t->tree[2 * at] : t->tree[2 * at + 1];
+    for (at /= 2; at > 0; at /= 2)
+        t->tree[at] = t->tree[2 * at] < t->tree[2 * at + 1] ? t->tree[2 * at] : t->tree[2 * at + 1];
 }
 
 /* The least without that leaf. */
@@ -204,11 +221,13 @@ static int64_t runner_up(const tournament *t, int64_t leaf) {
 }
 
 /* The turn of the first push of the worker that version `at` does not contain. */
-static int64_t missing_of(const pli_audit *audit, const audit_table *table, audit_sender *sender, int32_t worker, int64_t at) {
+static int64_t missing_of(const pli_audit *audit, const audit_table *table, audit_sender *sender, int32_t worker,
+                          int64_t at) {
     if (sender == NULL) return AUDIT_NEVER;
     while (sender->next < sender->n) {
         const audit_part *part = &sender->part[sender->next];
-        if (part->at > at || part->at == PART_LOST) return push_of(table, worker, part)->clock * audit->job.workers + worker;
+        if (part->at > at || part->at == PART_LOST)
+            return push_of(table, worker, part)->clock * audit->job.workers + worker;
         sender->next++;
     }
     return AUDIT_NEVER;
@@ -247,7 +266,8 @@ static plait_status make_states(const pli_audit *audit, const audit_table *table
         const audit_apply *apply = &shard->apply[i];
         if (apply->part >= 0) {
             audit_sender *sender = shard->sender[apply->worker];
-            note_newest(&state, workers, push_of(table, apply->worker, &sender->part[apply->part])->clock * workers + apply->worker);
+            note_newest(&state, workers,
+                        push_of(table, apply->worker, &sender->part[apply->part])->clock * workers + apply->worker);
             play(t, apply->worker, missing_of(audit, table, sender, apply->worker, i + 1));
             note_missing(t, workers, &state);
         }
@@ -270,11 +290,12 @@ static plait_status make_all_states(pli_audit *audit, plait_error *err) {
 }
 
 plait_status audit_histories(pli_audit *audit, plait_error *err) {
-    for (int32_t s = 0; s < audit->job.servers; s++) 
+    for (int32_t s = 0; s < audit->job.servers; s++)
         PLI_TRY(audit_stream(audit, audit->server[s].stream, on_event, &audit->server[s], err));
     for (int64_t i = 0; i < audit->tables; i++)
         for (int32_t s = 0; audit->table[i].known && s < audit->table[i].shards; s++)
-            for (int32_t w = 0; w < audit->job.workers; w++) check_sender(audit, &audit->table[i], &audit->table[i].shard[s], w);
+            for (int32_t w = 0; w < audit->job.workers; w++)
+                check_sender(audit, &audit->table[i], &audit->table[i].shard[s], w);
     for (int32_t s = 0; s < audit->job.servers; s++) check_ticks(audit, s);
     return make_all_states(audit, err);
 }

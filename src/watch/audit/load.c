@@ -19,8 +19,10 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
         return memcmp(&audit->job, job, sizeof *job) == 0 ? PLAIT_OK : contradicts(event, "was in another job", err);
     if (job->workers < 1 || job->servers < 1) return contradicts(event, "was in a job without workers", err);
     if (pli_logfile_cut(audit->file) == NULL && (int64_t)job->workers + job->servers > streams)
-        return pli_fail(err, PLAIT_EFORMAT, "the job had %d workers and %d servers, but only %d of them have left a log here; "
-                        "give the files of all ranks", job->workers, job->servers, streams);
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "the job had %d workers and %d servers, but only %d of them have left a log here; "
+                        "give the files of all ranks",
+                        job->workers, job->servers, streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
     audit->server = pli_calloc((size_t)job->servers, sizeof *audit->server);
     if (audit->worker == NULL || audit->server == NULL) return audit_no_memory(err);
@@ -46,7 +48,11 @@ static plait_status join(pli_audit *audit, int32_t stream, const pli_event *even
 
 static plait_status open_table(pli_audit *audit, audit_table *table, const pli_event_table *info, plait_error *err) {
     size_t workers = (size_t)audit->job.workers;
-    *table = (audit_table){ .known = true, .ruled = info->ruled, .shared = info->shared, .rows = info->rows, .shards = info->shards,
+    *table = (audit_table){ .known = true,
+                            .ruled = info->ruled,
+                            .shared = info->shared,
+                            .rows = info->rows,
+                            .shards = info->shards,
                             .own = audit->as == NULL || strcmp(audit->as, info->consistency) == 0 };
     snprintf(table->name, sizeof table->name, "%s", info->name);
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
@@ -98,7 +104,8 @@ static plait_status add_inc(audit_table *table, const pli_event *event, plait_er
 }
 
 static plait_status add_push(audit_pusher *pusher, const pli_event *event, plait_error *err) {
-    if (!pli_grow((void **)&pusher->push, &pusher->capacity, pusher->n + 1, sizeof *pusher->push)) return audit_no_memory(err);
+    if (!pli_grow((void **)&pusher->push, &pusher->capacity, pusher->n + 1, sizeof *pusher->push))
+        return audit_no_memory(err);
     pusher->push[pusher->n++] = (audit_push){ .clock = event->clock, .incs = pusher->incs, .time_ns = event->time_ns };
     return PLAIT_OK;
 }
@@ -111,8 +118,10 @@ static plait_status add_part(pli_audit *audit, const pli_event *event, const pli
     audit_holder  *shard = &table->shard[p->shard];
     audit_sender **of = &shard->sender[event->rank];
     if (*of == NULL) *of = pli_calloc(1, sizeof **of);
-    if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part)) return audit_no_memory(err);
-    if ((*of)->n > 0 && (*of)->part[(*of)->n - 1].seq >= event->seq) return contradicts(event, "sent messages out of order", err);
+    if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part))
+        return audit_no_memory(err);
+    if ((*of)->n > 0 && (*of)->part[(*of)->n - 1].seq >= event->seq)
+        return contradicts(event, "sent messages out of order", err);
     (*of)->part[(*of)->n++] = (audit_part){ .seq = event->seq, .push = table->pusher[event->rank].n - 1 };
     return PLAIT_OK;
 }
@@ -120,7 +129,8 @@ static plait_status add_part(pli_audit *audit, const pli_event *event, const pli
 static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
     if (table->shards != 0) return contradicts(event, "summed a table that lies on servers", err);
     audit_replica *replica = &table->replica[event->rank];
-    if (!pli_grow((void **)&replica->sum, &replica->capacity, replica->n + 1, sizeof *replica->sum)) return audit_no_memory(err);
+    if (!pli_grow((void **)&replica->sum, &replica->capacity, replica->n + 1, sizeof *replica->sum))
+        return audit_no_memory(err);
     replica->sum[replica->n++] = (struct audit_sum){ .clock = event->clock, .time_ns = event->time_ns };
     table->figures.applied++;
     return PLAIT_OK;
@@ -143,8 +153,9 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
 static void end_clock(pli_audit *audit, const pli_event *event) {
     audit_worker *worker = &audit->worker[event->rank];
     if (event->clock != worker->clocks)
-        audit_violation(audit, NULL, &(pli_audit_violation){ .rule = "clocks", .rank = event->rank, .clock = event->clock,
-                                                             .time_ns = event->time_ns },
+        audit_violation(audit, NULL,
+                        &(pli_audit_violation){
+                            .rule = "clocks", .rank = event->rank, .clock = event->clock, .time_ns = event->time_ns },
                         "rank %d ended clock %lld after clock %lld (at %.6f s)", event->rank, (long long)event->clock,
                         (long long)worker->clocks - 1, audit_seconds(audit, event->time_ns));
     worker->clocks = event->clock + 1;
@@ -156,7 +167,8 @@ static void note_returned(pli_audit *audit, const pli_event *event) {
     for (int64_t t = 0; t < audit->tables; t++) {
         if (!audit->table[t].known || !(audit->table[t].promise.value > 0)) continue;
         audit_pusher *pusher = &audit->table[t].pusher[event->rank];
-        for (; pusher->n_timed < pusher->n_incs; pusher->n_timed++) pusher->inc[pusher->n_timed].time_ns = event->time_ns;
+        for (; pusher->n_timed < pusher->n_incs; pusher->n_timed++)
+            pusher->inc[pusher->n_timed].time_ns = event->time_ns;
     }
 }
 
@@ -199,9 +211,11 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
     if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* who had written nothing yet is not there */
     for (int32_t w = 0; w < audit->job.workers; w++)
-        if (audit->worker[w].stream < 0) return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
+        if (audit->worker[w].stream < 0)
+            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
     for (int32_t s = 0; s < audit->job.servers; s++)
         if (audit->server[s].stream < 0)
-            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing", audit->job.first_server + s);
+            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",
+                            audit->job.first_server + s);
     return PLAIT_OK;
 }

@@ -92,7 +92,8 @@ plait_status pli_promise_unknown(const char *spec, plait_error *err) {
 plait_status pli_promise_read(const char *spec, pli_promise *promise_out, plait_error *err) {
     words       w;
     pli_promise promise = { .bound = -1 };
-    if (strlen(spec) >= sizeof promise.spec) return pli_fail(err, PLAIT_EINVAL, "consistency '%.20s...' is too long", spec);
+    if (strlen(spec) >= sizeof promise.spec)
+        return pli_fail(err, PLAIT_EINVAL, "consistency '%.20s...' is too long", spec);
     strcpy(promise.spec, spec);
     cut(spec, &w);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

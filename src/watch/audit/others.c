@@ -1,0 +1,95 @@
+/* What a consistency promises of the updates of others, and what a barrier does. */
+#include "watch/audit/reads.h"
+
+int64_t audit_clock_of(const pli_audit *audit, int64_t turn) {
+    return turn == AUDIT_NEVER ? AUDIT_NEVER : turn / audit->job.workers;
+}
+
+/* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes in
+ * that clock, if anything, was dropped. */
+static bool is_late(const pli_audit *audit, const reader *r, const view *v) {
+    const audit_pusher *pusher = &v->table->pusher[r->rank];
+    if (audit->job.backup == 0 || v->piece->shard < 0) return false;
+    const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
+    for (int64_t i = v->seen->own; sender != NULL && i < sender->n; i++) {
+        const audit_push *push = &pusher->push[sender->part[i].push];
+        if (push->clock > r->clock) break;
+        if (push->clock == r->clock && sender->part[i].at > 0) return false;
+    }
+    return true;
+}
+
+static void check_bound(pli_audit *audit, const reader *r, const view *v) {
+    const pli_promise *promise = &v->table->promise;
+    int32_t            workers = audit->job.workers;
+    int64_t            turn = r->clock * workers + r->rank;
+    int64_t            missing = audit_clock_of(audit, v->missing);
+    if (promise->bound >= 0 && missing < r->clock - promise->bound)
+        audit_misses(audit, r, v, "staleness");
+    else if (promise->barrier > 0 && missing < r->clock - r->clock % promise->barrier)
+        audit_misses(audit, r, v, "barriers");
+    if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited for */
+    if (promise->turns && v->missing < turn) audit_misses(audit, r, v, "turns");
+    bool future = v->newest >= 0 && v->newest / workers >= r->clock;
+    if (promise->exact && future && !is_late(audit, r, v)) audit_sees_too_much(audit, r, v, "future");
+    if (promise->turns && v->newest > turn) audit_sees_too_much(audit, r, v, "turns");
+}
+
+static void check_age(pli_audit *audit, const reader *r, const view *v) {
+    const pli_promise *promise = &v->table->promise;
+    if (promise->fetch == 0 || v->piece->age < promise->fetch) return;
+    audit_wrong(audit, r, v, "fetches", "asked for %lld clocks before; %s promises less than %lld",
+                (long long)v->piece->age, promise->spec, (long long)promise->fetch);
+}
+
+static void check_value(pli_audit *audit, const reader *r, const view *v) {
+    const pli_promise *promise = &v->table->promise;
+    if (!(promise->value > 0) || v->piece->shard < 0) return;
+    double norm =
+        audit_unseen_norm(audit, v->table, &v->reads->unseen, v->piece->shard, v->version, r->rank, v->event->asked_ns);
+    if (norm < promise->value * (1 + 1e-6)) return;
+    audit_wrong(audit, r, v, "values", "when it misses updates of norm %.9g%s; %s promises less than %.9g", norm,
+                promise->value_each ? " of one worker" : " of the others", promise->spec, promise->value);
+}
+
+/* The first version of the shard that holds all that was sent before everyone's barrier of that number. */
+static int64_t needed_by(const pli_audit *audit, const audit_table *table, const audit_holder *shard, int64_t barrier) {
+    int64_t need = 0;
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const audit_pusher *pusher = &table->pusher[w];
+        const audit_sender *sender = shard->sender[w];
+        if (sender == NULL || pusher->barriers < barrier) continue;
+        int64_t low = 0, high = sender->n, pushes = pusher->barrier[barrier - 1];
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (sender->part[middle].push < pushes)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low > 0 && sender->part[low - 1].at < 0; low--) {}
+        if (low > 0 && sender->part[low - 1].at > need) need = sender->part[low - 1].at;
+    }
+    return need;
+}
+
+static void check_barrier(pli_audit *audit, const reader *r, const view *v) {
+    last_seen *seen = v->seen;
+    if (!r->after_barrier || v->piece->shard < 0) return;
+    const audit_holder *shard = &v->table->shard[v->piece->shard];
+    if (seen->needs_of != r->barriers) seen->needs = needed_by(audit, v->table, shard, r->barriers);
+    seen->needs_of = r->barriers;
+    if (v->version >= seen->needs) return;
+    const audit_apply *apply = &shard->apply[seen->needs - 1];
+    audit_wrong(audit, r, v, "barriers",
+                "after barrier %lld, before which rank %d had sent what became its update %lld "
+                "at %.6f s",
+                (long long)r->barriers, apply->worker, (long long)seen->needs, audit_seconds(audit, apply->time_ns));
+}
+
+void audit_check_others(pli_audit *audit, const reader *r, const view *v) {
+    check_bound(audit, r, v);
+    check_age(audit, r, v);
+    check_value(audit, r, v);
+    check_barrier(audit, r, v);
+}

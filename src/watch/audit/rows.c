@@ -1,0 +1,62 @@
+/* What a worker has read of a row never goes back. */
+#include "watch/audit/reads.h"
+
+static void went_back(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t before) {
+    audit_wrong_row(audit, r, v, "monotone reads", row, "after it had got the row from version %llu",
+                    (unsigned long long)before);
+}
+
+static bool note_row(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t version, bool check) {
+    table_reads *reads = v->reads;
+    int64_t      known = reads->rows.n, at = pli_keymap_add(&reads->rows, row);
+    if (at < 0 || !pli_grow((void **)&reads->version, &reads->capacity, reads->rows.n, sizeof *reads->version))
+        return false;
+    if (check && at < known && version < reads->version[at]) went_back(audit, r, v, row, reads->version[at]);
+    reads->version[at] = version;
+    return true;
+}
+
+/* The sampled rows of a range: its first, and multiples of a power of two. */
+static bool note_range(pli_audit *audit, const reader *r, const view *v, int64_t first, int64_t rows, uint64_t version,
+                       bool check) {
+    uint64_t from = (uint64_t)first, end = from + (uint64_t)rows, step = UINT64_C(1) << pli_eventlog_sample_bits(rows);
+    if (!note_row(audit, r, v, from, version, check)) return false;
+    for (uint64_t at = (from / step + 1) * step; at < end; at += step)
+        if (!note_row(audit, r, v, at, version, check)) return false;
+    return true;
+}
+
+/* What the last range has seen is entered into the map before rows are looked up there. */
+static bool settle(pli_audit *audit, const reader *r, const view *v) {
+    last_seen *seen = v->seen;
+    if (seen->rows == 0 || seen->in_map) return true;
+    seen->in_map = true;
+    return note_range(audit, r, v, seen->first, seen->rows, seen->version, false);
+}
+
+static bool check_range(pli_audit *audit, const reader *r, const view *v) {
+    const pli_event_piece *piece = v->piece;
+    last_seen             *seen = v->seen;
+    bool                   same = seen->rows == piece->rows && seen->first == piece->first;
+    if (piece->rows == 0) return true;
+    if (same && piece->version < seen->version) went_back(audit, r, v, (uint64_t)piece->first, seen->version);
+    if (!same || seen->mixed) {
+        if (!settle(audit, r, v) || !note_range(audit, r, v, piece->first, piece->rows, piece->version, true))
+            return false;
+        seen->mixed = false;
+    }
+    seen->in_map = !same;
+    seen->first = piece->first;
+    seen->rows = piece->rows;
+    seen->version = piece->version;
+    return true;
+}
+
+bool audit_check_rows(pli_audit *audit, const reader *r, const view *v) {
+    if (v->piece->first >= 0) return check_range(audit, r, v);
+    if (!settle(audit, r, v)) return false;
+    v->seen->mixed = true;
+    for (int64_t i = 0; i < v->piece->n_keys; i++)
+        if (!note_row(audit, r, v, v->piece->keys[i], v->piece->version, true)) return false;
+    return true;
+}
