@@ -79,6 +79,9 @@ uint64_t pli_comm_waited_ns(const plait_comm *comm);
 bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state));
 bool pli_comm_has_retired(const plait_comm *comm);
 
+/** Is the rank's part in the job lost: by its own failure or death, or with the whole job? Any thread. */
+bool pli_comm_has_failed(plait_comm *comm);
+
 /* --- what rooms above need to know ----------------------------------------------------------------- */
 
 bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, threads or not */

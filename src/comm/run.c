@@ -206,6 +206,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
     if (status >= 0) status = see_off(comm);
+    if (status >= 0 && atomic_load(&comm->failed)) status = pli_comm_is_lost(comm, NULL, &comm->error); /* killed at last */
     comm->result = status < 0 ? status : PLAIT_OK;
     if (status < 0) {
         if (comm->error.code == status) {

@@ -296,8 +296,9 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
     int32_t      rank = plait_comm_rank(job->comm);
-    if (status >= 0 && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
-    if (status >= 0 && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
+    bool         well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
+    if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
+    if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     if (status < 0 || !pli_comm_retire(comm, job, free_job)) free_job(job);
     return pli_comm_leave(comm, status);
 }

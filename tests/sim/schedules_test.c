@@ -524,9 +524,36 @@ static void test_replicas_beside_served_tables(void **unused) {
     assert_true(run_apart(&p));
 }
 
+/* All that was left stood still for good, and the run was said to have ended well. */
+static void test_all_frozen(void **unused) {
+    (void)unused;
+    for (int32_t workers = 1; workers < 4; workers++) {
+        plan p = { .seed = 1, .workers = workers, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1, -1, -1 } };
+        p.drawn = UINT64_C(1) << FROZEN;
+        p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
+        snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 3}]\nevents:\n  - freeze: {ranks: all, from: 1 ms}\n");
+        uint64_t overdue = counts->seen[OVERDUE];
+        assert_true(run_apart(&p));
+        assert_int_equal(counts->seen[OVERDUE], overdue + 1);
+    }
+}
+
+/* A worker that was killed in a sum went on to hear its own server's good-bye, and was logged as done. */
+static void test_killed_in_a_sum(void **unused) {
+    (void)unused;
+    for (uint64_t at = 1; at <= 12; at++) {
+        plan p = { .seed = at, .workers = 1, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1 } };
+        p.table[0] = (table_plan){ .topology = "allreduce", .consistency = "bsp", .exact = true };
+        snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 1}]\ncost: {clock: 1 ms}\nevents:\n"
+                 "  - kill: {ranks: 0, at: %d ms}\n", (int)at);
+        assert_true(run_apart(&p));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules), cmocka_unit_test(test_lost_last_answers),
-                                        cmocka_unit_test(test_replicas_beside_served_tables) };
+                                        cmocka_unit_test(test_replicas_beside_served_tables),
+                                        cmocka_unit_test(test_all_frozen), cmocka_unit_test(test_killed_in_a_sum) };
     const struct CMUnitTest replay[] = { cmocka_unit_test(test_schedules) };
     void                   *module, *entry; /* loaded here once, and not by each process */
     plait_error             err;

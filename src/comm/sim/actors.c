@@ -96,12 +96,26 @@ void pli_sim_rest(sim_actor *me, double until) {
     me->asleep = false;
 }
 
+/* When all that have not ended are frozen for good, nobody is left whose patience could end, and so the run does. */
+static void fail_if_all_stand(pli_transport *sim, int32_t rank) {
+    if (sim->standing < sim->living || sim->living == 0 || atomic_load(&sim->world->lost)) return;
+    pli_fail(&sim->stood, PLAIT_ETIMEOUT, "rank %d is frozen for good by %s, and so are all that have not ended", rank,
+             sim->cluster.path != NULL ? sim->cluster.path : "the cluster");
+    sim->stood.rank = rank;
+    pli_world_fail(sim->world, &sim->stood);
+    pli_sim_wake_all(sim);
+}
+
 /* A frozen rank does nothing, save that it ends with the job. */
 void pli_sim_thaw(sim_rank *r, sim_actor *me) {
     for (;;) {
         double now = pli_sim_clock(), until = pli_script_thaw(&r->sim->cluster, r->rank, now);
         if (until <= now || r->dead || r->sim->over || atomic_load(&r->sim->world->lost)) return;
-        pli_sim_rest(me, until < r->dies ? until : r->dies);
+        bool stands = !me->is_lane && until >= FOREVER && r->dies >= FOREVER;
+        r->sim->standing += stands;
+        if (stands) fail_if_all_stand(r->sim, r->rank);
+        if (!atomic_load(&r->sim->world->lost)) pli_sim_rest(me, until < r->dies ? until : r->dies);
+        r->sim->standing -= stands;
         if (pli_sim_clock() >= r->dies) return;
     }
 }
@@ -256,6 +270,8 @@ static void run_body(sim_rank *r) {
     pli_world_run_rank(sim->world, r->rank);
     pli_sim_settle(sim);
     if (--sim->living == 0) end_all(sim);
+    for (int32_t i = 0; i < sim->size && sim->standing > 0; i++)
+        if (isinf(pli_script_thaw(&sim->cluster, i, pli_sim_clock()))) fail_if_all_stand(sim, i);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------- */
@@ -311,5 +327,7 @@ plait_status pli_sim_run(pli_transport *sim, plait_error *err) {
         status = start("links", sim->rank[0].place, widths_main, &sim->widths, err);
     pli_free(order);
     if (status == PLAIT_OK) simgrid_run();
-    return status;
+    if (status < 0 || sim->stood.code == PLAIT_OK) return status;
+    *err = sim->stood;
+    return err->code;
 }

@@ -83,7 +83,8 @@ struct pli_transport {
     pli_cluster  cluster;
     uint64_t     seed;
     plait_simulated *report; /* may be NULL */
-    int32_t      size, living;
+    int32_t      size, living, standing; /* bodies that have not ended; of them frozen for good */
+    plait_error  stood; /* code 0, or how it came that all did */
     sim_rank    *rank; /* [size] */
     sim_actor    widths; /* changes links by the script; only where it does */
     sim_actor   *wake, **wake_last;
