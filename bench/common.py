@@ -160,3 +160,11 @@ def need_module(name, package):
     if subprocess.run([str(python), "-c", f"import {name}"], capture_output=True).returncode != 0:
         raise Skipped(f"{package} is not installed: {python} -m pip install {package}")
     return python
+
+
+def run_alone(main):
+    """One benchmark as a program: exit 1 where it falls short, or says why it was skipped."""
+    try:
+        sys.exit(0 if main() else 1)
+    except Skipped as reason:
+        sys.exit(f"skipped: {reason}")

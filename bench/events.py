@@ -1,9 +1,8 @@
 """(f) The event log: what it adds to a run's time on a9a and on generated data, and how fast the audit reads it."""
-import sys
 import tempfile
 import pathlib
 
-from common import Run, Skipped, generated, header, median, need_plait, pairs, row, warm
+from common import Run, generated, header, median, need_plait, pairs, row, run_alone, warm
 from workers import a9a
 
 
@@ -35,7 +34,4 @@ def main(rows=500000, count=5):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(0 if main() else 1)
-    except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+    run_alone(main)

@@ -1,8 +1,6 @@
 """(c) Push and pull of a million random keys of one float between one worker and one server in separate processes, fresh
 keys each round."""
-import sys
-
-from common import BUILD, Run, Skipped, header, limits, median, need_plait, row
+from common import BUILD, Run, header, limits, median, need_plait, row, run_alone
 
 
 def main(rows=1000000, count=5):
@@ -23,7 +21,4 @@ def main(rows=1000000, count=5):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(0 if main() else 1)
-    except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+    run_alone(main)

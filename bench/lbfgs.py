@@ -2,9 +2,8 @@
 reading the text. The objective of LIBLINEAR's model is computed here from its model file."""
 import math
 import shutil
-import sys
 
-from common import (Run, SCRATCH, Skipped, generated, header, limits, median, need_plait, pairs, row, warm)
+from common import SCRATCH, Run, generated, header, limits, median, need_plait, pairs, row, run_alone, warm
 
 
 def liblinear_objective(text, model):
@@ -68,7 +67,4 @@ def main(rows=500000, count=5):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(0 if main() else 1)
-    except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+    run_alone(main)

@@ -1,7 +1,5 @@
 """(d) Parsing of LIBSVM text into CSR on 2 cores, against scikit-learn's reader (one process, smaller file)."""
-import sys
-
-from common import BUILD, Run, Skipped, generated, header, limits, median, need_module, pairs, row, warm
+from common import BUILD, Run, Skipped, generated, header, limits, median, need_module, pairs, row, run_alone, warm
 
 READ = ("import sys, time; from sklearn.datasets import load_svmlight_file as load; start = time.perf_counter(); "
         "load(sys.argv[1]); print(time.perf_counter() - start)")
@@ -28,7 +26,4 @@ def main(rows=500000, count=5):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(0 if main() else 1)
-    except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+    run_alone(main)

@@ -1,9 +1,8 @@
 """(e) Four workers on two cores under ps and bsp, against one worker with two threads: rows a second on a9a."""
 import gzip
 import shutil
-import sys
 
-from common import ROOT, Run, SCRATCH, Skipped, header, median, need_plait, pairs, row
+from common import ROOT, SCRATCH, Run, header, median, need_plait, pairs, row, run_alone
 
 
 def a9a():
@@ -28,7 +27,4 @@ def main(rows=None, count=5, epochs=20):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(0 if main() else 1)
-    except Skipped as reason:
-        sys.exit(f"skipped: {reason}")
+    run_alone(main)

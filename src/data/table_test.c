@@ -221,14 +221,20 @@ static void refuse(const char *csv, const plait_data_opts *opts, const pli_schem
     pli_dataset_destroy(&d);
 }
 
+/* What a table of that text is; freed by the caller. */
+static pli_schema *schema_of(const char *text, const plait_data_opts *opts) {
+    write_file(text);
+    pli_dataset *d = load(opts, NULL);
+    pli_schema  *schema = pli_schema_copy(pli_dataset_schema(d));
+    pli_dataset_destroy(&d);
+    return schema;
+}
+
 /* Predicting with a model's columns: by name, in another order, without the label, with strangers. */
 static void test_model_schema(void **state) {
     plait_data_opts opts = table_opts("y");
     (void)state;
-    write_file("city,age,y\nRome,4,b\nOslo,2,a\nRome,,a\n");
-    pli_dataset *d = load(&opts, NULL);
-    pli_schema  *fixed = pli_schema_copy(pli_dataset_schema(d));
-    pli_dataset_destroy(&d);
+    pli_schema *fixed = schema_of("city,age,y\nRome,4,b\nOslo,2,a\nRome,,a\n", &opts);
     opts = table_opts(NULL);
     expect("age,city\n5,Rome\n,Oslo\n", &opts, fixed, "nan city=Rome:1 age:5|nan city=Oslo:1 age:3|");
     expect("age,extra,y,city\n5,x,b,Rome\n1,x,zzz,Bonn\n", &opts, fixed, "1 city=Rome:1 age:5|nan age:1|");
@@ -282,10 +288,7 @@ static void test_slips_among_numbers(void **state) {
     refuse("age,y\n1,4\n", &opts, NULL, PLAIT_ENAME, "no column \"agee\" for texts; did you mean \"age\"?");
     opts = table_opts("y");
     opts.text_columns = "age";
-    write_file("age,y\n7,4\n8,3\n");
-    pli_dataset *d = load(&opts, NULL);
-    pli_schema  *fixed = pli_schema_copy(pli_dataset_schema(d));
-    pli_dataset_destroy(&d);
+    pli_schema *fixed = schema_of("age,y\n7,4\n8,3\n", &opts);
     opts = table_opts(NULL);
     expect("age,y\n8,4\n7,4\n", &opts, fixed, "4 age=8:1|4 age=7:1|");
     pli_schema_destroy(&fixed);

@@ -31,6 +31,15 @@ done
 # shellcheck disable=SC2086
 works ssp $options --topology ps --consistency ssp:2 --balance dynamic --metrics ssp.metrics --quiet
 all_rows ssp.metrics 4 4000
+# With backup workers a late one computes nothing of a clock: no row twice, and few not at all.
+# shellcheck disable=SC2086
+works backup $options --topology ps --balance dynamic --backup 1 --metrics backup.metrics --json --quiet
+for epoch in 1 2 3 4; do
+    # shellcheck disable=SC2046
+    set -- $(shares backup.metrics $epoch)
+    sum=$(($1 + $2 + $3 + $4))
+    [ $sum -le 4000 ] && [ $sum -ge 2000 ] || fail "$sum rows of 4000 in epoch $epoch with a backup worker"
+done
 # shellcheck disable=SC2086
 works none $options --metrics none.metrics --quiet
 grep -q shares none.metrics && fail "a static run tells shares"
