@@ -35,7 +35,7 @@
 #include "watch/audit/audit.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* actors are threads there, and slow */
-enum { SCHEDULES = 40, SCHEDULES_FULL = 300 };
+enum { SCHEDULES = 30, SCHEDULES_FULL = 300 };
 #else
 enum { SCHEDULES = 300, SCHEDULES_FULL = 3000 };
 #endif
@@ -506,7 +506,7 @@ static void test_schedules(void **unused) {
 static void test_lost_last_answers(void **unused) {
     (void)unused;
     for (int32_t servers = 0; servers < 3; servers++)
-        for (uint64_t seed = 1; seed <= 8; seed++) {
+        for (uint64_t seed = 1; seed <= 4; seed++) {
             plan p = { .seed = seed, .workers = 2, .servers = servers, .tables = 1, .clocks = 1, .quiet = true, .leaves = { -1, -1 } };
             p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
             snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 4}]\nevents:\n  - messages: {dropped: 0.4}\n");
