@@ -53,7 +53,7 @@ typedef struct plait_setting {
 } plait_setting;
 
 /* A read. At the worker SERVE from the copy held, or FETCH; at the server SERVE what is there, or let WAIT: it is asked
- * again after every change there. */
+ * again after every change there, or after those that waits_for_slowest names. */
 typedef enum plait_read { PLAIT_SERVE, PLAIT_FETCH, PLAIT_WAIT } plait_read;
 
 /* When pushes reach the values. */
@@ -96,6 +96,10 @@ typedef struct plait_consistency {
     int reads_norms;   /* view.norm is to be filled (it costs a pass over the update)                 */
     int refreshes;     /* server.on_clock may answer PLAIT_REFRESH: servers note who reads what       */
     int sees_own;      /* ruled tables: the worker's gradients move its copy at once, by plain steps of the table's rate */
+    /* on_pull lets wait by view.slowest, view.applied and what changes with them alone, so that one who waits is asked for
+       again only when one of the two has moved. 0, which is always right: after every change, by any worker; with many
+       workers that is most of a server's work. */
+    int waits_for_slowest;
     int shares_memory; /* workers that share the values may write them unlocked, and are asked nothing (Hogwild)        */
 
     struct {

@@ -11,6 +11,7 @@ plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32
     size_t workers = (size_t)layout->workers;
     *server = (pli_server){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
     server->parked_last = &server->parked;
+    server->at_slowest = server->present = layout->workers;
     server->peer = pli_calloc(workers, sizeof *server->peer);
     server->clocks = pli_calloc(workers, sizeof *server->clocks);
     server->parts = pli_calloc(workers, sizeof *server->parts);
@@ -66,16 +67,19 @@ void pli_server_close(pli_server *server) {
 
 /* --- clocks ------------------------------------------------------------------------------------------------ */
 
-/* Clocks only move on, so the lowest one changes only when one that held it does. */
+/* Clocks only move on, so the lowest one changes only when the last that held it does. */
 static void move_clock(pli_server *server, int32_t worker, int64_t clock) {
     int64_t before = server->clocks[worker];
     server->clocks[worker] = clock;
-    if (before != server->slowest) return;
+    if (before != server->slowest || --server->at_slowest > 0) return;
     server->slowest = PLAIT_LEFT;
-    for (int32_t w = 0; w < server->layout.workers; w++)
-        if (server->clocks[w] < server->slowest) server->slowest = server->clocks[w];
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        if (server->clocks[w] > server->slowest) continue;
+        if (server->clocks[w] < server->slowest) server->at_slowest = 0;
+        server->slowest = server->clocks[w];
+        server->at_slowest++;
+    }
 }
-
 
 plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t worker, int64_t clock) {
     return (plait_view){ .workers = server->layout.workers, .worker = worker, .clock = clock, .now_ns = now_ns,
@@ -170,6 +174,10 @@ static void acknowledge(const pli_server *server, int32_t to, pli_out *out) {
 
 static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_msg *list = server->parked;
+    bool     moved = server->asked_slowest != server->slowest || server->asked_applied != server->applied;
+    if (!moved && !server->restless) return;
+    server->asked_slowest = server->slowest;
+    server->asked_applied = server->applied;
     server->parked = NULL;
     server->parked_last = &server->parked;
     while (list != NULL) {
@@ -258,9 +266,7 @@ static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     serve_parked(server, now_ns, out);
     run_calls(server, now_ns, out);
     answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
-    bool all_gone = true;
-    for (int32_t w = 0; w < server->layout.workers; w++) all_gone = all_gone && server->peer[w].gone;
-    if (!all_gone) return;
+    if (server->present > 0) return;
     answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
     atomic_store_explicit(&server->all_gone, true, memory_order_release);
     pli_out_ring(out);
@@ -274,6 +280,11 @@ static void tell_clock(pli_server *server, uint64_t now_ns, int32_t worker, pli_
         if (table->policy.ops->server.on_clock(table->policy.state, &view) & PLAIT_REFRESH)
             pli_server_refresh(server, now_ns, table, out);
     }
+}
+
+static void go(pli_server *server, int32_t worker) {
+    server->present -= !server->peer[worker].gone;
+    server->peer[worker].gone = true;
 }
 
 /* A worker takes no further clock. */
@@ -386,7 +397,7 @@ static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
     pli_peer *peer = &server->peer[msg->head.src];
     bool      kept = keep_in(&peer->bye, msg, out);
     leave(server, now_ns, msg->head.src);
-    peer->gone = true;
+    go(server, msg->head.src);
     look_again(server, now_ns, out);
     return kept;
 }
@@ -520,7 +531,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     server->epoch = event->epoch;
     if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
     pli_peer *peer = &server->peer[event->rank];
-    peer->gone = true;
+    go(server, event->rank);
     if (event->kind == PLI_MEMBER_DIED) pli_raise_gone(server, event->rank);
     if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
     leave(server, now_ns, event->rank);

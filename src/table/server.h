@@ -3,14 +3,16 @@
  * It holds one clock for each worker, the pushes that wait for a clock to end, and the pulls that wait until the
  * table's consistency lets them be served. Invariants, after each event:
  *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died; slowest is the
- *     lowest of them, kept since every pull asks for it.
+ *     lowest of them, kept since every pull asks for it, and at_slowest how many workers are there.
  *   2 applied is how many clocks are complete: min(clocks) as far as a worker is left, unless all policies that apply at
  *     clocks say more, and the highest clock ended when none is left. Every push of a clock < applied to a table that
  *     applies at clocks is in the values, or was dropped since it came later; none of a later clock is in them.
  *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream, or was dropped
  *     since the policy said so.
  *   4 Each message of a stream is acted upon once, in order (comm/stream.h).
- *   5 A parked pull is one that the policy lets wait; none that it would serve is parked.
+ *   5 A parked pull is one that the policy lets wait; none that it would serve is parked. Of a thousand workers most are
+ *     parked when one of them ends its clock, so they are asked for again only when asked_slowest or asked_applied, of the
+ *     last time, is no longer so, or where some table's policy may serve after any change (restless).
  *   6 No slab that went out in a message is written again while somebody holds it.
  * A message whose sizes do not add up fails the job with EFORMAT; nothing of it is applied.
  */
@@ -69,6 +71,9 @@ typedef struct pli_server {
     pli_peer          *peer;   /* [workers] */
     int64_t           *clocks; /* [workers]; see 1 */
     int64_t            slowest, applied;
+    int64_t            asked_slowest, asked_applied; /* see 5 */
+    int32_t            at_slowest, present;          /* workers: in the slowest clock; not gone */
+    bool               restless;
     int64_t            dropped; /* parts of pushes that were */
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;

@@ -53,6 +53,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     if (status < 0) goto close_readers;
     table->hash = wire->spec_hash;
     server->table[spec.id] = table;
+    server->restless = server->restless || !table->policy.ops->waits_for_slowest;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
     pli_raise_table(server->sink, server->rank, true, &spec, spec.placement.shards, false);
     return PLAIT_OK;

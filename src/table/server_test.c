@@ -10,14 +10,14 @@
 #include "table/client.h"
 #include "table/server.h"
 
-enum { RANK = 2, ROWS = 20 };
+enum { RANK = 2, ROWS = 20, CROWD = 64 };
 
 static const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .job_hash = 77 };
 
 typedef struct fixture {
     pli_server server;
     pli_spec   spec;
-    uint64_t   seq[3];
+    uint64_t   seq[CROWD];
     pli_out    out;
 } fixture;
 
@@ -411,6 +411,75 @@ static void open_odd_server(fixture *f, const char *consistency, const pli_event
     f->server.sink = sink;
 }
 
+/* Two policies like ssp:0 that count how often they are asked: one says that it waits for the slowest, one does not. */
+static plait_status counting_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+    (void)state, (void)parameters, (void)setting, (void)err;
+    return PLAIT_OK;
+}
+static plait_read counting_on_pull(void *state, const plait_view *view) {
+    ++*(int64_t *)state;
+    return view->slowest >= view->clock ? PLAIT_SERVE : PLAIT_WAIT;
+}
+static const plait_consistency counting[] = {
+    { .name = "steady", .parameters = "", .summary = "a test's", .state_bytes = sizeof(int64_t), .waits_for_slowest = 1,
+      .parse = counting_parse, .worker.on_get = odd_on_get, .server.on_pull = counting_on_pull },
+    { .name = "wary", .parameters = "", .summary = "a test's", .state_bytes = sizeof(int64_t), .parse = counting_parse,
+      .worker.on_get = odd_on_get, .server.on_pull = counting_on_pull },
+};
+
+/* How often the policy is asked while the workers, one after the other, end CLOCKS clocks and pull in the next. */
+static int64_t count_questions(const char *consistency, int64_t clocks) {
+    fixture          f;
+    plait_table_opts opts;
+    pli_layout       crowd = layout;
+    plait_table_opts_init(&opts);
+    crowd.workers = CROWD;
+    crowd.policies = counting;
+    crowd.n_policies = 2;
+    open_server_with(&f, &crowd, &opts, consistency);
+    for (int64_t clock = 0; clock < clocks; clock++)
+        for (int32_t w = 0; w < CROWD; w++) {
+            bool last = w + 1 == CROWD;
+            assert_int_equal(deliver(&f, clock_message(&f, w, clock, 0, ROWS, 1)), last ? CROWD - 1 : 0); /* all that wait */
+            assert_int_equal(deliver(&f, pull_message(&f, w, clock + 1, 0, 3, 1)), last ? 1 : 0);
+        }
+    int64_t questions = *(const int64_t *)f.server.table[0]->policy.state;
+    close_server(&f);
+    return questions;
+}
+
+static void test_who_waits_is_asked_for_when_it_may_help(void **state) {
+    (void)state;
+    assert_int_equal(count_questions("steady", 4), 4 * (2 * CROWD - 1)); /* when they come, and when all have */
+    assert_true(count_questions("wary", 4) > 4 * CROWD * CROWD / 2);     /* after every change */
+}
+
+static void test_the_slowest_is_known(void **state) {
+    (void)state;
+    fixture          f;
+    plait_table_opts opts;
+    pli_layout       few = layout;
+    plait_table_opts_init(&opts);
+    few.workers = 3;
+    open_server_with(&f, &few, &opts, "async");
+    const int32_t who[] = { 0, 0, 1, 2, 1, 2, 2, 1 };
+    const int64_t slowest[] = { 0, 0, 0, 1, 1, 2, 2, 2 };
+    int64_t       clock[3] = { 0 };
+    for (size_t i = 0; i < sizeof who / sizeof *who; i++) {
+        deliver(&f, clock_message(&f, who[i], clock[who[i]]++, 0, ROWS, 1));
+        assert_int_equal(f.server.slowest, slowest[i]);
+    }
+    deliver(&f, message(&f, 0, PLI_LEAVE, 2, 0)); /* alone in the slowest clock */
+    assert_int_equal(f.server.slowest, 3);
+    deliver(&f, message(&f, 1, PLI_LEAVE, 3, 0));
+    assert_int_equal(f.server.slowest, 3);
+    deliver(&f, clock_message(&f, 2, 3, 0, ROWS, 1));
+    assert_int_equal(f.server.slowest, 4);
+    deliver(&f, message(&f, 2, PLI_LEAVE, 4, 0));
+    assert_true(f.server.slowest == PLAIT_LEFT);
+    close_server(&f);
+}
+
 static void test_backup_workers(void **state) {
     (void)state;
     fixture          f;
@@ -530,7 +599,8 @@ int main(void) {
         cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream), cmocka_unit_test(test_events_tell_each_update_once),
         cmocka_unit_test(test_fresh_rows_go_to_those_who_read_them), cmocka_unit_test(test_turns_and_what_takes_none),
-        cmocka_unit_test(test_pushes_are_dropped), cmocka_unit_test(test_backup_workers),
+        cmocka_unit_test(test_pushes_are_dropped), cmocka_unit_test(test_who_waits_is_asked_for_when_it_may_help),
+        cmocka_unit_test(test_the_slowest_is_known), cmocka_unit_test(test_backup_workers),
         cmocka_unit_test(test_steps_by_staleness),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,7 @@ const plait_consistency pli_asp_policy = {
     .summary = "ssp whose bound is fitted to the workers' speeds up to S; a barrier every W clocks",
     .state_bytes = sizeof(struct asp_state),
     .worker_bytes = sizeof(struct asp_worker),
+    .waits_for_slowest = 1,
     .parse = asp_parse,
     .worker.on_get = asp_on_get,
     .server.on_pull = asp_on_pull,

@@ -23,6 +23,7 @@ const plait_consistency pli_async_policy = {
     .name = "async",
     .parameters = "",
     .summary = "no bound; over local memory workers write in place (Hogwild)",
+    .waits_for_slowest = 1,
     .parse = async_parse,
     .shares_memory = 1,
     .worker.on_get = async_on_get,

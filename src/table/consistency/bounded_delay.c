@@ -37,6 +37,7 @@ const plait_consistency pli_bounded_delay_policy = {
     .parameters = ":T",
     .summary = "clock c starts when all updates of clocks <= c-1-T are applied, and reads what is there",
     .state_bytes = sizeof(struct delay_state),
+    .waits_for_slowest = 1,
     .parse = delay_parse,
     .applies = delay_applies,
     .worker.on_get = delay_on_get,

@@ -51,6 +51,7 @@ const plait_consistency pli_bsp_policy = {
     .parameters = "",
     .summary = "clock c starts when all updates of earlier clocks are applied",
     .state_bytes = sizeof(struct bsp_state),
+    .waits_for_slowest = 1,
     .parse = bsp_parse,
     .applies = bsp_applies,
     .worker.on_get = bsp_on_get,

@@ -40,6 +40,7 @@ const plait_consistency pli_downpour_policy = {
     .summary = "fetch every F clocks, push every P clocks, compute on an own copy between",
     .state_bytes = sizeof(struct downpour_state),
     .sees_own = 1,
+    .waits_for_slowest = 1,
     .parse = downpour_parse,
     .reuses = downpour_reuses,
     .worker.on_get = downpour_on_get,

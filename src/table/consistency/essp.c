@@ -47,6 +47,7 @@ const plait_consistency pli_essp_policy = {
     .summary = "ssp:S whose shards push what a worker reads whenever the slowest advances",
     .state_bytes = sizeof(struct essp_state),
     .refreshes = 1,
+    .waits_for_slowest = 1,
     .parse = essp_parse,
     .reuses = essp_reuses,
     .worker.on_get = essp_on_get,

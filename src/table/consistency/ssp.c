@@ -34,6 +34,7 @@ const plait_consistency pli_ssp_policy = {
     .parameters = ":S",
     .summary = "a get in clock c contains all updates of clocks <= c-1-S",
     .state_bytes = sizeof(struct ssp_state),
+    .waits_for_slowest = 1,
     .parse = ssp_parse,
     .reuses = ssp_reuses,
     .worker.on_get = ssp_on_get,

@@ -66,6 +66,7 @@ const plait_consistency pli_vap_policy = {
     .summary = "what a get misses of others is smaller than V; vap:V:weak: of each other",
     .state_bytes = sizeof(struct vap_state),
     .reads_norms = 1,
+    .waits_for_slowest = 1,
     .parse = vap_parse,
     .worker.on_get = vap_on_get,
     .worker.on_inc = vap_on_inc,
