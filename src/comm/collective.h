@@ -7,7 +7,8 @@
  *
  *   barrier    dissemination: ceil(log2 W) rounds       Hensgen, Finkel, Manber 1988
  *   broadcast  binomial tree
- *   allreduce  <= PLI_COLL_SMALL_BYTES: recursive doubling; above: ring reduce-scatter and ring allgather
+ *   allreduce  <= PLI_COLL_SMALL_BYTES: recursive doubling; above: ring reduce-scatter and ring allgather, or of more than
+ *              8 workers, while slices are short, recursive halving and doubling (halving.c)
  *              Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005;
  *              Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", 2009
  *   allgather  ring
@@ -48,6 +49,13 @@ typedef struct pli_coll_move {
 
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
+
+/** An allreduce's vector is cut into slices: where does this one begin (bytes)? */
+size_t pli_coll_slice_at(const pli_coll *call, int32_t slice, int32_t slices);
+
+/** halving.c: does an allreduce of more than PLI_COLL_SMALL_BYTES go that way? Its steps. */
+bool pli_coll_halves(const pli_coll *call, int32_t workers);
+bool pli_coll_halving_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
 /** What worker `me` sends for this call in all, headers included. */
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);

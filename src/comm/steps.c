@@ -85,8 +85,8 @@ static bool doubling_step(const pli_coll *c, int32_t me, int32_t workers, int64_
     return true;
 }
 
-static size_t slice_at(const pli_coll *c, int32_t slice, int32_t workers) {
-    int64_t whole = c->n / workers, rest = c->n % workers;
+size_t pli_coll_slice_at(const pli_coll *c, int32_t slice, int32_t slices) {
+    int64_t whole = c->n / slices, rest = c->n % slices;
     return (size_t)(whole * slice + (slice < rest ? slice : rest)) * pli_type_bytes(c->type);
 }
 
@@ -111,10 +111,10 @@ static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, 
     s->reduce = i < workers - 1;
     int64_t j = s->reduce ? i : i - workers; /* in the second half each starts with the slice it has finished */
     int32_t out = wrapped(me - j, workers), in = wrapped(me - j - 1, workers);
-    s->send_at = slice_at(c, out, workers);
-    s->send_bytes = slice_at(c, out + 1, workers) - s->send_at;
-    s->recv_at = slice_at(c, in, workers);
-    s->recv_bytes = slice_at(c, in + 1, workers) - s->recv_at;
+    s->send_at = pli_coll_slice_at(c, out, workers);
+    s->send_bytes = pli_coll_slice_at(c, out + 1, workers) - s->send_at;
+    s->recv_at = pli_coll_slice_at(c, in, workers);
+    s->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - s->recv_at;
     return true;
 }
 
@@ -149,6 +149,7 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_ALLREDUCE:
         if ((size_t)call->n * pli_type_bytes(call->type) <= PLI_COLL_SMALL_BYTES)
             return doubling_step(call, me, workers, i, s);
+        if (pli_coll_halves(call, workers)) return pli_coll_halving_step(call, me, workers, i, s);
         return ring_allreduce_step(call, me, workers, i, s);
     }
     return false;

@@ -12,7 +12,7 @@
 #include "comm/user.h"
 #include "direct/direct.h"
 
-enum { RANKS_MAX = 9, N_MAX = 6000, GATHER_MAX = N_MAX * 8 / RANKS_MAX };
+enum { RANKS_MAX = 11, N_MAX = 6000, GATHER_MAX = N_MAX * 8 / RANKS_MAX };
 
 static const direct_opts networks[] = {
     { .reorder = 0 },
