@@ -59,15 +59,18 @@ static bool has_line(const char *text, const char *line, size_t length) {
 static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     const char  *mine = pli_dataset_notes(data);
     int32_t      workers = plait_comm_workers(run->comm), rank = plait_comm_rank(run->comm);
-    size_t      *sizes = pli_array((size_t)workers, sizeof *sizes);
     void        *all = NULL;
-    plait_status status = sizes != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for notes");
-    if (status == PLAIT_OK) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
+    bool         same = false;
+    plait_status status = pli_agree_is_same(run->comm, mine, &same);
+    if (status < 0 || (same && (rank > 0 || *mine == '\0'))) return status;
+    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
+    if (sizes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for notes");
+    if (!same) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
     for (const char *note = mine; status == PLAIT_OK && *note != '\0';) {
         size_t      length = strcspn(note, "\n");
         const char *text = all;
-        int32_t     have = 0;
-        for (int32_t w = 0; w < workers; text += sizes[w], w++) have += has_line(text, note, length);
+        int32_t     have = same ? workers : 0;
+        for (int32_t w = 0; !same && w < workers; text += sizes[w], w++) have += has_line(text, note, length);
         if (have < workers || rank == 0)
             pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length, note);
         note += length + (note[length] == '\n');

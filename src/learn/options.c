@@ -122,11 +122,20 @@ static void differing_line(const char *a, const char *b, char *line_a, char *lin
     snprintf(line_b, bytes, "%.*s", (int)strcspn(b + start, "\n"), b + start);
 }
 
+plait_status pli_agree_is_same(plait_comm *comm, const char *text, bool *same_out) {
+    int64_t hash = (int64_t)(pli_hash_bytes(text, strlen(text), 0) >> 1), low[2] = { hash, -hash };
+    PLI_TRY(plait_comm_allreduce(comm, low, 2, PLAIT_I64, PLAIT_MIN));
+    *same_out = low[0] == -low[1];
+    return PLAIT_OK;
+}
+
 plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err) {
     int32_t      workers = plait_comm_workers(comm);
-    size_t      *sizes = pli_array((size_t)workers, sizeof *sizes);
     void        *all = NULL;
-    plait_status status;
+    bool         same = false;
+    plait_status status = pli_agree_is_same(comm, text, &same);
+    if (status < 0 || same) return status;
+    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
     if (sizes == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to agree on %s", what);
     status = plait_comm_allgatherv(comm, text, strlen(text) + 1, sizes, &all);
     const char *first = all, *other = all;

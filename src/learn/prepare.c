@@ -31,16 +31,36 @@ static plait_status merge_texts(const char *all, const size_t *sizes, int32_t wo
     return status;
 }
 
+static plait_status join_texts(const pli_run *run, const pli_text *mine, pli_schema **schema_out) {
+    int32_t workers = plait_comm_workers(run->comm);
+    void   *all = NULL;
+    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
+    if (sizes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    plait_status status = plait_comm_allgatherv(run->comm, mine->data, mine->length, sizes, &all);
+    if (status == PLAIT_OK) status = merge_texts(all, sizes, workers, schema_out, run->err);
+    plait_comm_free(all);
+    pli_free(sizes);
+    return status;
+}
+
+/* Of one process worker 0 joins the others' schemas where they lie. */
+static plait_status join_beside(const pli_run *run, const pli_schema *own, pli_schema **schema_out) {
+    int32_t            workers = plait_comm_workers(run->comm);
+    const pli_schema **all = pli_array((size_t)workers, sizeof *all);
+    if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    plait_status status = plait_comm_allgather(run->comm, &own, sizeof own, all);
+    if (status == PLAIT_OK && plait_comm_rank(run->comm) == 0) status = pli_schema_merge(all, workers, schema_out, run->err);
+    pli_free(all);
+    return status;
+}
+
 /* Within a process one worker joins for all: a thousand that join a thousand texts each would read a million. */
-static plait_status merge_once(const pli_run *run, const char *all, const size_t *sizes, pli_schema **schema_out) {
-    int32_t           workers = plait_comm_workers(run->comm);
+static plait_status join(const pli_run *run, const pli_schema *own, const pli_text *mine, pli_schema **schema_out) {
     bool              joins = plait_comm_rank(run->comm) == 0;
     const pli_schema *first = NULL;
-    if (!pli_comm_shares_process(run->comm)) return merge_texts(all, sizes, workers, schema_out, run->err);
-    if (joins) {
-        PLI_TRY(merge_texts(all, sizes, workers, schema_out, run->err));
-        first = *schema_out;
-    }
+    if (!pli_comm_shares_process(run->comm)) return join_texts(run, mine, schema_out);
+    PLI_TRY(join_beside(run, own, schema_out));
+    if (joins) first = *schema_out;
     PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, 0));
     pli_text     text = { 0 };
     plait_status status = joins ? PLAIT_OK : pli_schema_write(first, &text, run->err);
@@ -53,22 +73,16 @@ static plait_status merge_once(const pli_run *run, const char *all, const size_t
 
 /* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
 static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
-    int32_t      workers = plait_comm_workers(run->comm);
     pli_text     mine = { 0 };
-    size_t      *sizes = pli_calloc((size_t)workers, sizeof *sizes);
-    void        *all = NULL;
     plait_status status = pli_schema_write(pli_dataset_schema(data), &mine, run->err);
-    if (status == PLAIT_OK && (mine.failed || sizes == NULL))
+    if (status == PLAIT_OK && mine.failed)
         status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
     if (status == PLAIT_OK && whole) {
         status = pli_schema_read(mine.data, mine.length, schema_out, run->err);
     } else if (status == PLAIT_OK) {
-        status = plait_comm_allgatherv(run->comm, mine.data, mine.length, sizes, &all);
-        if (status == PLAIT_OK) status = merge_once(run, all, sizes, schema_out);
+        status = join(run, pli_dataset_schema(data), &mine, schema_out);
         if (status == PLAIT_OK) status = pli_dataset_agree(data, *schema_out, run->err);
     }
-    plait_comm_free(all);
-    pli_free(sizes);
     pli_text_free(&mine);
     return status;
 }
@@ -247,12 +261,15 @@ static void settle_defaults(pli_run *run) {
     run->l1 = o->l1;
     run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_rows : o->l2;
 
-    /* What a batch touches decides how weights travel. */
+    /* What a batch touches decides how weights travel; of many workers each touches little of what they all do. */
     double values = (double)run->linear.features * (double)run->linear.columns;
     double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
+    bool   dense = values <= 4096 || values <= 2 * touched;
+    if (values > 4096 && pli_topology_find(run->topology)->on_servers)
+        dense = dense && values <= 16 * touched / plait_comm_workers(run->comm);
     if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
-    else run->form = values <= 4096 || values <= 2 * touched ? PLI_DENSE : PLI_KEYED;
+    else run->form = dense ? PLI_DENSE : PLI_KEYED;
 }
 
 static plait_status load_start(pli_run *run) {

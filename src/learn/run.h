@@ -75,6 +75,9 @@ typedef struct pli_run {
 /** Checks names and ranges. Errors: ENAME, EINVAL, EREFUSED. */
 plait_status pli_options_check(pli_run *run);
 
+/** Is the text (nearly certainly, by its hash) the same on all workers? Collective: every worker hears the same. */
+plait_status pli_agree_is_same(plait_comm *comm, const char *text, bool *same_out);
+
 /** Fails with EMISMATCH on every worker if text ("name value" lines) differs between workers, naming rank and line. */
 plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err);
 
