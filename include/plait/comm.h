@@ -34,8 +34,9 @@ typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2 } plait_
 
 /* What a simulated run was. */
 typedef struct plait_simulated {
-    double virtual_seconds; /* from its beginning to the end of the last rank       */
-    char   trace_hash[65];  /* of all messages delivered: when, from, to, what, size */
+    double  virtual_seconds; /* from its beginning to the end of the last rank        */
+    char    trace_hash[65];  /* of all messages delivered: when, from, to, what, size */
+    int64_t messages;        /* delivered                                             */
 } plait_simulated;
 
 typedef struct plait_comm_opts {

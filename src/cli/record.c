@@ -63,6 +63,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     pli_json_f64(text, "idle_share", r->idle_share);
     pli_json_f64(text, "virtual_seconds", simulated != NULL ? simulated->virtual_seconds : NAN);
     name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
+    count(text, "messages", simulated != NULL ? simulated->messages : -1);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }

@@ -1,14 +1,26 @@
 #!/bin/sh
-# A few hundred ranks in one process: within bounds of memory, repeatable.
+# A crowd of ranks in one process, each touching little of a large model: repeatable, also pinned to one core; and a clock
+# costs each worker one push, one pull and one answer a shard, no more: whoever waits asks nobody again.
 . "$(dirname "$0")/common.sh"
-awk 'BEGIN { srand(1); for (i = 0; i < 2000; i++) { printf "%d", rand() < 0.5 ? 1 : -1; at = 1
-    for (k = 0; k < 10; k++) { at += 1 + int(rand() * 1900); printf " %d:1", at } print "" } }' >rows.svm
-many="train --model logistic --data rows.svm --transport sim --workers 200 --servers 4 --batch 400 --epochs 2 --normalize none --json --quiet"
+workers=${1:-200} servers=4 epoch=5
+awk -v rows=$((workers * epoch)) 'BEGIN { srand(1); for (i = 0; i < rows; i++) { printf "%d", rand() < 0.5 ? 1 : -1; at = 1
+    for (k = 0; k < 12; k++) { at += 1 + int(rand() * 1600); printf " %d:%.3f", at, 3 * rand() } print "" } }' >rows.svm
+many="train --model logistic --data rows.svm --transport sim --workers $workers --servers $servers --batch $workers --json --quiet"
 # shellcheck disable=SC2086
-works first $many
+{
+    works first $many --epochs 1
+    works longer $many --epochs 3
+}
+again="$PLAIT"
+if command -v taskset >/dev/null; then again="taskset -c 0 $PLAIT"; fi
 # shellcheck disable=SC2086
-works second $many
-[ "$(field first trace_hash)" = "$(field second trace_hash)" ] || fail "the trace is another"
-[ "$(field first model_hash)" = "$(field second model_hash)" ] || fail "the model is another"
-holds first clocks "== 10"
+$again $many --epochs 3 >pinned.out 2>pinned.err || fail "pinned to one core it fails"
+for key in trace_hash model_hash virtual_seconds messages; do
+    [ "$(field longer $key)" = "$(field pinned $key)" ] || fail "$key is $(field longer $key), then $(field pinned $key)"
+done
+holds first clocks "== $epoch"
+each=$((workers * servers * epoch * 2)) # of two more epochs: pushes as many, pulls and answers at most
+more=$(($(field longer messages) - $(field first messages)))
+[ $more -gt $each ] || fail "$more messages in $((epoch * 2)) clocks, fewer than $each pushes"
+[ $more -le $((each * 3)) ] || fail "$more messages in $((epoch * 2)) clocks, more than $each each of pushes, pulls and answers"
 finish

@@ -164,10 +164,23 @@ void pli_sim_taken(pli_transport *sim, sim_rank *src) {
     if (--src->on_the_way == 0 && src->done) pli_sim_wake(sim, &src->body);
 }
 
+/* When the message's first byte leaves: at once, or in a crowd when the link alone would have sent the others. Never before
+ * that of an elder one. */
+static double departs(sim_rank *src, const sim_rank *dst, size_t bytes) {
+    const pli_cluster *c = &src->sim->cluster;
+    double             now = pli_sim_clock();
+    if (src->host == dst->host) return now;
+    if (src->departed < now) src->departed = now;
+    if (src->sent_by < now) src->sent_by = now;
+    if (src->on_the_way >= SIM_CROWD && src->departed < src->sent_by) src->departed = src->sent_by;
+    src->sent_by += (double)bytes / (pli_cluster_group(c, src->host)->link.bandwidth * pli_script_width(c, src->host, -1, -1, now));
+    return src->departed;
+}
+
 static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double delay) {
     sim_rank *dst = &sim->rank[msg->head.dst];
     double    way = pli_cluster_latency(&sim->cluster, src->host, dst->host) + delay;
-    if (pli_sim_post(dst, msg, ns_of(pli_sim_clock() + way))) {
+    if (pli_sim_post(dst, msg, ns_of(departs(src, dst, sizeof(pli_head) + msg->head.body_bytes) + way))) {
         src->on_the_way++;
     } else {
         pli_msg_free(&msg);

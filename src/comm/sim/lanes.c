@@ -129,6 +129,7 @@ static void trace(pli_transport *sim, const pli_msg *msg) {
     uint64_t        line[4] = { pli_sim_now(sim), (uint64_t)(uint32_t)h->src << 32 | (uint32_t)h->dst,
                                 (uint64_t)h->port << 32 | h->kind, h->seq };
     uint64_t        bytes = sizeof *h + h->body_bytes;
+    sim->delivered++;
     pli_sha256_add(&sim->trace, line, sizeof line);
     pli_sha256_add(&sim->trace, &bytes, sizeof bytes);
 }

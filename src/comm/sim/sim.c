@@ -120,6 +120,7 @@ static void close_sim(pli_transport **transport, bool all_ended) {
     if (sim == NULL) return;
     if (sim->report != NULL) {
         sim->report->virtual_seconds = simgrid_get_clock();
+        sim->report->messages = sim->delivered;
         pli_sha256_end(&sim->trace, sim->report->trace_hash);
     }
     free_transport(sim);
