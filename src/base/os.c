@@ -85,6 +85,22 @@ int64_t pli_memory_bytes(void) {
     return left >= 0 && left < free_bytes ? left : free_bytes;
 }
 
+int64_t pli_mappings_left(void) {
+    long long most = 0, now = 0;
+    FILE     *file = fopen("/proc/sys/vm/max_map_count", "re");
+    if (file == NULL) return INT64_MAX;
+    int read = fscanf(file, "%lld", &most);
+    fclose(file);
+    file = fopen("/proc/self/maps", "re");
+    if (read != 1 || file == NULL) {
+        if (file != NULL) fclose(file);
+        return INT64_MAX;
+    }
+    for (int c; (c = getc(file)) != EOF;) now += c == '\n';
+    fclose(file);
+    return most > now ? most - now : 0;
+}
+
 /* Cores' worth of time that the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max PERIOD". */
 static int32_t cgroup_cores(void) {
     FILE     *file = fopen("/sys/fs/cgroup/cpu.max", "re");

@@ -17,6 +17,7 @@ int32_t  pli_cores(void);           /* that this process may use                
 int32_t  pli_pid(void);
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
+int64_t  pli_mappings_left(void);   /* of memory, that this process may still make; INT64_MAX: not known */
 
 /* --- waiting: a 32-bit futex, private to the process -------------------------------------------------- */
 /** Sleeps while *word == expected, until woken or timeout_ns has passed (UINT64_MAX: never). May return early. */

@@ -187,24 +187,27 @@ static bool parse_quantity(const char *text, const unit *units, size_t n, double
     return false;
 }
 
-static plait_status range_error(const reader *r, const yaml_node_t *node, const field *f, const char *text) {
-    static const char *const wanted[] = {
+/* false: the text is no value of the field; wanted [144] says what is. */
+static bool parse_field(const field *f, const char *text, double *value, char wanted[144]) {
+    static const char *const forms[] = {
         [COUNT] = "a whole number", [NUMBER] = "a number", [SECONDS] = "a time such as 20 us, 5 ms or 1.5 s",
         [NANOSECONDS] = "a time such as 2 ns, 5 us or 100 ms", [BANDWIDTH] = "a rate such as 100 Mb/s, 10 Gb/s or 1.2 GB/s",
     };
-    char range[80] = "";
-    if (f->kind == COUNT || f->kind == NUMBER) snprintf(range, sizeof range, " from %.10g to %.10g", f->low, f->high);
-    return refuse(r, node, "%s: '%.60s': expected %s%s", f->name, text, wanted[f->kind], range);
+    bool bare = f->kind == COUNT || f->kind == NUMBER;
+    bool good = bare                   ? pli_parse_f64(text, value)
+                : f->kind == BANDWIDTH ? parse_quantity(text, rates, sizeof rates / sizeof *rates, value)
+                                       : parse_quantity(text, times, sizeof times / sizeof *times, value);
+    if (good && f->kind == NANOSECONDS) *value *= 1e9;
+    if (good && *value >= f->low && *value <= f->high && (f->kind != COUNT || *value == floor(*value))) return true;
+    int n = snprintf(wanted, 144, "'%.60s': expected %s", text, forms[f->kind]);
+    if (bare) snprintf(wanted + n, 144 - (size_t)n, " from %.10g to %.10g", f->low, f->high);
+    return false;
 }
 
 static plait_status read_quantity(const reader *r, const yaml_node_t *node, const field *f, const char *text, void *at) {
+    char   wanted[144];
     double value = 0;
-    bool   good = f->kind == COUNT || f->kind == NUMBER ? pli_parse_f64(text, &value)
-                  : f->kind == BANDWIDTH                ? parse_quantity(text, rates, sizeof rates / sizeof *rates, &value)
-                                                        : parse_quantity(text, times, sizeof times / sizeof *times, &value);
-    if (good && f->kind == NANOSECONDS) value *= 1e9;
-    if (!good || !(value >= f->low && value <= f->high) || (f->kind == COUNT && value != floor(value)))
-        return range_error(r, node, f, text);
+    if (!parse_field(f, text, &value, wanted)) return refuse(r, node, "%s: %s", f->name, wanted);
     if (f->kind == COUNT) *(int32_t *)at = (int32_t)value;
     else *(double *)at = value;
     return PLAIT_OK;
@@ -430,6 +433,17 @@ static const pli_cost usual_cost = {
     .resend_after = 0.02,
 };
 
+/* What the parser stumbled over. It has no words for the usual cause. */
+static plait_status refuse_yaml(const char *path, const yaml_parser_t *parser, const char *text, size_t bytes, plait_error *err) {
+    size_t      at = 0;
+    const char *tab = "";
+    for (size_t line = 0; at < bytes && line < parser->problem_mark.line; at++) line += text[at] == '\n';
+    while (at < bytes && text[at] == ' ') at++;
+    if (at < bytes && text[at] == '\t') tab = ": indent with spaces, not tabs";
+    return pli_fail(err, PLAIT_EFORMAT, "%.300s:%zu: %s%s", path, parser->problem_mark.line + 1,
+                    parser->problem != NULL ? parser->problem : "not YAML", tab);
+}
+
 plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out, plait_error *err) {
     yaml_parser_t parser;
     reader        r = { .path = path, .err = err, .cluster = cluster_out };
@@ -446,8 +460,7 @@ plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes,
     } else if (parser.error == YAML_MEMORY_ERROR) {
         status = no_memory(&r);
     } else {
-        status = pli_fail(err, PLAIT_EFORMAT, "%.300s:%zu: %s", path, parser.problem_mark.line + 1,
-                          parser.problem != NULL ? parser.problem : "not YAML");
+        status = refuse_yaml(path, &parser, text, bytes, err);
     }
     yaml_parser_delete(&parser);
     if (status < 0) pli_cluster_free(cluster_out);
@@ -460,6 +473,15 @@ plait_status pli_cluster_read(const char *path, pli_cluster *cluster_out, plait_
     if (status == PLAIT_OK) status = pli_cluster_parse(path, text.data, text.length, cluster_out, err);
     pli_text_free(&text);
     return status;
+}
+
+plait_status pli_cluster_check_host(const char *key, const char *text, plait_error *err) {
+    char   wanted[144];
+    double value = 0;
+    for (size_t i = 0; i < sizeof host_fields / sizeof *host_fields; i++)
+        if (strcmp(host_fields[i].name, key) == 0 && !parse_field(&host_fields[i], text, &value, wanted))
+            return pli_fail(err, PLAIT_EINVAL, "--%s %s", key, wanted);
+    return PLAIT_OK;
 }
 
 plait_status pli_cluster_default(int32_t ranks, pli_cluster *cluster_out, plait_error *err) {

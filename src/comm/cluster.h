@@ -85,6 +85,9 @@ plait_status pli_cluster_default(int32_t ranks, pli_cluster *cluster_out, plait_
 plait_status pli_cluster_read(const char *path, pli_cluster *cluster_out, plait_error *err);
 /** The same of a text [bytes], which is called path. */
 plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out, plait_error *err);
+/** Is the text what a host's key may have, as bandwidth or latency? An option has the key's name. Errors: EINVAL with what was
+ *  expected. */
+plait_status pli_cluster_check_host(const char *key, const char *text, plait_error *err);
 /** Do the hosts hold the ranks, and are the ranks that the events name there? Errors: EINVAL. */
 plait_status pli_cluster_check(const pli_cluster *cluster, int32_t ranks, plait_error *err);
 void         pli_cluster_free(pli_cluster *cluster);

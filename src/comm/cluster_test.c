@@ -45,6 +45,8 @@ static void refuses_with_line(void **state) {
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - messages: {delay: 1 s}\n", "go together" },
         { "version: 1\nhosts: [{count: 1}\n", "c.yaml:" },
         { "version: 1\nhosts: 3\n", "c.yaml:2: hosts: expected a list" },
+        { "version: 1\nhosts:\n\t- {count: 1}\n", "c.yaml:3: found character that cannot start any token: indent with spaces, not tabs" },
+        { "version: 1\nhosts:\n  - {count: 1}\n  \t- {count: 1}\n", "indent with spaces, not tabs" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pli_cluster cluster;

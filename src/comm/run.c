@@ -40,20 +40,26 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
     return PLAIT_OK;
 }
 
+/* Where ranks live in one process, each process that a launcher has started would run the whole job. */
+static plait_status check_launcher(const pli_launcher *launcher, const char *transport, plait_error *err) {
+    if (launcher->size <= 1 || (launcher->may_be_batch && launcher->rank == 0)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s has started %d processes; with the transport %s each would run the "
+                    "whole job by itself: leave the transport out, or start one process", launcher->name, launcher->size, transport);
+}
+
 static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
     static const char *const names[] = { "threads", "mpi", "sim" }; /* all but the first are modules */
     pli_launcher             launcher = pli_launcher_find();
     const char              *name = opts->transport;
     if (name == NULL) name = launcher.name != NULL ? "mpi" : "threads";
     if (strcmp(name, "threads") == 0) {
-        if (launcher.size > 1 && !(launcher.may_be_batch && launcher.rank == 0))
-            return pli_fail(err, PLAIT_EINVAL, "%s has started %d processes; with the transport threads each would run the "
-                            "whole job by itself: leave the transport out, or start one process", launcher.name, launcher.size);
+        PLI_TRY(check_launcher(&launcher, name, err));
         *ops_out = &pli_threads_ops;
         return PLAIT_OK;
     }
     for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i]) != 0) continue;
+        if (strcmp(name, "sim") == 0) PLI_TRY(check_launcher(&launcher, name, err));
         plait_status status = load_module(name, ops_out, err);
         if (status < 0 && launcher.name != NULL) pli_fail_at(err, "started by %s", launcher.name);
         return status;

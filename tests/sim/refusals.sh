@@ -7,6 +7,8 @@ cluster 4
     exits 2 "local.*ps" local $sim --workers 4 --topology local
     exits 2 "threads 2 is refused over sim" threads $sim --workers 2 --threads 2
     exits 2 "goes with --transport sim" alone train --data "$data/a9a/a9a.gz" --cluster c.yaml
+    [ "$(cat /proc/sys/vm/max_map_count)" -gt 200000 ] ||
+        exits 2 "60000 simulated ranks want 240000 memory mappings.*sysctl -w vm.max_map_count" many $sim --workers 60000 --dry-run
     exits 2 "4 cores for 5 ranks" few $sim --workers 5 --cluster c.yaml
     exits 1 "nowhere.yaml" missing $sim --workers 4 --cluster nowhere.yaml
 }
@@ -30,10 +32,14 @@ for library in "$(dirname "$PLAIT")"/libplait.so.*; do cp "$library" bare/; done
     [ $code -eq 0 ] || exits 2 "the transport sim needs a module: install it with script/bootstrap --all" bare $sim --workers 4
     [ $failures -eq 0 ]
 ) || fail "without its module"
+exits 2 "calibrate: --bandwidth 'fast': expected a rate such as 100 Mb/s" fast calibrate --out cal.yaml --bandwidth fast
+exits 2 "calibrate: --latency '10': expected a time such as 20 us" bare calibrate --out cal.yaml --latency 10
+[ -e cal.yaml ] && fail "what is refused was measured and written"
 works calibrate calibrate --out cal.yaml --hosts 4
 for cost in parsed entry key value sum message byte; do
     grep -q "^  $cost: [0-9.]* ns" cal.yaml || fail "calibrate measures no $cost"
 done
+[ "$(sed -n '/cost:/,$s/#.*//p' cal.yaml | awk '{ print length($0) }' | sort -u | wc -l)" -eq 1 ] || fail "comments do not line up: $(cat cal.yaml)"
 # shellcheck disable=SC2086
 works calibrated $sim --workers 4 --cluster cal.yaml
 # shellcheck disable=SC2086

@@ -24,13 +24,11 @@ uint64_t pli_sim_silent_since(const pli_transport *sim, int32_t observer, int32_
 
 static sim_actor *self(void) { return sg_actor_self_get_data(); }
 
-static void fail(pli_transport *sim, const char *what) {
-    plait_error why;
+static void fail(pli_transport *sim, plait_error *why) {
     if (sim->failed) return;
     sim->failed = true;
-    pli_fail(&why, PLAIT_ENOMEM, "no memory %s", what);
-    why.rank = -1;
-    pli_world_fail(sim->world, &why);
+    why->rank = -1;
+    pli_world_fail(sim->world, why);
 }
 
 /* --- being born ------------------------------------------------------------------------------------------------ */
@@ -46,7 +44,12 @@ static void actor_main(int argc, char **argv) {
 }
 
 static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code, sim_actor *actor, plait_error *err) {
+    sim_rank *r = actor->rank;
+    if (r->sim->mappings_left < SIM_MAPPINGS)
+        return pli_fail(err, PLAIT_EREFUSED, "%d simulated ranks have used up the memory mappings that this system allows a process; "
+                        "take fewer, or as root: sysctl -w vm.max_map_count=%d", r->sim->size, 16 * r->sim->size);
     if ((actor->bell = sg_sem_init(0)) == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
+    r->sim->mappings_left -= SIM_MAPPINGS;
     sg_actor_t born = sg_actor_init(name, host);
     sg_actor_set_data(born, actor);
     sg_actor_set_stacksize(born, STACK_BYTES);
@@ -56,7 +59,7 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
 
 static void start_lane(sim_actor *lane) {
     plait_error err;
-    if (start("lane", lane->rank->place, actor_main, lane, &err) < 0) fail(lane->rank->sim, "for a simulated rank");
+    if (start("lane", lane->rank->place, actor_main, lane, &err) < 0) fail(lane->rank->sim, &err);
 }
 
 /* --- waking and resting ------------------------------------------------------------------------------------- */
@@ -183,8 +186,10 @@ static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double delay) 
     if (pli_sim_post(dst, msg, ns_of(departs(src, dst, sizeof(pli_head) + msg->head.body_bytes) + way))) {
         src->on_the_way++;
     } else {
+        plait_error why;
         pli_msg_free(&msg);
-        fail(sim, "to carry a message");
+        pli_fail(&why, PLAIT_ENOMEM, "no memory to carry a message");
+        fail(sim, &why);
     }
 }
 

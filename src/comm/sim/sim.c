@@ -40,6 +40,18 @@ static plait_status check(const plait_comm_opts *opts, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* SimGrid would abort where it cannot have another stack. */
+static plait_status check_mappings(pli_transport *sim, plait_error *err) {
+    enum { OTHERS = 1000 /* of what is not a stack */ };
+    int64_t left = pli_mappings_left() - OTHERS, wanted = (int64_t)sim->size * SIM_BORN * SIM_MAPPINGS;
+    sim->mappings_left = left;
+    if (left >= wanted) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED, "%d simulated ranks want %lld memory mappings for their stacks, and this system leaves a "
+                    "process %lld: take at most %lld ranks, or as root: sysctl -w vm.max_map_count=%lld", sim->size, (long long)wanted,
+                    (long long)(left > 0 ? left : 0), (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0),
+                    (long long)(2 * wanted));
+}
+
 static void free_list(sim_list *list) {
     for (pli_msg *msg = list->first, *next; msg != NULL; msg = next) {
         next = msg->next;
@@ -93,8 +105,10 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     sim->out_last = &sim->out;
     pli_sha256_init(&sim->trace);
     pli_host_name(place->host);
-    plait_status status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
-                                                : pli_cluster_default(sim->size, &sim->cluster, err);
+    plait_status status = check_mappings(sim, err);
+    if (status == PLAIT_OK)
+        status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
+                                       : pli_cluster_default(sim->size, &sim->cluster, err);
     if (status == PLAIT_EFORMAT || status == PLAIT_EVERSION) status = err->code = PLAIT_EINVAL; /* of a setting, not of data */
     if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;

@@ -37,7 +37,12 @@
 #include "comm/world.h"
 
 enum { SIM_CROWD = 8 };
-enum { SIM_FLOWS = 4, SIM_LANES = SIM_FLOWS + 2 /* one takes, one watches */ };
+enum {
+    SIM_FLOWS = 4,
+    SIM_LANES = SIM_FLOWS + 2, /* one takes, one watches */
+    SIM_BORN = 2,              /* actors of a rank from the start: its body and a lane */
+    SIM_MAPPINGS = 2,          /* of an actor: its stack and the guard below it */
+};
 
 /* The body of a rank, or a lane. */
 typedef struct sim_actor {
@@ -92,6 +97,7 @@ struct pli_transport {
     plait_simulated *report; /* may be NULL */
     int32_t      size, living, standing; /* bodies that have not ended; of them frozen for good */
     plait_error  stood; /* code 0, or how it came that all did */
+    int64_t      mappings_left; /* of memory; an actor's stack is MAPPINGS of them */
     sim_rank    *rank; /* [size] */
     sim_actor    widths; /* changes links by the script; only where it does */
     sim_actor   *wake, **wake_last;
