@@ -49,7 +49,7 @@ static void overview(pli_text *text) {
         pli_text_add(text, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     pli_text_add(text, "\nmodels:\n ");
     for (int i = 0; i < MODELS; i++) pli_text_add(text, " %s", models[i].name);
-    pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help pairs\n");
+    pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help consistency, plait help pairs\n");
 }
 
 /* --- help pairs ------------------------------------------------------------------------------------- */
@@ -62,12 +62,38 @@ static void example(const plait_consistency *policy, char spec[48]) {
     }
 }
 
+enum { REASONS_MAX = 64, REASON_BYTES = sizeof((plait_error *)0)->text };
+
+/* Why pairs are refused: pairs for the same reason share its number. */
+typedef struct reasons {
+    char text[REASONS_MAX][REASON_BYTES];
+    int  n;
+} reasons;
+
+/* The number of a reason, in which the pair's own policy is called C. */
+static int number_of(reasons *all, const char *why, const char *spec) {
+    char   general[REASON_BYTES] = "", own[64];
+    size_t used = 0;
+    snprintf(own, sizeof own, " x %s", spec);
+    for (const char *at = why; *at != '\0' && used + sizeof own < sizeof general;) {
+        size_t length = strlen(own);
+        bool   is_own = strncmp(at, own, length) == 0 && strchr(" ,;", at[length]) != NULL;
+        if (is_own) used += (size_t)snprintf(general + used, sizeof general - used, " x C");
+        else general[used++] = *at;
+        at += is_own ? length : 1;
+    }
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->text[i], general) == 0) return i + 1;
+    if (all->n < REASONS_MAX) memcpy(all->text[all->n++], general, sizeof general);
+    return all->n;
+}
+
 /* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
-static void pairs_of(pli_text *text, pli_text *reasons, bool one_process, int *refused) {
-    const pli_topology *const        *topology = pli_topologies();
+static void pairs_of(pli_text *text, reasons *all, bool one_process) {
+    const pli_topology *const      *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
     pli_text_add(text, "%-16s", "");
-    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, "%-12s", topology[t]->name);
+    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", topology[t]->name);
     pli_text_add(text, "\n");
     for (int p = 0; policy[p] != NULL; p++) {
         char spec[48];
@@ -75,29 +101,79 @@ static void pairs_of(pli_text *text, pli_text *reasons, bool one_process, int *r
         pli_text_add(text, "%-16s", spec);
         for (int t = 0; topology[t] != NULL; t++) {
             plait_error err = { 0 };
-            if (pli_pair_check(topology[t]->name, spec, NULL, one_process, &err) >= 0) {
-                pli_text_add(text, "%-12s", "trains");
-            } else {
-                char mark[32];
-                snprintf(mark, sizeof mark, "refused [%d]", ++*refused);
-                pli_text_add(text, "%-12s", mark);
-                pli_text_add(reasons, "[%d] %s\n", *refused, err.text);
-            }
+            char        cell[32] = "trains";
+            if (pli_pair_check(topology[t]->name, spec, NULL, one_process, &err) < 0)
+                snprintf(cell, sizeof cell, "refused [%d]", number_of(all, err.text, spec));
+            pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", cell);
         }
         pli_text_add(text, "\n");
     }
 }
 
 static void pairs(pli_text *text) {
-    pli_text reasons = { 0 };
-    int      refused = 0;
+    reasons *all = pli_calloc(1, sizeof *all);
+    int      width = pli_terminal_columns(1);
+    if (all == NULL) {
+        text->failed = true;
+        return;
+    }
     pli_text_add(text, "Ranks are threads of one process:\n\n");
-    pairs_of(text, &reasons, true, &refused);
-    pli_text_add(text, "\nRanks are processes (mpi):\n\n");
-    pairs_of(text, &reasons, false, &refused);
-    pli_text_add(text, "\n%s", reasons.data != NULL ? reasons.data : "");
-    text->failed = text->failed || reasons.failed;
-    pli_text_free(&reasons);
+    pairs_of(text, all, true);
+    pli_text_add(text, "\nRanks are processes (mpi), or simulated (sim):\n\n");
+    pairs_of(text, all, false);
+    pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
+    for (int i = 0; i < all->n; i++) {
+        char mark[16];
+        snprintf(mark, sizeof mark, "[%d]", i + 1);
+        pli_text_add(text, "%-5s", mark);
+        pli_cli_wrap(text, all->text[i], 5, width < 100 ? width : 100);
+    }
+    pli_free(all);
+}
+
+/* --- help consistency, help ssp --------------------------------------------------------------------- */
+
+static void consistencies(pli_text *text) {
+    const plait_consistency *const *policy = pli_consistencies();
+    int                             width = pli_terminal_columns(1);
+    pli_text_add(text, "--consistency says what a read may miss:\n\n");
+    for (int p = 0; policy[p] != NULL; p++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", policy[p]->name, policy[p]->parameters);
+        pli_text_add(text, "  %-16s ", name);
+        pli_cli_wrap(text, policy[p]->summary, 19, width < 100 ? width : 100);
+    }
+    pli_text_add(text, "\nmore: plait help pairs\n");
+}
+
+static void add_topologies(const char *spec, bool one_process, pli_text *text) {
+    int n = 0;
+    for (int t = 0; pli_topologies()[t] != NULL; t++)
+        if (pli_pair_check(pli_topologies()[t]->name, spec, NULL, one_process, NULL) >= 0)
+            pli_text_add(text, "%s%s", n++ > 0 ? ", " : "", pli_topologies()[t]->name);
+    pli_text_add(text, "\n");
+}
+
+static void consistency(const plait_consistency *policy, pli_text *text) {
+    char spec[48];
+    example(policy, spec);
+    pli_text_add(text, "%s%s: a consistency, as --consistency %s\n", policy->name, policy->parameters, spec);
+    pli_text_add(text, "  means                    ");
+    pli_cli_wrap(text, policy->summary, 27, pli_terminal_columns(1));
+    pli_text_add(text, "  topologies on threads    ");
+    add_topologies(spec, true, text);
+    pli_text_add(text, "  topologies on mpi, sim   ");
+    add_topologies(spec, false, text);
+    pli_text_add(text, "more: plait help consistency, plait help pairs\n");
+}
+
+/* The policy that "ssp" or "ssp:2" names; NULL: none. */
+static const plait_consistency *find_policy(const char *name) {
+    for (int p = 0; pli_consistencies()[p] != NULL; p++) {
+        const plait_consistency *policy = pli_consistencies()[p];
+        if (strlen(policy->name) == strcspn(name, ":") && strncmp(policy->name, name, strlen(policy->name)) == 0) return policy;
+    }
+    return NULL;
 }
 
 /* --- the command ------------------------------------------------------------------------------------ */
@@ -112,6 +188,14 @@ static bool topic(const char *name, pli_text *text) {
         pairs(text);
         return true;
     }
+    if (strcmp(name, "consistency") == 0) {
+        consistencies(text);
+        return true;
+    }
+    if (find_policy(name) != NULL) {
+        consistency(find_policy(name), text);
+        return true;
+    }
     for (int i = 0; i < MODELS; i++) {
         if (strcmp(name, models[i].name) == 0) {
             pli_text_add(text, "%s: %s%s", models[i].name, models[i].text, objective);
@@ -121,14 +205,19 @@ static bool topic(const char *name, pli_text *text) {
     return false;
 }
 
+size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
+    size_t n = 0;
+    for (size_t i = 0; pli_commands()[i] != NULL && n < PLI_CLI_TOPICS_MAX / 2; i++) names[n++] = pli_commands()[i]->name;
+    for (int i = 0; i < MODELS; i++) names[n++] = models[i].name;
+    names[n++] = "pairs";
+    names[n++] = "consistency";
+    for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_consistencies()[i]->name;
+    return n;
+}
+
 static int unknown(const char *name) {
-    const pli_command *const *commands = pli_commands();
-    const char               *known[32];
-    size_t                    n = 0;
-    for (size_t i = 0; commands[i] != NULL; i++) known[n++] = commands[i]->name;
-    for (int i = 0; i < MODELS; i++) known[n++] = models[i].name;
-    known[n++] = "pairs";
-    return pli_cli_unknown("topic", name, known, n);
+    const char *known[PLI_CLI_TOPICS_MAX];
+    return pli_cli_unknown("topic", name, known, pli_cli_topics(known));
 }
 
 static int help(int argc, char *const *argv) {
@@ -157,10 +246,11 @@ static int help(int argc, char *const *argv) {
 
 const pli_command pli_command_help = {
     .name = "help",
-    .usage = "help [COMMAND|MODEL|pairs] [--man] [--completion bash]",
+    .usage = "help [COMMAND|MODEL|pairs|consistency] [--man] [--completion bash]",
     .summary = "tell about a command or a model",
     .details =
-        "'plait help pairs' shows which topologies and consistencies train together, and why the others are refused.",
+        "'plait help pairs' shows which topologies and consistencies train together, and why the others are refused; 'plait help "
+        "consistency' lists what a read may miss.",
     .rows = rows,
     .run = help,
 };

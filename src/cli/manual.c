@@ -4,24 +4,26 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "table/consistency/consistency.h"
 
-/* Adds words wrapped to width; blank lines stay. */
-static void wrap(pli_text *text, const char *words, int width) {
-    int column = 0;
+void pli_cli_wrap(pli_text *text, const char *words, int indent, int width) {
+    int column = indent;
     while (*words != '\0') {
         if (*words == '\n') {
             pli_text_add(text, "\n");
-            column = 0;
+            column = indent;
             words++;
             continue;
         }
         int length = (int)strcspn(words, " \n");
-        if (column > 0 && column + 1 + length > width) {
-            pli_text_add(text, "\n");
-            column = 0;
+        bool begins = column == indent;
+        if (!begins && column + 1 + length > width) {
+            pli_text_add(text, "\n%*s", indent, "");
+            column = indent;
+            begins = true;
         }
-        pli_text_add(text, "%s%.*s", column > 0 ? " " : "", length, words);
-        column += length + (column > 0);
+        pli_text_add(text, "%s%.*s", begins ? "" : " ", length, words);
+        column += length + !begins;
         words += length;
         words += strspn(words, " ");
     }
@@ -33,13 +35,13 @@ void pli_cli_help(const pli_command *command, int width, pli_text *text) {
     if (width < 40) width = 40;
     pli_text usage = { 0 };
     pli_text_add(&usage, "usage: plait %s", command->usage);
-    wrap(text, usage.data != NULL ? usage.data : "", width);
+    pli_cli_wrap(text, usage.data != NULL ? usage.data : "", 0, width);
     pli_text_free(&usage);
     pli_text_add(text, "\n");
-    wrap(text, command->summary, width);
+    pli_cli_wrap(text, command->summary, 0, width);
     if (command->details != NULL) {
         pli_text_add(text, "\n");
-        wrap(text, command->details, width);
+        pli_cli_wrap(text, command->details, 0, width);
     }
     if (command->rows[0].name != NULL) {
         pli_text_add(text, "\n");
@@ -139,11 +141,26 @@ void pli_cli_manual(pli_text *text) {
 
 /* --- bash ------------------------------------------------------------------------------------------- */
 
-/* The values that may follow an option: choices, or files. */
+static void complete_words(pli_text *text, const char *const *words, size_t n) {
+    pli_text_add(text, " COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; i < n; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", words[i]);
+    pli_text_add(text, "\" -- \"$word\"));");
+}
+
+static void complete_consistency(pli_text *text) {
+    const char *names[PLI_CLI_TOPICS_MAX];
+    size_t      n = 0;
+    for (; n < PLI_CLI_TOPICS_MAX && pli_consistencies()[n] != NULL; n++) names[n] = pli_consistencies()[n]->name;
+    complete_words(text, names, n);
+}
+
+/* The values that may follow an option: choices, policies, or files. */
 static void complete_value(pli_text *text, const pli_opt *row) {
     if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return;
     pli_text_add(text, "        --%s)", row->name);
-    if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
+    if (strcmp(row->name, "consistency") == 0 || strcmp(row->name, "as") == 0) {
+        complete_consistency(text);
+    } else if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
         pli_text_add(text, " COMPREPLY=($(compgen -W \"");
         for (const char *c = row->argument; *c != '\0'; c++) pli_text_add_bytes(text, *c == '|' ? " " : c, 1);
         pli_text_add(text, "\" -- \"$word\"));");
@@ -166,6 +183,15 @@ static void complete_command(pli_text *text, const pli_command *command, const p
     pli_text_add(text, "\" ;;\n");
 }
 
+/* Where no option is wanted: topics behind help, else files. */
+static void complete_topics(pli_text *text) {
+    const char *names[PLI_CLI_TOPICS_MAX];
+    size_t      n = pli_cli_topics(names);
+    pli_text_add(text, "    *)\n        if [ \"${COMP_WORDS[at]}\" = help ]; then\n           ");
+    complete_words(text, names, n);
+    pli_text_add(text, "\n        else\n            COMPREPLY=($(compgen -f -- \"$word\"))\n        fi ;;\n");
+}
+
 void pli_cli_completion(pli_text *text) {
     const pli_command *const *commands = pli_commands();
     /* $at: place of the command; behind `launch ... --` that of the program to start, which "plait" may precede */
@@ -183,7 +209,7 @@ void pli_cli_completion(pli_text *text) {
         bool config = strcmp(commands[i]->name, "config") == 0; /* takes the options of train beside its own */
         complete_command(text, commands[i], config ? pli_command_find("train")->rows : commands[i]->rows);
     }
-    pli_text_add(
-        text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-              "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _plait plait\n");
+    pli_text_add(text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
+    complete_topics(text);
+    pli_text_add(text, "    esac\n}\ncomplete -o filenames -F _plait plait\n");
 }

@@ -25,6 +25,10 @@ completes() {
 completes 'plait tr' train
 completes 'plait train --topo' --topology
 completes 'plait train --optimizer ad' 'adagrad adam'
+completes 'plait train --consistency se' sequential
+completes 'plait audit --as bs' bsp
+completes 'plait help cons' consistency
+completes 'plait help es' essp
 completes 'plait train --schedule c' 'constant cosine'
 completes 'plait config --show' --show-origin
 completes 'plait config --topo' --topology

@@ -37,7 +37,9 @@ static plait_status check_topology(const char *topology, plait_error *err) {
 static plait_status check_consistency(const char *topology, const char *consistency, const pli_scope *scope, plait_error *err) {
     if (is_one_of(later_policies, consistency))
         return pli_fail(err, PLAIT_EREFUSED, "consistency %s comes later; nearest for topology %s is %s", consistency, topology,
-                        strcmp(topology, "allreduce") == 0 ? "bsp" : "downpour:F:P");
+                        strcmp(topology, "allreduce") == 0 ? "bsp"
+                        : strcmp(topology, "local") == 0   ? "async, or ps x downpour:F:P"
+                                                           : "downpour:F:P");
     pli_policy policy;
     PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
     pli_policy_destroy(&policy);
