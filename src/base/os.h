@@ -44,6 +44,10 @@ void         pli_outfile_abandon(pli_outfile **file);                  /* remove
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err);
 bool         pli_file_exists(const char *path);
 bool         pli_is_directory(const char *path);
+/** Do both names mean one regular file, or would they once it is there? */
+bool         pli_same_file(const char *a, const char *b);
+/** Could a file of that name be written? Makes none. Errors: EIO, with `what` behind the reason's name. */
+plait_status pli_check_writable(const char *path, const char *what, plait_error *err);
 bool         pli_is_pipe(const char *path); /* there, and neither a regular file nor a directory; "-" is one */
 int64_t      pli_file_bytes(const char *path);  /* -1: no such file */
 int64_t      pli_file_mtime_ns(const char *path);

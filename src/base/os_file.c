@@ -244,6 +244,46 @@ bool pli_is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* The directory of a path, as it is really called; freed by the caller. NULL: there is none. */
+static char *real_directory(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char       *directory = slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
+    char       *real = directory != NULL ? realpath(directory, NULL) : NULL;
+    pli_free(directory);
+    return real;
+}
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool pli_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    bool        is_one = stat(a, &one) == 0, is_other = stat(b, &other) == 0;
+    if (is_one != is_other) return false;
+    if (is_one) return S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    if (strcmp(last_name(a), last_name(b)) != 0) return false;
+    char *of_a = real_directory(a), *of_b = real_directory(b);
+    bool  same = of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+    free(of_a); /* realpath's own */
+    free(of_b);
+    return same;
+}
+
+plait_status pli_check_writable(const char *path, const char *what, plait_error *err) {
+    int errnum = 0;
+    if (access(path, F_OK) == 0) {
+        if (pli_is_directory(path)) errnum = EISDIR;
+        else if (access(path, W_OK) != 0) errnum = errno;
+    } else {
+        char *directory = real_directory(path);
+        if (directory == NULL || access(directory, W_OK | X_OK) != 0) errnum = errno;
+        free(directory);
+    }
+    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be written%s", path, what);
+}
+
 bool pli_is_pipe(const char *path) {
     struct stat info;
     return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));

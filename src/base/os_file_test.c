@@ -254,6 +254,13 @@ static void test_lists_are_sorted(void **state) {
     plait_error err;
     write_file("b", ""), write_file("a1", ""), write_file("B", ""), write_file(".hidden", ""), write_file("a10", "");
     assert_int_equal(mkdir("dir", 0777), 0);
+    assert_true(pli_same_file("a1", "./dir/../a1") && pli_same_file("none", "dir/../none") && !pli_same_file("a1", "none"));
+    assert_true(!pli_same_file("none", "dir/none") && !pli_same_file("/dev/null", "/dev/null") && !pli_same_file("no/a", "no/a"));
+    assert_int_equal(pli_check_writable("a1", "", NULL), PLAIT_OK);
+    assert_int_equal(pli_check_writable("none", "", NULL), PLAIT_OK);
+    assert_int_equal(pli_check_writable("dir", "", NULL), PLAIT_EIO);
+    assert_int_equal(pli_check_writable("no/a", "", NULL), PLAIT_EIO);
+    assert_true(!pli_file_exists("none"));
     assert_true(pli_is_directory("dir") && !pli_is_directory("a1") && !pli_is_directory("none"));
     assert_listed("B\na1\na10\nb\ndir\n");
     assert_int_equal(pli_glob("a*", &text, &err), PLAIT_OK);

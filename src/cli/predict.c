@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/talk.h"
 
@@ -118,6 +119,12 @@ static plait_status apply(const predict_settings *set, const plait_log *log, pla
     return status;
 }
 
+static bool check_apart(const predict_settings *set) {
+    const pli_path out = { "--out", set->out, false };
+    const pli_path read[] = { { "--model-file", set->model_file, false }, { "--label", set->in.label, false } };
+    return pli_paths_apart("predict", &out, 1, read, 2, &set->in.data);
+}
+
 static int predict(int argc, char *const *argv) {
     predict_settings set = { 0 };
     pli_opts        *opts = NULL;
@@ -130,7 +137,7 @@ static int predict(int argc, char *const *argv) {
         pli_cli_usage("predict: no model; name it with --model-file FILE");
     } else if (set.in.data.n == 0) {
         pli_cli_usage("predict: no data; name a file with --data D");
-    } else if (pli_input_check("predict", &set.in)) {
+    } else if (pli_input_check("predict", &set.in) && check_apart(&set)) {
         if (set.in.threads == 0) set.in.threads = pli_cores();
         pli_talk_open(&talk, set.quiet);
         plait_status status = apply(&set, &talk.log, &err);

@@ -2,6 +2,8 @@
  * file and the run's record. */
 #include "cli/settings.h"
 
+#include "cli/paths.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 
 #define AT(field) offsetof(pli_train_settings, field)
 #define MANY      INFINITY
+#define RANKS_MAX 65536 /* comm's */
 
 static const char later[] = "comes with a later version";
 
@@ -62,9 +65,9 @@ const pli_opt pli_train_rows[] = {
     { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of all random numbers", 0, INFINITY, "optimizer" },
 
     { "workers", PLI_OPT_I64, AT(workers), NULL, "N",
-      "workers of the whole job; default 1, under a launcher its processes", 1, 1e6, "distribution" },
+      "workers of the whole job; default 1, under a launcher its processes", 1, RANKS_MAX, "distribution" },
     { "servers", PLI_OPT_I64, AT(servers), "0", "N", "ranks that only hold shards; 0: shards live with the workers", 0,
-      1e6, "distribution" },
+      RANKS_MAX, "distribution" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N",
       "compute threads of one worker; default cores / ranks on the host", 1, 4096, "distribution" },
     { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|tcp|sim",
@@ -75,13 +78,13 @@ const pli_opt pli_train_rows[] = {
       "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P or async", 0, 0,
       "distribution" },
     { "backup", PLI_OPT_I64, AT(backup), "0", "N",
-      "under bsp: clocks end without their N slowest workers, whose late updates are dropped", 0, 1e6, "distribution" },
+      "under bsp: clocks end without their N slowest workers, whose late updates are dropped", 0, RANKS_MAX, "distribution" },
     { "table", PLI_OPT_TEXT, AT(table), NULL, "NAME:topology=T,consistency=C",
       "the same for one table; the weights are table w", 0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "does a worker keep its blocks, or do they go to who is fast?", 0, 0,
       "distribution" },
-    { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, 1e6,
+    { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, RANKS_MAX,
       "distribution" },
     { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
     { "filter", PLI_OPT_LATER, 0, NULL, "A,B", later, 0, 0, "distribution" },
@@ -118,6 +121,8 @@ static bool check_later(const pli_train_settings *s) {
         pli_cli_usage("train: --reduce exact comes with a later version; this one has plain");
     } else if (s->replicas > 1) {
         pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
+    } else if (s->timeout_ns == 0) {
+        pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else {
         return pli_input_check("train", &s->in);
     }
@@ -227,6 +232,21 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->dry_run = s->dry_run;
 }
 
+/* A model may be trained on in place: it is read before it is written anew. */
+static bool check_apart(const pli_train_settings *s) {
+    char          *done = s->out != NULL ? pli_format("%s.done", s->out) : NULL;
+    const pli_path written[] = { { "--metrics", s->metrics, false }, { "--events", s->events, true }, { "--out", s->out, false },
+                                 { "--out (FILE.done)", done, false } };
+    const pli_path model = { "--init-model", s->init_model, false };
+    const pli_path read[] = { { "--test", s->test, false },     { "--validation", s->validation, false },
+                              { "--label", s->in.label, false }, { "--config", s->config, false },
+                              { "--cluster", s->cluster, false } };
+    bool apart = pli_paths_apart("train", written, 4, read, sizeof read / sizeof *read, &s->in.data) &&
+                 pli_paths_apart("train", written, 2, &model, 1, &(pli_text_list){ 0 });
+    pli_free(done);
+    return apart;
+}
+
 /* Standard output is the record's: what else is written has a name. */
 static bool check_files(const pli_train_settings *s) {
     if (is(s->out, "-"))
@@ -236,7 +256,7 @@ static bool check_files(const pli_train_settings *s) {
     else if (is(s->events, "-"))
         pli_cli_usage("train: --events -: an event log is not written to standard output; name a file");
     else
-        return true;
+        return check_apart(s);
     return false;
 }
 

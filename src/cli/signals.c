@@ -93,7 +93,8 @@ static void *serve(void *user) {
             end_now(byte);
         } else {
             __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
-            pli_talk_say(s->talk, "%s: ending after this clock; a second one ends at once", name_of(byte));
+            if (!s->talk->quiet)
+                pli_talk_tell_once(s->talk, "%s: ending after this clock; a second one ends at once", name_of(byte));
         }
     }
 }

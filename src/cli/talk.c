@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REDRAW_NS = 100 * 1000 * 1000 };
+#include "cli/verdict.h"
+
+enum { REDRAW_NS = 100 * 1000 * 1000, HEARD_MAX = 1 << 16 };
 
 static void put(pli_talk *talk, const char *line) {
     fputs(talk->bar ? "\r\033[K" : "", stderr);
@@ -25,6 +27,7 @@ static void hear(void *user, plait_log_level level, int32_t rank, const char *ro
     snprintf(line, sizeof line, "plait: %s%s%s\n", where, what, text);
     pthread_mutex_lock(&talk->mutex);
     put(talk, line);
+    if (level == PLAIT_LOG_ERROR && talk->errors.length < HEARD_MAX) pli_text_add(&talk->errors, "%s\n", text);
     pthread_mutex_unlock(&talk->mutex);
 }
 
@@ -45,10 +48,11 @@ void pli_talk_clear(pli_talk *talk) {
 
 void pli_talk_close(pli_talk *talk) {
     pli_talk_clear(talk);
+    pli_text_free(&talk->errors);
     pthread_mutex_destroy(&talk->mutex);
 }
 
-static void say(pli_talk *talk, const char *fmt, va_list args) {
+static void say(pli_talk *talk, bool once, const char *fmt, va_list args) {
     pli_text line = { 0 };
     char     text[1024];
     va_list  again;
@@ -59,7 +63,8 @@ static void say(pli_talk *talk, const char *fmt, va_list args) {
     va_end(again);
     pli_text_add(&line, "plait: %s\n", whole != NULL ? whole : text);
     pthread_mutex_lock(&talk->mutex);
-    put(talk, line.data != NULL ? line.data : "plait: out of memory\n");
+    if (!once || line.data == NULL || !pli_verdict_was_said(line.data))
+        put(talk, line.data != NULL ? line.data : "plait: out of memory\n");
     pthread_mutex_unlock(&talk->mutex);
     pli_text_free(&line);
     pli_free(whole);
@@ -69,15 +74,35 @@ void pli_talk_say(pli_talk *talk, const char *fmt, ...) {
     va_list args;
     if (talk->quiet) return;
     va_start(args, fmt);
-    say(talk, fmt, args);
+    say(talk, false, fmt, args);
     va_end(args);
 }
 
 void pli_talk_tell(pli_talk *talk, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    say(talk, fmt, args);
+    say(talk, false, fmt, args);
     va_end(args);
+}
+
+void pli_talk_tell_once(pli_talk *talk, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    say(talk, true, fmt, args);
+    va_end(args);
+}
+
+/* What comes back from a run may say more: who it was, and what it waited for. */
+bool pli_talk_has_heard(pli_talk *talk, const char *text) {
+    bool heard = false;
+    pthread_mutex_lock(&talk->mutex);
+    for (const char *line = talk->errors.data; line != NULL && *line != '\0' && !heard;) {
+        size_t length = strcspn(line, "\n");
+        heard = length > 0 && memmem(text, strlen(text), line, length) != NULL;
+        line += length + (line[length] == '\n');
+    }
+    pthread_mutex_unlock(&talk->mutex);
+    return heard;
 }
 
 /* --- figures -------------------------------------------------------------------------------------- */
@@ -121,14 +146,17 @@ static double share_done(const plait_progress *p) {
 
 enum { BAR_MIN = 10, BAR_MAX = 40 };
 
-void pli_talk_bar(const plait_progress *p, int columns, pli_text *text) {
+/* Of time that is simulated, that it is. */
+static const char *of_time(bool simulated) { return simulated ? " simulated" : ""; }
+
+void pli_talk_bar(const plait_progress *p, bool simulated, int columns, pli_text *text) {
     char left[32], rate[32], piece[4][64];
     pli_talk_time(p->seconds_left, left);
     pli_talk_count(p->rows_per_second, rate);
     snprintf(piece[0], sizeof piece[0], "epoch %" PRId64 "/%" PRId64, p->epoch, p->epochs);
     snprintf(piece[1], sizeof piece[1], "  loss %-8.5g", p->loss);
-    snprintf(piece[2], sizeof piece[2], "  %s left", left);
-    snprintf(piece[3], sizeof piece[3], "  %s rows/s", rate);
+    snprintf(piece[2], sizeof piece[2], "  %s%s left", left, of_time(simulated));
+    snprintf(piece[3], sizeof piece[3], "  %s rows/s%s", rate, of_time(simulated));
     /* Pieces in the order of their worth, as far as they fit; then the bar; the rate only beside a bar. */
     int room = columns - 1, used = 0, kept = 0, rates = (int)strlen(piece[3]);
     while (kept < 3 && used + (int)strlen(piece[kept]) <= room) used += (int)strlen(piece[kept++]);
@@ -153,7 +181,7 @@ static void draw(pli_talk *talk, const plait_progress *p) {
     bool     done = p->clocks > 0 && p->clock >= p->clocks;
     if (talk->bar && !done && now - talk->drawn_ns < REDRAW_NS) return;
     pli_text text = { 0 };
-    pli_talk_bar(p, pli_terminal_columns(2), &text);
+    pli_talk_bar(p, talk->simulated, pli_terminal_columns(2), &text);
     if (text.data != NULL && !text.failed) {
         char *hash = strchr(text.data, '#'), *dots = strchr(text.data, ']');
         int   before = hash != NULL ? (int)(hash - text.data) : (int)text.length;
@@ -178,8 +206,8 @@ static void line(pli_talk *talk, const plait_progress *p) {
     if (p->clocks > 0) snprintf(of, sizeof of, "/%" PRId64, p->clocks);
     if (!isnan(p->validation_loss)) snprintf(validation, sizeof validation, "  validation %.5g", p->validation_loss);
     snprintf(text, sizeof text,
-             "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s  loss %.5g%s  %s rows/s  %s left\n", p->epoch,
-             p->epochs, p->clock, of, p->loss, validation, rate, left);
+             "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s  loss %.5g%s  %s rows/s  %s left%s\n", p->epoch,
+             p->epochs, p->clock, of, p->loss, validation, rate, left, talk->simulated ? " (simulated time)" : "");
     put(talk, text);
 }
 

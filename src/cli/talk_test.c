@@ -27,13 +27,26 @@ static void bar_fits_any_terminal(void **state) {
     for (int columns = 1; columns <= 300; columns++) {
         plait_progress p = half_way();
         pli_text       text = { 0 };
-        pli_talk_bar(&p, columns, &text);
+        pli_talk_bar(&p, false, columns, &text);
         assert_false(text.failed);
         assert_true((int)text.length < columns);
         if (columns >= 41) assert_non_null(strstr(text.data, "loss 0.32451"));
         if (columns >= 41) assert_non_null(strstr(text.data, "1:01 left"));
         if (columns >= 60) assert_non_null(strstr(text.data, "[##"));
         if (columns >= 80) assert_non_null(strstr(text.data, "1.2M rows/s"));
+        pli_text_free(&text);
+    }
+}
+
+static void bar_tells_simulated_time(void **state) {
+    (void)state;
+    for (int columns = 1; columns <= 300; columns++) {
+        plait_progress p = half_way();
+        pli_text       text = { 0 };
+        pli_talk_bar(&p, true, columns, &text);
+        assert_true((int)text.length < columns);
+        if (columns >= 60) assert_non_null(strstr(text.data, "1:01 simulated left"));
+        if (columns >= 100) assert_non_null(strstr(text.data, "1.2M rows/s simulated"));
         pli_text_free(&text);
     }
 }
@@ -45,7 +58,7 @@ static void bar_is_as_full_as_the_run(void **state) {
         pli_text       text = { 0 };
         int            full = 0, all = 0;
         p.clock = clock;
-        pli_talk_bar(&p, 120, &text);
+        pli_talk_bar(&p, false, 120, &text);
         for (const char *c = strchr(text.data, '[') + 1; *c != ']'; c++, all++) full += *c == '#';
         assert_int_equal(full, (int)((double)clock / 1000 * all + 0.5));
         pli_text_free(&text);
@@ -58,7 +71,7 @@ static void bar_of_a_stream_counts_epochs(void **state) {
     pli_text       text = { 0 };
     p.clocks = 0;
     p.seconds_left = NAN;
-    pli_talk_bar(&p, 100, &text);
+    pli_talk_bar(&p, false, 100, &text);
     assert_non_null(strstr(text.data, "? left"));
     assert_non_null(strstr(text.data, "#."));
     pli_text_free(&text);
@@ -111,7 +124,7 @@ static void record_of_nothing_is_all_null(void **state) {
     pli_record_init(&report);
     pli_record_json(&report, NULL, &text);
     for (const char *at = text.data; (at = strstr(at, ": null")) != NULL; at++) nulls++;
-    assert_int_equal(nulls, 31);
+    assert_int_equal(nulls, 32);
     pli_text_free(&text);
 }
 
@@ -128,7 +141,7 @@ static void every_status_has_an_exit_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bar_fits_any_terminal),         cmocka_unit_test(bar_is_as_full_as_the_run),
+        cmocka_unit_test(bar_fits_any_terminal), cmocka_unit_test(bar_tells_simulated_time),         cmocka_unit_test(bar_is_as_full_as_the_run),
         cmocka_unit_test(bar_of_a_stream_counts_epochs), cmocka_unit_test(figures_are_short),
         cmocka_unit_test(json_knows_no_nan_and_escapes), cmocka_unit_test(record_of_nothing_is_all_null),
         cmocka_unit_test(every_status_has_an_exit_code),

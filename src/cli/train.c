@@ -103,6 +103,16 @@ static plait_status check_out(const char *path, plait_error *err) {
     return status;
 }
 
+/* Ranks that only hold shards need a topology that has them hold something. */
+static plait_status check_servers(plait_comm *comm, const char *given, plait_error *err) {
+    const pli_topology *topology = given != NULL ? pli_topology_find(given) : pli_topology_default(plait_comm_one_process(comm) != 0);
+    int32_t             servers = plait_comm_servers(comm);
+    if (servers == 0 || topology == NULL || (topology->on_servers && !topology->one_process)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED, "--servers %" PRId32 " with topology %s%s is refused: its workers hold the values themselves, so "
+                    "servers would stand idle; nearest is --topology ps, or no --servers", servers, topology->name,
+                    given == NULL ? " (the default)" : "");
+}
+
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
     const plait_train_opts   *t = &r->plan.train;
@@ -110,13 +120,14 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
         const char *consistency = t->consistency != NULL ? t->consistency : "bsp";
         PLI_TRY(pli_pair_check(t->topology, consistency, NULL, plait_comm_one_process(comm) != 0, err));
     }
+    PLI_TRY(check_servers(comm, t->topology, err));
     if (!leads(comm)) return PLAIT_OK;
     if (s->out != NULL) {
         PLI_TRY(check_out(s->out, err));
         if (!s->dry_run) pli_done_remove(s->out);
     }
-    if (s->metrics != NULL && !s->dry_run) PLI_TRY(pli_metrics_open(s->metrics, &r->metrics, err));
-    return PLAIT_OK;
+    if (s->metrics == NULL) return PLAIT_OK;
+    return s->dry_run ? pli_check_writable(s->metrics, " (--metrics)", err) : pli_metrics_open(s->metrics, &r->metrics, err);
 }
 
 static plait_status save(run *r, const plait_model *model, plait_error *err) {
@@ -158,6 +169,7 @@ static plait_status work(plait_comm *comm, void *user) {
         r->led = true;
         r->report = report;
         if (status >= 0) status = save(r, model, &err);
+        if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
         pli_metrics_end(r->metrics,
                         report.interrupted ? plait_status_text(PLAIT_EINTERRUPTED) : plait_status_text(status),
                         status >= 0 ? &report : NULL);
@@ -183,7 +195,7 @@ static void quote(pli_text *text, const char *word) {
 
 /* Options that the command which goes on sets anew. */
 static bool is_set_anew(const char *word, bool *with_value) {
-    static const char *const names[] = { "--init-model", "--epochs", "--metrics" };
+    static const char *const names[] = { "--init-model", "--epochs", "--metrics", "--events" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
         *with_value = word[0] != '\0' && strncmp(word, names[i], length) == 0 && word[length] == '=';
@@ -192,15 +204,23 @@ static bool is_set_anew(const char *word, bool *with_value) {
     return false;
 }
 
-/* A name that is not taken, so that the metrics of this run stay: m.2, m.3, ... */
-static void add_metrics(const char *path, pli_text *text) {
+static bool is_taken(const char *path) {
+    char *of_rank = pli_format("%s.0", path);
+    bool  taken = pli_file_exists(path) || of_rank == NULL || pli_file_exists(of_rank);
+    pli_free(of_rank);
+    return taken;
+}
+
+/* A name that is not taken, so that what this run has written stays: m.2, m.3, ...; m-2 where m.2 may be a rank's. */
+static void add_written(const char *option, const char *path, char sign, pli_text *text) {
     char *name = NULL;
+    if (path == NULL) return;
     for (int n = 2; n < 1000; n++) {
         pli_free(name);
-        name = pli_format("%s.%d", path, n);
-        if (name == NULL || !pli_file_exists(name)) break;
+        name = pli_format("%s%c%d", path, sign, n);
+        if (name == NULL || !is_taken(name)) break;
     }
-    pli_text_add(text, " --metrics");
+    pli_text_add(text, " %s", option);
     quote(text, name != NULL ? name : path);
     pli_free(name);
 }
@@ -217,7 +237,8 @@ static void add_command(const run *r, int argc, char *const *argv, int64_t left,
     }
     pli_text_add(text, " --epochs %" PRId64 " --init-model", left);
     quote(text, r->settings->out);
-    if (r->settings->metrics != NULL) add_metrics(r->settings->metrics, text);
+    add_written("--metrics", r->settings->metrics, '.', text);
+    add_written("--events", r->settings->events, r->alone >= 0 ? '-' : '.', text);
 }
 
 static void say_how_to_go_on(run *r, int argc, char *const *argv) {
@@ -268,11 +289,13 @@ static int run_all(run *r, int argc, char *const *argv) {
     bool         events_failed = pli_run_events_close(&r->events, &events_err) < 0;
     pli_signals_close(&r->signals);
     pli_talk_clear(&r->talk);
-    if (status < 0 && err.rank >= 0 && r->size > 1) pli_fail_at(&err, "rank %" PRId32, err.rank);
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
+    bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* usage is wrong on all ranks alike */
+    if (status < 0 && err.rank >= 0 && r->size > 1 && of_one) pli_fail_at(&err, "rank %" PRId32, err.rank);
     bool told = r->alone >= 0 && err.rank >= 0 && err.rank < r->alone; /* by that rank, for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
-        if (!told) pli_talk_tell(&r->talk, "%s", err.text[0] != '\0' ? err.text : plait_status_text(status));
+        const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
+        if (!told && !pli_talk_has_heard(&r->talk, text)) pli_talk_tell_once(&r->talk, "%s", text);
     } else if (r->led) {
         bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
         if (interrupted) say_how_to_go_on(r, argc, argv);
@@ -295,7 +318,12 @@ static int train(int argc, char *const *argv) {
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);
+    r.talk.simulated = settings.transport != NULL && strcmp(settings.transport, "sim") == 0;
     if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
+    if (settings.events != NULL && pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
     if (pli_signals_open(&r.signals, &r.talk, &err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;

@@ -308,7 +308,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (end && !sgd->sums_need_all) PLI_TRY(plait_job_leave(run->job));
         if (validated) PLI_TRY(validate(sgd, epoch, &end));
         pli_job_resume(run->job);
-        pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
+        if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
     return pli_pace_end(run);
 }

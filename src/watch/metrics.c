@@ -9,11 +9,13 @@ struct pli_metrics {
     char   *path;
     int     errnum; /* of the first write that failed; 0: none */
     int64_t clock;  /* the last that was written               */
+    int32_t lost;   /* a rank that was lost; -1: none          */
 };
 
 plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err) {
     pli_metrics *m = pli_calloc(1, sizeof *m);
     if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+    m->lost = -1;
     m->path = pli_strdup(path);
     if (m->path == NULL) goto free_metrics;
     m->file = fopen(path, "w");
@@ -92,11 +94,22 @@ void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     pli_text_free(&rows);
 }
 
+void pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    metrics->lost = rank;
+    begin(&line, "rank_lost");
+    pli_json_i64(&line, "rank", rank);
+    pli_json_text(&line, "why", why);
+    put(metrics, &line, true);
+}
+
 void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {
     if (metrics == NULL) return;
     pli_text line = { 0 };
     begin(&line, "end");
     pli_json_text(&line, "status", status);
+    if (metrics->lost >= 0) pli_json_i64(&line, "rank_lost", metrics->lost);
     if (report != NULL) {
         pli_json_i64(&line, "epochs", report->epochs);
         pli_json_i64(&line, "clocks", report->clocks);

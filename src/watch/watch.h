@@ -29,6 +29,8 @@ void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 /** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
 /** status: "success", or why the run ended; report may be NULL. */
+/** A rank was lost, and why; the end tells it too. */
+void         pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why);
 void         pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report);
 plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err);
 

@@ -15,6 +15,12 @@ works done launch -n 2 -- plait train --data part --epochs 2 --out model --metri
 works short launch -n 1 -- version
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
 exits 2 'refused with several processes' stdin launch -n 2 -- plait train --data -
+exits 2 'has started 2 processes; with the transport sim' sim launch -n 2 -- plait train --data part --transport sim
+exits 2 'has started 2 processes; with the transport threads' threads launch -n 2 -- plait train --data part --transport threads
+exits 1 'cannot be written' events launch -n 2 -- plait train --data part --events nowhere/e
+for file in sim threads events; do
+    [ "$(grep -c '^plait: ' $file.err)" -eq 1 ] || fail "$file is told $(grep -c '^plait: ' $file.err) times: $(cat $file.err)"
+done
 exits 2 'no program nosuch' program launch -n 2 -- nosuch
 exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
 
@@ -30,7 +36,7 @@ exits 2 'different data' unlike launch -n 3 -- "$scratch/unlike"
 
 start() {
     rm -f m err model model.done
-    "$PLAIT" launch -n 2 -- plait train --data part --epochs 1000000 --metrics m --out model 2>err >out &
+    "$PLAIT" launch -n 2 -- plait train --data part --epochs 1000000 --metrics m --out model --events e 2>err >out &
     pid=$!
     until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
 }
@@ -46,7 +52,8 @@ until_holds 30 says err wait || fail "SIGUSR1 is not answered"
 kill -INT $pid
 ends 75
 [ -s model ] || fail "interrupted: no model"
-grep -q 'to go on, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2' err || fail "interrupted: the command that goes on is not told"
+[ "$(grep -c 'ending after this clock' err)" -eq 1 ] || fail "the signal is told $(grep -c 'ending after this clock' err) times"
+grep -q 'to go on, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2 --events e-2' err || fail "interrupted: the command that goes on is not told"
 start
 kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
 ends 3

@@ -27,8 +27,8 @@ goes_on() {
 }
 for signal in INT TERM; do
     for workers in 1 3; do
-        rm -f model model.done m.2
-        start --data part --epochs 1000000 --workers $workers --out model --json --seed 5
+        rm -f model model.done m.2 e.2
+        start --data part --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
         until_holds 60 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         ends 75
@@ -40,22 +40,29 @@ for signal in INT TERM; do
         cp out first.out
         done=$(field first epochs)
         grep -q "$done of 1000000 epochs done" err || fail "SIG$signal: the epochs done ($done) are not told: $(tail -n 1 err)"
-        grep -q "to go on: .* --epochs $((1000000 - done)) --init-model model --metrics m.2 " err ||
+        grep -q "to go on: .* --epochs $((1000000 - done)) --init-model model --metrics m.2 --events e.2 " err ||
             fail "SIG$signal: the command that goes on is not told"
         goes_on | grep -q -- '--seed 5' || fail "SIG$signal: the command is not the one that was given"
         [ "$(goes_on | grep -o -- --epochs | wc -l)" -eq 1 ] || fail "SIG$signal: epochs twice"
         cp m m.before
+        cp e e.before
         # shellcheck disable=SC2046
         works onward $(goes_on)
         [ -e model.done ] || fail "the run that went on is not done"
         [ "$(field onward epochs)" = 2 ] || fail "the run that went on has $(field onward epochs) epochs"
         cmp -s m m.before || fail "the run that went on wrote over the metrics"
+        cmp -s e e.before || fail "the run that went on wrote over the events"
+        [ -s e.2 ] || fail "the run that went on has no events"
         says m.2 start || fail "the run that went on has no metrics"
     done
 done
-start --data part --epochs 1000000
+# An epoch that did not come to its end is not reported.
+start --data part --epochs 1000000 --batch 1
+until_holds 60 says m '"event": "clock"' || fail "no clock ends"
 kill -INT $pid
 ends 75
+done=$(sed -n 's/.*"event": "end".*"epochs": \([0-9]*\).*/\1/p' m)
+[ "$(grep -c '"event": "epoch"' m)" = "$done" ] || fail "$(grep -c '"event": "epoch"' m) epochs are reported of $done"
 grep -q 'nothing was saved' err || fail "without --out it is not told that nothing was saved"
 
 # SIGUSR1 says something of each wait, and harms nothing.

@@ -18,15 +18,28 @@ done
 works help help pairs
 grep -q 'refused' help.out || fail "no refused pair"
 grep -q 'nearest' help.out || fail "no reason for a refused pair"
+[ "$(awk 'length($0) > 80' help.out | wc -l)" -eq 0 ] || fail "lines of help pairs are longer than the terminal's 80 columns"
+grep -q '\]trains\|\]refused' help.out && fail "columns of help pairs run together"
+[ "$(grep -c '^\[' help.out)" -lt 10 ] || fail "$(grep -c '^\[' help.out) footnotes of help pairs"
+works help help consistency
+grep -q '^  ssp:S  *[a-z]' help.out || fail "help consistency does not tell of ssp: $(cat help.out)"
+works help help ssp:2
+grep -q '^ssp:S: a consistency' help.out && grep -q 'topologies on threads *local, ps' help.out || fail "help ssp: $(cat help.out)"
 
 t="train --data part"
 exits 2 "did you mean 'train'" command trani
 exits 2 "did you mean 'logistic'" topic help logistc
+exits 2 "did you mean 'essp'" topic help esssp
+exits 2 "did you mean 'ssp" case $t --workers 2 --topology ps --consistency SSP:2
+exits 2 "nearest for topology local is async, or ps x downpour:F:P" later $t --workers 4 --topology local --consistency local-sgd:4
 exits 2 "did you mean --epochs" option $t --epohcs 3
 exits 2 "did you mean adagrad" value $t --optimizer adagrda
 exits 2 "did you mean csv" value $t --format csvv
 exits 2 "whole number" value $t --epochs many
 exits 2 "at least 1" value $t --epochs 0
+exits 2 "workers.*from 1 to 65536" value $t --workers 70000
+exits 2 "20000 ranks as threads of one process are refused, 1024 are the most; nearest is --transport sim" many $t --workers 20000 --dry-run
+exits 2 "timeout 0: expected" value $t --timeout 0
 exits 2 "wants a value" value $t --epochs
 exits 2 "nothere" word $t nothere
 exits 2 "no data" nodata train
@@ -70,6 +83,12 @@ works dry $t --out dry-model --metrics dry-metrics --dry-run
 [ -e dry-model ] || [ -e dry-metrics ] && fail "a dry run left a file"
 grep -q 'in order' dry.err || fail "a dry run says nothing"
 exits 1 "nowhere" dry $t --out nowhere/model --dry-run
+exits 1 "nowhere/m: cannot be written \(--metrics\)" dry $t --metrics nowhere/m --dry-run
+exits 1 "nowhere/e: cannot be written \(--events\)" dry $t --events nowhere/e --dry-run
+mkdir folder
+exits 1 "folder: cannot be written \(--events\)" dry $t --events folder --dry-run
+works dry $t --events dry-events --metrics dry-metrics --dry-run
+[ -e dry-events ] || [ -e dry-metrics ] && fail "a dry run left a file"
 exits 1 "gone" dry train --data gone --dry-run
 exits 2 "nearest" dry $t --dry-run --workers 2 --topology allreduce --consistency ssp:2
 
@@ -81,6 +100,12 @@ cmp -s named dash.out || fail "predict --out - does not write to standard output
 exits 2 "--out -.*name a file" dash $t --out -
 exits 2 "--metrics -.*name a file" dash $t --metrics -
 [ -e ./- ] && fail "there is a file named -"
+
+# Ranks that only hold shards would stand idle.
+exits 2 "servers 2 with topology allreduce is refused.*nearest is --topology ps" idle $t --workers 2 --servers 2 --topology allreduce
+exits 2 "servers 1 with topology local \(the default\) is refused" idle $t --workers 2 --servers 1 --dry-run
+# What is wrong with the command is wrong on all ranks.
+exits 2 "^plait: topology local x essp:1 is refused" pair $t --workers 2 --topology local --consistency essp:1
 
 # A note on what has no effect belongs to a run that works.
 exits 1 "gone" note train --data gone --momentum 0.5

@@ -10,9 +10,12 @@ for rank in 0 2 5; do
     done
 done
 cluster 4 "kill: {ranks: 2, at: 200 ms}"
-exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce
+exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce --metrics m
+grep -q '"event": "rank_lost", "rank": 2, "why": "[^"]*killed by c.yaml at 0.2 s' m || fail "the metrics do not tell who was lost: $(tail -n 2 m)"
+tail -n 1 m | grep -q '"event": "end", "status": "a peer is lost", "rank_lost": 2' || fail "the end does not tell who was lost: $(tail -n 1 m)"
 cluster 4 "freeze: {ranks: 1, from: 200 ms}"
 exits 3 "rank [0-3] waited 5 s of simulated time for" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
+[ -z "$(sed 's/^plait: rank [0-9]*: //; s/^error: //' frozen.err | sort | uniq -d)" ] || fail "told twice: $(cat frozen.err)"
 grep -q "no sign of life" frozen.err && fail "after 5 s a rank is called silent"
 exits 3 "rank 1: no sign of life since second 0.2 .8.* rank [0-3] waits for" silent $sim --workers 4 --cluster c.yaml --timeout 20s
 cluster 4 "freeze: {ranks: 1, from: 200 ms, until: 12 s}"
