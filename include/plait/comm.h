@@ -113,7 +113,9 @@ PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
  *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER. */
 PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
 
-/** The same, begun: buf is lent until plait_request_wait returns. One may be in flight at a time. */
+/** The same, begun: buf is lent until plait_request_wait returns. Any number may be in flight, and other collectives
+ *  come between; what is begun is known by its place in the order, so all workers begin alike, and wait in any order.
+ *  A call that fails takes with it those that were begun after it. Errors: also ENOMEM. */
 PLAIT_API plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type,
                                                   plait_reduce op, plait_request **request_out);
 
@@ -128,6 +130,11 @@ PLAIT_API plait_status plait_comm_allgather(plait_comm *comm, const void *mine, 
 PLAIT_API plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
                                              void **all_out);
 PLAIT_API void plait_comm_free(void *memory);
+
+/** The same, begun: mine is copied; sizes [workers] is lent, and it and *all_out are filled by a plait_request_wait that
+ *  returns PLAIT_OK. As for plait_comm_allreduce_begin. */
+PLAIT_API plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
+                                                   void **all_out, plait_request **request_out);
 
 /** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL is PLAIT_OK. */
 PLAIT_API plait_status plait_request_wait(plait_request **request);

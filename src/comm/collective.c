@@ -1,12 +1,13 @@
-/* The collective machine: takes the steps of the call in flight as far as messages have come.
+/* The collective machine: takes the steps of the calls under way as far as messages have come.
  *
  * A message says which call it is of, so that ranks that do different things find out:
- *   kind   low byte the collective; high byte, with that of flags: the root
+ *   kind   bits 0-6 the collective, 7 whether it was begun; high byte, with that of flags: the root
  *   flags  bits 0-3 type, 4-7 op, 8-15 low byte of the root
  *   arg32  number of the call, modulo 2^32       clock  n       body  the part of the buffer
  *
  * Since streams are in order, the k-th message of a peer in a call is for the k-th step that receives from it; a peer
- * may be calls ahead, then its messages wait in its fifo. */
+ * may be calls ahead, then its messages wait in its fifo, as do those of calls whose turn in their own steps has not come.
+ * A call that fails takes those with it that were begun after it, and none that was begun before. */
 #include "comm/collective.h"
 
 #include <stdatomic.h>
@@ -15,14 +16,15 @@
 #include "comm/comm.h"
 
 static void stamp(pli_msg *msg, const pli_coll *call, uint64_t number) {
-    msg->head.kind = (uint16_t)((unsigned)call->kind | (unsigned)(call->root >> 8 & 0xff) << 8);
+    msg->head.kind = (uint16_t)((unsigned)call->kind | (unsigned)call->begun << 7 | (unsigned)(call->root >> 8 & 0xff) << 8);
     msg->head.flags = (uint16_t)((unsigned)call->type | (unsigned)call->op << 4 | (unsigned)(call->root & 0xff) << 8);
     msg->head.arg32 = (uint32_t)number;
     msg->head.clock = call->n;
 }
 
 static pli_coll read_stamp(const pli_msg *msg) {
-    return (pli_coll){ .kind = (pli_coll_kind)(msg->head.kind & 0xff),
+    return (pli_coll){ .kind = (pli_coll_kind)(msg->head.kind & 0x7f),
+                       .begun = (msg->head.kind & 0x80) != 0,
                        .type = (plait_type)(msg->head.flags & 0xf),
                        .op = (plait_reduce)(msg->head.flags >> 4 & 0xf),
                        .root = (int32_t)((msg->head.kind >> 8) << 8 | msg->head.flags >> 8),
@@ -30,66 +32,93 @@ static pli_coll read_stamp(const pli_msg *msg) {
 }
 
 static bool same_call(const pli_coll *a, const pli_coll *b) {
-    return a->kind == b->kind && a->type == b->type && a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) &&
+    return a->kind == b->kind && a->begun == b->begun && a->type == b->type && a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) &&
            a->n == b->n;
 }
 
-static void finish(pli_collective *c, pli_out *out) {
-    pli_msg_free(&c->passing);
-    atomic_store_explicit(&c->waits_for, -1, memory_order_relaxed);
-    atomic_store_explicit(&c->finished, c->started, memory_order_release);
+/* The last touch: whoever waits may free run now. */
+static void finish(pli_coll_run *run, pli_out *out) {
+    pli_msg_free(&run->passing);
+    atomic_store_explicit(&run->waits_for, -1, memory_order_relaxed);
+    atomic_store_explicit(&run->done, true, memory_order_release);
     pli_out_ring(out);
 }
 
-static void out_of_memory(pli_collective *c) {
-    pli_fail(&c->error, PLAIT_ENOMEM, "no memory for a message of a collective");
+/* Takes a run that is done out of those under way. */
+static void unlink_run(pli_collective *c, pli_coll_run **at) {
+    pli_coll_run *run = *at;
+    *at = run->next;
+    if (*at == NULL) c->last = at;
 }
 
-static bool send_part(pli_collective *c, uint64_t now_ns, const pli_coll_move *s, pli_out *out) {
-    pli_msg *msg;
-    if (c->passing != NULL && s->send_at == c->passing_at && s->send_bytes == c->passing->head.body_bytes && s->send_bytes > 0) {
-        msg = pli_msg_of_slab(c->passing->body, c->passing->offset, s->send_bytes);
+/* run and all that were begun after it, as far as they are under way, fail with why, and all that will begin. */
+static void fail_from(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out) {
+    plait_error    copy = *why; /* it may be run's own */
+    pli_coll_run **at = &c->first;
+    if (c->error.code >= 0) c->error = copy;
+    while (*at != NULL && (*at)->number < run->number) at = &(*at)->next;
+    run = *at; /* else it is done */
+    *at = NULL;
+    c->last = at;
+    for (pli_coll_run *next; run != NULL; run = next) {
+        next = run->next;
+        run->error = copy;
+        finish(run, out);
+    }
+}
+
+static bool send_part(pli_collective *c, pli_coll_run *run, uint64_t now_ns, const pli_coll_move *s, pli_out *out) {
+    pli_msg *msg, *passing = run->passing, *piece = run->call.piece != NULL && !run->call.meet ? run->call.piece[s->send_at] : NULL;
+    if (piece != NULL) {
+        msg = pli_msg_of_slab(piece->body, piece->offset, piece->head.body_bytes);
+    } else if (passing != NULL && s->send_at == run->passing_at && s->send_bytes == passing->head.body_bytes && s->send_bytes > 0) {
+        msg = pli_msg_of_slab(passing->body, passing->offset, s->send_bytes);
     } else {
         msg = pli_msg_new(s->send_bytes);
         if (msg != NULL && s->send_bytes > 0)
-            memcpy(pli_msg_body(msg), (const unsigned char *)c->call.buf + s->send_at, s->send_bytes);
+            memcpy(pli_msg_body(msg), (const unsigned char *)run->call.buf + s->send_at, s->send_bytes);
     }
     if (msg == NULL) return false;
-    stamp(msg, &c->call, c->started);
+    stamp(msg, &run->call, run->number);
     msg->head.dst = s->to;
     return pli_links_send(&c->links, now_ns, msg, out);
 }
 
-/* Is msg of the call in flight? Otherwise the call has failed, and the error names both. */
-static bool check_part(pli_collective *c, const pli_coll_move *s, const pli_msg *msg) {
+/* Is msg of this call? Otherwise the call has failed, and the error names both. */
+static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, const pli_msg *msg) {
     pli_coll theirs = read_stamp(msg);
-    if (msg->head.arg32 == (uint32_t)c->started && same_call(&theirs, &c->call) && msg->head.body_bytes == s->recv_bytes)
-        return true;
+    bool     as_long = msg->head.body_bytes == s->recv_bytes || (run->call.kind == PLI_PIECES && !run->call.meet);
+    if (msg->head.arg32 == (uint32_t)run->number && same_call(&theirs, &run->call) && as_long) return true;
     char     a[96], b[96];
-    bool     is_left = msg->head.arg32 == (uint32_t)(c->started - 1); /* of the last call: it should have been taken there */
-    uint64_t number = c->started - is_left;
+    int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* of an earlier call: it was left over there */
+    uint64_t number = ago > 0 ? run->number - (uint64_t)ago : run->number;
     pli_coll_tell(&theirs, a, sizeof a);
-    pli_coll_tell(is_left ? &c->last : &c->call, b, sizeof b);
-    pli_fail(&c->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
+    pli_coll_tell(run->number - number < PLI_COLL_RECENT ? &c->recent[number % PLI_COLL_RECENT] : &run->call, b, sizeof b);
+    pli_fail(&run->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
              (unsigned long long)number, s->from, a, c->me, b);
     return false;
 }
 
 /* Keeps msg where the next step passes on just what has been copied: a ring's second half, a tree's inner node. */
-static void apply_part(pli_collective *c, const pli_coll_move *s, pli_msg *msg, pli_out *out) {
-    unsigned char *mine = (unsigned char *)c->call.buf + s->recv_at;
+static void apply_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, pli_msg *msg, pli_out *out) {
+    if (run->call.piece != NULL && !run->call.meet) {
+        pli_msg_free(&run->call.piece[s->recv_at]);
+        run->call.piece[s->recv_at] = msg;
+        return;
+    }
+    unsigned char *mine = (unsigned char *)run->call.buf + s->recv_at;
     const void    *theirs = pli_msg_body(msg);
-    pli_msg_free(&c->passing);
+    pli_msg_free(&run->passing);
     if (s->reduce) {
-        int64_t n = (int64_t)(s->recv_bytes / pli_type_bytes(c->call.type));
+        int64_t n = (int64_t)(s->recv_bytes / pli_type_bytes(run->call.type));
         bool    lower = s->from < c->me;
-        pli_reduce(mine, lower ? theirs : mine, lower ? mine : theirs, n, c->call.type, c->call.op);
+        pli_reduce(mine, lower ? theirs : mine, lower ? mine : theirs, n, run->call.type, run->call.op);
         pli_out_work(out, PLI_WORK_SUMS, (uint64_t)n);
         pli_msg_free(&msg);
     } else {
         if (s->recv_bytes > 0) memcpy(mine, theirs, s->recv_bytes);
-        c->passing = msg;
-        c->passing_at = s->recv_at;
+        run->passing = msg;
+        run->passing_at = s->recv_at;
     }
 }
 
@@ -102,49 +131,79 @@ static pli_msg *pop(struct pli_fifo *fifo) {
     return msg;
 }
 
-/* Takes one step if it can. false: it waits, or the call is over (finished says). */
-static bool take_step(pli_collective *c, uint64_t now_ns, pli_out *out) {
-    pli_coll_move s;
-    if (!pli_coll_step(&c->call, c->me, c->workers, c->step, &s)) {
-        finish(c, out);
-        return false;
+/* Is msg of another call that is under way or will be? One left over from a call that is done is not, nor one that the peer
+ * sent in a later call, after it should have ended this one. */
+static bool is_for_another(const pli_collective *c, const pli_coll_run *run, const pli_msg *msg) {
+    int32_t ahead = (int32_t)(msg->head.arg32 - (uint32_t)run->number);
+    return ahead > 0 ? run->call.begun : ahead < 0 && (int32_t)(msg->head.arg32 - (uint32_t)c->first->number) >= 0;
+}
+
+/* The peer's next message that this call must look at; NULL: none has come. */
+static pli_msg *take_from(pli_collective *c, const pli_coll_run *run, int32_t peer) {
+    struct pli_fifo *fifo = &c->come[peer];
+    for (pli_msg **at = &fifo->first; *at != NULL; at = &(*at)->next) {
+        pli_msg *msg = *at;
+        if (is_for_another(c, run, msg)) continue;
+        *at = msg->next;
+        if (*at == NULL) fifo->last = at;
+        msg->next = NULL;
+        return msg;
     }
-    if (s.to >= 0 && !c->sent) {
-        if (!send_part(c, now_ns, &s, out)) {
-            out_of_memory(c);
-            finish(c, out);
+    return NULL;
+}
+
+/* Takes one step if it can. false: it waits, is over (over_out), or has failed (its error). */
+static bool take_step(pli_collective *c, pli_coll_run *run, uint64_t now_ns, bool *over_out, pli_out *out) {
+    pli_coll_move s;
+    *over_out = !pli_coll_step(&run->call, c->me, c->workers, run->step, &s);
+    if (*over_out) return false;
+    if (s.to >= 0 && !run->sent) {
+        if (!send_part(c, run, now_ns, &s, out)) {
+            pli_fail(&run->error, PLAIT_ENOMEM, "no memory for a message of a collective");
             return false;
         }
-        c->sent = true;
+        run->sent = true;
     }
     if (s.from >= 0) {
-        pli_msg *msg = pop(&c->come[s.from]);
+        pli_msg *msg = take_from(c, run, s.from);
         if (msg == NULL && !c->left[s.from]) {
-            atomic_store_explicit(&c->waits_for, s.from, memory_order_relaxed);
+            atomic_store_explicit(&run->waits_for, s.from, memory_order_relaxed);
             return false;
         }
         if (msg == NULL) {
             char what[96];
-            pli_coll_tell(&c->call, what, sizeof what);
-            pli_fail(&c->error, PLAIT_EPEER, "%s: rank %d has left without taking part", what, s.from);
-            c->error.rank = s.from;
-        } else if (!check_part(c, &s, msg)) {
-            pli_msg_free(&msg);
-        } else {
-            apply_part(c, &s, msg, out);
-        }
-        if (c->error.code < 0) {
-            finish(c, out);
+            pli_coll_tell(&run->call, what, sizeof what);
+            pli_fail(&run->error, PLAIT_EPEER, "%s: rank %d has left without taking part", what, s.from);
+            run->error.rank = s.from;
             return false;
         }
+        if (!check_part(c, run, &s, msg)) {
+            pli_msg_free(&msg);
+            return false;
+        }
+        apply_part(c, run, &s, msg, out);
     }
-    c->sent = false;
-    c->step++;
+    run->sent = false;
+    run->step++;
     return true;
 }
 
+/* Every call goes as far as it can; what has come for one says nothing of the others. */
 static void advance(pli_collective *c, uint64_t now_ns, pli_out *out) {
-    while (c->started > atomic_load_explicit(&c->finished, memory_order_relaxed) && take_step(c, now_ns, out)) {}
+    for (pli_coll_run **at = &c->first; *at != NULL;) {
+        pli_coll_run *run = *at;
+        bool          over;
+        while (take_step(c, run, now_ns, &over, out)) {}
+        if (over) {
+            unlink_run(c, at);
+            finish(run, out);
+        } else if (run->error.code < 0) {
+            fail_from(c, run, &run->error, out);
+            return;
+        } else {
+            at = &run->next;
+        }
+    }
 }
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -183,8 +242,7 @@ bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_
     memset(c, 0, sizeof *c);
     c->me = me;
     c->workers = workers;
-    atomic_init(&c->finished, 0);
-    atomic_init(&c->waits_for, -1);
+    c->last = &c->first;
     c->come = pli_array((size_t)workers, sizeof *c->come);
     c->left = pli_calloc((size_t)workers, sizeof *c->left);
     if (c->come == NULL || c->left == NULL || !pli_links_init(&c->links, workers, PLI_PORT_COLLECTIVE, resend_after_ns)) {
@@ -206,7 +264,7 @@ void pli_collective_destroy(pli_collective *c) {
         pli_msg *msg;
         while ((msg = pop(&c->come[r])) != NULL) pli_msg_free(&msg);
     }
-    pli_msg_free(&c->passing);
+    for (pli_coll_run *run = c->first; run != NULL; run = run->next) pli_msg_free(&run->passing);
     pli_links_destroy(&c->links);
     pli_free(c->come);
     pli_free(c->left);
@@ -214,21 +272,21 @@ void pli_collective_destroy(pli_collective *c) {
     c->left = NULL;
 }
 
-void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_out *out) {
-    c->last = c->call;
-    c->call = *call;
-    c->step = 0;
-    c->sent = false;
-    c->started++;
+void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_coll_run *run, pli_out *out) {
+    *run = (pli_coll_run){ .call = *call, .number = ++c->started };
+    atomic_init(&run->waits_for, -1);
+    atomic_init(&run->done, false);
+    c->recent[run->number % PLI_COLL_RECENT] = *call;
     if (c->error.code < 0) { /* the order of messages is lost for good */
-        finish(c, out);
+        run->error = c->error;
+        finish(run, out);
         return;
     }
+    *c->last = run;
+    c->last = &run->next;
     advance(c, now_ns, out);
 }
 
-void pli_collective_abort(pli_collective *c, const plait_error *why) {
-    if (c->error.code >= 0) c->error = *why;
-    pli_msg_free(&c->passing);
-    atomic_store_explicit(&c->finished, c->started, memory_order_release);
+void pli_collective_abort(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out) {
+    fail_from(c, run, why, out);
 }

@@ -12,11 +12,17 @@
  *              Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005;
  *              Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", 2009
  *   allgather  ring
+ *   pieces     the same for pieces whose lengths only their owners know: each is a message of its own
+ *
+ * Several calls may be under way at a worker: their identity is the order in which they were begun, the same on all
+ * workers, and each goes on as its own messages come.
  *
  * Any number of workers; the order of a sum depends on (workers, n, type) only, and every worker gets the same bits.
  */
 #ifndef PLI_COMM_COLLECTIVE_H
 #define PLI_COMM_COLLECTIVE_H
+
+#include <stdatomic.h>
 
 #include <plait/comm.h>
 
@@ -25,16 +31,18 @@
 
 enum { PLI_COLL_SMALL_BYTES = 16 << 10 };
 
-typedef enum pli_coll_kind { PLI_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4 } pli_coll_kind;
+typedef enum pli_coll_kind { PLI_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5 } pli_coll_kind;
 
 typedef struct pli_coll {
     pli_coll_kind kind;
     plait_type    type;   /* allreduce; else U8                                                  */
     plait_reduce  op;     /* allreduce                                                           */
     int32_t       root;   /* broadcast; else 0                                                   */
-    int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given */
+    int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given; pieces: 0 */
     void         *buf;    /* allreduce, broadcast: [n]; allgather: all pieces, own one in place  */
+    pli_msg     **piece;  /* pieces: [workers], own one there, the others' are put there; else NULL */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
+    bool          begun;  /* waited for later: it meets others that are                           */
     bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
 
@@ -43,7 +51,7 @@ size_t pli_type_bytes(plait_type type);
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {
     int32_t to, from; /* workers, or -1 */
-    size_t  send_at, send_bytes, recv_at, recv_bytes;
+    size_t  send_at, send_bytes, recv_at, recv_bytes; /* pieces: at is a worker */
     bool    reduce; /* what comes is reduced into buf; else copied */
 } pli_coll_move;
 
@@ -68,30 +76,42 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
 
 /* --- the machine --------------------------------------------------------------------------------------- */
 
+/* A call under way at one worker; the caller's memory, the machine's from begin until it is done. */
+typedef struct pli_coll_run {
+    struct pli_coll_run *next; /* begun later */
+    pli_coll        call;
+    uint64_t        number;    /* 1, 2, ... in the order of beginning */
+    int64_t         step;
+    bool            sent;      /* the step's message is out                                     */
+    pli_msg        *passing;   /* the last message copied into buf, to be passed on as it is    */
+    size_t          passing_at; /* where it was copied                                          */
+    plait_error     error;
+    _Atomic int32_t waits_for; /* a worker, or -1: for the reason                               */
+    _Atomic bool    done;      /* release after error, the machine's last touch; acquire by who waits */
+} pli_coll_run;
+
+enum { PLI_COLL_RECENT = 16 };
+
 typedef struct pli_collective {
     int32_t          me, workers;
     pli_links        links;
     struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] received, not yet used, in order */
     bool            *left;    /* [workers] will send nothing any more                        */
-    pli_coll         call;    /* in flight, where started > finished                          */
-    pli_coll         last;    /* the one before                                               */
-    int64_t          step;
-    bool             sent;    /* the step's message is out                                    */
-    pli_msg         *passing; /* the last message copied into buf, to be passed on as it is   */
-    size_t           passing_at; /* where it was copied                                        */
+    pli_coll_run    *first, **last; /* under way, in order                                    */
     uint64_t         started; /* calls                                                        */
-    _Atomic uint64_t finished; /* release, pairs with the waiting worker's acquire            */
-    _Atomic int32_t  waits_for; /* a worker, or -1: for the reason                            */
-    plait_error      error;   /* of the call that finished last; once failed, always failed   */
+    pli_coll         recent[PLI_COLL_RECENT]; /* by number: what they were, for telling of mismatches */
+    plait_error      error;   /* of the first call that failed: all that begin after it fail, too */
 } pli_collective;
 
 extern const pli_machine_ops pli_collective_ops;
 
 bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_t resend_after_ns); /* false: no memory */
 void pli_collective_destroy(pli_collective *c);
-/** Begins a call (one at a time); buf is lent until finished == started. Between enter and leave of the port. */
-void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_out *out);
-/** Gives buf back at once: the call in flight and all later ones fail with why. */
-void pli_collective_abort(pli_collective *c, const plait_error *why);
+/** Begins a call; run and buf are lent until run->done. Between enter and leave of the port, as is abort. */
+void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_coll_run *run, pli_out *out);
+/** Gives a call back at once, if it is not done, and all that were begun after it: they, and all to come, fail with why. */
+void pli_collective_abort(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out);
+
+static inline bool pli_coll_is_done(const pli_coll_run *run) { return atomic_load_explicit(&run->done, memory_order_acquire); }
 
 #endif

@@ -205,16 +205,13 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
 
 /* --- collectives ------------------------------------------------------------------------------------------ */
 
-static bool is_finished(void *arg) {
-    pli_collective *c = arg;
-    return atomic_load_explicit(&c->finished, memory_order_acquire) == c->started;
-}
+static bool is_done(void *arg) { return pli_coll_is_done(&((pli_call *)arg)->run); }
 
 void pli_comm_tell_call(const void *arg, char *text, size_t bytes) {
-    const plait_comm *comm = arg;
-    char              what[96];
-    pli_coll_tell(&comm->call, what, sizeof what);
-    int32_t for_rank = atomic_load_explicit(&comm->collective.waits_for, memory_order_relaxed);
+    const pli_call *call = arg;
+    char            what[96];
+    pli_coll_tell(&call->coll, what, sizeof what);
+    int32_t for_rank = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
     if (for_rank >= 0) {
         snprintf(text, bytes, "%s, held up by rank %d", what, for_rank);
     } else {
@@ -223,91 +220,97 @@ void pli_comm_tell_call(const void *arg, char *text, size_t bytes) {
 }
 
 void pli_comm_show_call(const void *arg, pli_wait *wait) {
-    const plait_comm *comm = arg;
-    const pli_coll   *call = &comm->call;
+    const pli_call *call = arg;
+    const pli_coll *coll = &call->coll;
     wait->kind = PLI_WAIT_COLLECTIVE;
-    wait->peer = atomic_load_explicit(&comm->collective.waits_for, memory_order_relaxed);
-    wait->number = atomic_load_explicit(&comm->begun, memory_order_relaxed);
-    wait->coll_kind = (uint8_t)call->kind;
-    wait->coll_type = (uint8_t)call->type;
-    wait->coll_op = (uint8_t)call->op;
-    wait->root = call->root;
-    wait->n = call->n;
+    wait->peer = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
+    wait->number = call->number;
+    wait->coll_kind = (uint8_t)(coll->kind | coll->begun << 7);
+    wait->coll_type = (uint8_t)coll->type;
+    wait->coll_op = (uint8_t)coll->op;
+    wait->root = coll->root;
+    wait->n = coll->n;
 }
 
-static plait_status begin_call(plait_comm *comm, const pli_coll *call) {
+static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *coll) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(comm->collective_port, &now_ns, &out);
+    pli_collective_begin(&comm->collective, now_ns, coll, &call->run, &out);
+    pli_port_leave(comm->collective_port, &out);
+}
+
+/* Beside the data, which is moved natively, the workers may have to find out by messages that all have come. */
+static plait_status begin_native(plait_comm *comm, pli_call *call) {
+    pli_world *world = comm->world;
+    int32_t    workers = world->place.workers;
+    uint64_t   bytes = pli_coll_bytes(&call->coll, comm->rank, workers);
+    if (world->ops->meets_by_messages) {
+        pli_coll meeting = call->coll;
+        meeting.meet = true;
+        bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* they count by themselves */
+        begin_messages(comm, call, &meeting);
+    }
+    atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
+    return world->ops->begin(world->transport, call, &comm->error);
+}
+
+static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call *call) {
+    pli_world *world = comm->world;
     if (!pli_comm_is_worker(comm)) {
         pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; collectives are among the workers", comm->rank);
         return failed(comm);
     }
-    if (comm->calling) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "a collective that was begun has to be waited for before the next");
-        return failed(comm);
-    }
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return failed(comm);
-    pli_world *world = comm->world;
-    int32_t    workers = world->place.workers;
-    comm->call = *call;
-    atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release); /* pairs with the doctor's acquire, as joined does */
-    comm->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, call);
-    if (workers > 1 && comm->native) {
-        uint64_t bytes = pli_coll_bytes(call, comm->rank, workers);
-        comm->call.meet = world->ops->meets_by_messages;
-        if (comm->call.meet) bytes -= pli_coll_bytes(&comm->call, comm->rank, workers); /* they count by themselves */
-        if (!comm->call.meet && world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
-        atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
-    }
-    if (workers > 1 && (!comm->native || comm->call.meet)) {
-        uint64_t now_ns;
-        pli_out  out;
-        pli_port_enter(comm->collective_port, &now_ns, &out);
-        pli_collective_begin(&comm->collective, now_ns, &comm->call, &out);
-        pli_port_leave(comm->collective_port, &out);
-        if (comm->call.meet && world->ops->begin(world->transport, comm, &comm->call, &comm->error) < 0) return failed(comm);
-    }
-    comm->calling = true;
+    call->comm = comm;
+    call->coll = *coll;
+    atomic_init(&call->run.waits_for, -1);
+    call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1; /* pairs with the doctor's acquire, as joined does */
+    if (world->place.workers == 1) return PLAIT_OK;
+    call->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
+    if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
+    begin_messages(comm, call, coll);
     return PLAIT_OK;
 }
 
 /* The buffer is the caller's again: nothing may touch it. */
-static void abort_call(plait_comm *comm, const plait_error *why) {
+static void abort_call(plait_comm *comm, pli_call *call, const plait_error *why) {
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(comm->collective_port, &now_ns, &out);
-    pli_collective_abort(&comm->collective, why);
+    pli_collective_abort(&comm->collective, &call->run, why, &out);
     pli_port_leave(comm->collective_port, &out);
 }
 
-static plait_status wait_for_messages(plait_comm *comm) {
-    pli_collective *c = &comm->collective;
-    pli_reason      reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = comm };
-    plait_error     why = { .rank = -1 };
-    if (pli_comm_wait(comm, is_finished, c, &reason, &why) < 0) {
-        abort_call(comm, &why);
+static plait_status wait_for_messages(plait_comm *comm, pli_call *call) {
+    pli_reason  reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
+    plait_error why = { .rank = -1 };
+    if (pli_comm_wait(comm, is_done, call, &reason, &why) < 0) {
+        abort_call(comm, call, &why);
         comm->error = why;
         return why.code;
     }
-    if (c->error.code >= 0) return PLAIT_OK;
-    comm->error = c->error;
-    return c->error.code;
+    if (call->run.error.code >= 0) return PLAIT_OK;
+    comm->error = call->run.error;
+    return comm->error.code;
 }
 
-static plait_status end_call(plait_comm *comm) {
-    if (!comm->calling) return PLAIT_OK;
-    plait_status status = PLAIT_OK;
-    atomic_fetch_add_explicit(&comm->joined, 1, memory_order_release);
-    if (comm->world->place.workers > 1)
-        status = comm->native ? comm->world->ops->wait(comm->world->transport, comm, &comm->call, &comm->error)
-                              : wait_for_messages(comm);
-    comm->calling = false;
-    if (status < 0 && comm->native && comm->call.meet) abort_call(comm, &comm->error);
+static plait_status end_call(plait_comm *comm, pli_call *call) {
+    const pli_world *world = comm->world;
+    plait_status     status = PLAIT_OK;
+    if (call->number > atomic_load_explicit(&comm->joined, memory_order_relaxed))
+        atomic_store_explicit(&comm->joined, call->number, memory_order_release);
+    if (world->place.workers > 1)
+        status = call->native ? world->ops->wait(world->transport, call, &comm->error) : wait_for_messages(comm, call);
+    if (status < 0 && call->native && world->ops->meets_by_messages) abort_call(comm, call, &comm->error);
     return status < 0 ? failed(comm) : PLAIT_OK;
 }
 
-static plait_status run_call(plait_comm *comm, const pli_coll *call, const char *name) {
+static plait_status run_call(plait_comm *comm, const pli_coll *coll, const char *name) {
+    pli_call call = { 0 };
     pli_comm_enter(comm, name);
-    plait_status status = begin_call(comm, call);
-    return pli_comm_leave(comm, status < 0 ? status : end_call(comm));
+    plait_status status = begin_call(comm, coll, &call);
+    return pli_comm_leave(comm, status < 0 ? status : end_call(comm, &call));
 }
 
 plait_status plait_comm_barrier(plait_comm *comm) {
@@ -331,20 +334,123 @@ plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_
     return status < 0 ? status : run_call(comm, &call, "plait_comm_allreduce");
 }
 
+/* --- begun, and waited for later -------------------------------------------------------------------------- */
+
+static void free_pieces(pli_call *call) {
+    for (int32_t r = 0; call->coll.piece != NULL && r < call->comm->world->place.workers; r++) pli_msg_free(&call->coll.piece[r]);
+    pli_free(call->coll.piece);
+}
+
+static plait_status take_pieces(plait_comm *comm, const pli_call *call) {
+    size_t         total = 0;
+    int32_t        workers = comm->world->place.workers;
+    pli_msg      **piece = call->coll.piece;
+    for (int32_t r = 0; r < workers; r++) total += call->sizes[r] = piece[r]->head.body_bytes;
+    unsigned char *all = pli_malloc(total), *at = all;
+    if (all == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", total);
+        return failed(comm);
+    }
+    for (int32_t r = 0; r < workers; at += call->sizes[r++])
+        if (call->sizes[r] > 0) memcpy(at, pli_msg_body(piece[r]), call->sizes[r]);
+    *call->all_out = all;
+    return PLAIT_OK;
+}
+
+static void free_begun(pli_call *call) {
+    pli_call **at = &call->comm->under_way;
+    while (*at != call) at = &(*at)->next;
+    *at = call->next;
+    free_pieces(call);
+    pli_free(call);
+}
+
+static plait_status end_begun(pli_call *call) {
+    plait_status status = end_call(call->comm, call);
+    if (status >= 0 && call->coll.piece != NULL) status = take_pieces(call->comm, call);
+    free_begun(call);
+    return status;
+}
+
+void pli_comm_drop(plait_request **request_ptr) {
+    pli_call *call = (pli_call *)*request_ptr;
+    *request_ptr = NULL;
+    if (call == NULL) return;
+    const pli_world *world = call->comm->world;
+    plait_error      why;
+    pli_fail(&why, PLAIT_ECOMM, "a collective was given up; no further one can be run");
+    if (world->place.workers > 1) abort_call(call->comm, call, &why);
+    if (call->native) world->ops->drop(world->transport, call);
+    free_begun(call);
+}
+
 static plait_status wait_request(plait_request *request) {
-    plait_comm *comm = (plait_comm *)((char *)request - offsetof(plait_comm, request));
-    pli_comm_enter(comm, "plait_request_wait of plait_comm_allreduce_begin");
-    return pli_comm_leave(comm, end_call(comm));
+    pli_call   *call = (pli_call *)request;
+    plait_comm *comm = call->comm;
+    pli_comm_enter(comm, call->coll.kind == PLI_PIECES ? "plait_request_wait of plait_comm_allgatherv_begin"
+                                                       : "plait_request_wait of plait_comm_allreduce_begin");
+    return pli_comm_leave(comm, end_begun(call));
+}
+
+static plait_status begin_later(plait_comm *comm, pli_call *call, const pli_coll *coll, plait_request **request_out) {
+    plait_status status = begin_call(comm, coll, call);
+    if (status < 0) {
+        pli_free(call);
+        return status;
+    }
+    call->request.wait = wait_request;
+    call->next = comm->under_way;
+    comm->under_way = call;
+    *request_out = &call->request;
+    return PLAIT_OK;
+}
+
+static pli_call *new_call(plait_comm *comm, const char *what) {
+    pli_call *call = pli_calloc(1, sizeof *call);
+    if (call == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "%s: no memory for a request", what);
+        (void)failed(comm);
+    }
+    return call;
 }
 
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
                                         plait_request **request_out) {
-    pli_coll     call;
-    plait_status status = allreduce_call(comm, buf, n, type, op, &call);
-    if (status < 0 || (status = begin_call(comm, &call)) < 0) return status;
-    comm->request.wait = wait_request;
-    *request_out = &comm->request;
-    return PLAIT_OK;
+    pli_coll coll;
+    PLI_TRY(allreduce_call(comm, buf, n, type, op, &coll));
+    pli_call *call = new_call(comm, "allreduce");
+    if (call == NULL) return comm->error.code;
+    coll.begun = true;
+    return begin_later(comm, call, &coll, request_out);
+}
+
+plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out,
+                                         plait_request **request_out) {
+    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
+        return failed(comm);
+    }
+    pli_call  *call = new_call(comm, "allgatherv");
+    pli_msg   *own = pli_msg_new(bytes);
+    pli_coll   coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true };
+    coll.piece = pli_calloc((size_t)comm->world->place.workers, sizeof *coll.piece);
+    if (call == NULL || own == NULL || coll.piece == NULL) {
+        pli_free(call);
+        pli_msg_free(&own);
+        pli_free(coll.piece);
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", bytes);
+        return failed(comm);
+    }
+    if (bytes > 0) memcpy(pli_msg_body(own), mine, bytes);
+    call->sizes = sizes;
+    call->all_out = all_out;
+    if (pli_comm_is_worker(comm)) coll.piece[comm->rank] = own;
+    else pli_msg_free(&own);
+    plait_status status = begin_later(comm, call, &coll, request_out);
+    if (status >= 0) return status;
+    if (pli_comm_is_worker(comm)) pli_msg_free(&coll.piece[comm->rank]);
+    pli_free(coll.piece);
+    return status;
 }
 
 plait_status plait_request_wait(plait_request **request_ptr) {
@@ -353,7 +459,13 @@ plait_status plait_request_wait(plait_request **request_ptr) {
     return request == NULL ? PLAIT_OK : request->wait(request);
 }
 
-void pli_comm_end_calls(plait_comm *comm) { (void)end_call(comm); }
+void pli_comm_end_calls(plait_comm *comm, bool failed_itself) {
+    while (comm->under_way != NULL) {
+        plait_request *request = &comm->under_way->request;
+        if (failed_itself) pli_comm_drop(&request);
+        else (void)plait_request_wait(&request);
+    }
+}
 
 plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int32_t root) {
     if ((buf == NULL && bytes > 0) || bytes > INT64_MAX || root < 0 || root >= comm->world->place.workers) {

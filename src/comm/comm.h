@@ -108,6 +108,10 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);
 void  pli_comm_shared_release(plait_comm *comm, void *memory);
 
+/** Gives up a collective that was begun: its memory is free at once, and all collectives begun after it fail here. For who
+ *  fails and cannot wait. NULLs; NULL is nothing. */
+void pli_comm_drop(plait_request **request);
+
 /* A request of any room: wait is called once, frees the request and returns the outcome. */
 struct plait_request {
     plait_status (*wait)(plait_request *request); /* fills the comm's error */

@@ -224,7 +224,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
         int32_t nobody = -1;
         atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
     }
-    pli_comm_end_calls(comm); /* a collective that was begun lends out memory */
+    pli_comm_end_calls(comm, status < 0);
     close_ports(comm);
     pli_world_end_rank(world, comm->rank, status, &comm->result_why);
 }

@@ -14,12 +14,14 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     switch (call->kind) {
     case PLI_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
-        snprintf(text, bytes, "allreduce of %lld %s (%s)", (long long)call->n, types[call->type & 3], ops[call->op % 3]);
+        snprintf(text, bytes, "allreduce of %lld %s (%s)%s", (long long)call->n, types[call->type & 3], ops[call->op % 3],
+                 call->begun ? ", begun" : "");
         return;
     case PLI_BROADCAST:
         snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
         return;
     case PLI_ALLGATHER: snprintf(text, bytes, "allgather of %lld bytes", (long long)call->n); return;
+    case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun"); return;
     }
     snprintf(text, bytes, "unknown collective %d", (int)call->kind);
 }
@@ -138,6 +140,19 @@ static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64
     return true;
 }
 
+/* Step i gets the piece of the worker i + 1 before one, in the rounds of allgather_step: from the one 2^k before, which
+ * has it by then. */
+static bool pieces_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
+    if (i >= (int64_t)workers - 1) return false;
+    int64_t far = 1;
+    while (far * 2 <= i + 1) far *= 2;
+    s->to = wrapped(me + far, workers);
+    s->from = wrapped(me - far, workers);
+    s->send_at = (size_t)wrapped(me - (i + 1 - far), workers);
+    s->recv_at = (size_t)wrapped(me - (i + 1), workers);
+    return true;
+}
+
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     *s = (pli_coll_move){ .to = -1, .from = -1 };
     if (workers == 1) return false;
@@ -146,6 +161,7 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_BARRIER: return barrier_step(me, workers, i, s);
     case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);
     case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
+    case PLI_PIECES: return pieces_step(me, workers, i, s);
     case PLI_ALLREDUCE:
         if ((size_t)call->n * pli_type_bytes(call->type) <= PLI_COLL_SMALL_BYTES)
             return doubling_step(call, me, workers, i, s);

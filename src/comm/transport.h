@@ -26,6 +26,20 @@ typedef struct pli_place {
     char    host[256];
 } pli_place;
 
+/* A collective of one rank, between its beginning and the end of its wait. */
+typedef struct pli_call {
+    plait_request    request; /* of those that were begun */
+    plait_comm      *comm;
+    struct pli_call *next;    /* of the rank's list, or on the rank's stack and of none */
+    pli_coll         coll;
+    pli_coll_run     run;     /* of the message form, also where a native one meets by messages */
+    uint64_t         number;  /* of the rank's calls: 1, 2, ... */
+    bool             native;
+    size_t          *sizes;   /* pieces: where the outcome goes */
+    void           **all_out;
+    void            *flight;  /* the transport's, where it is native */
+} pli_call;
+
 typedef struct pli_transport_ops {
     uint32_t    abi; /* PLI_TRANSPORT_ABI */
     const char *name;
@@ -49,10 +63,12 @@ typedef struct pli_transport_ops {
     bool (*progress)(pli_transport *transport);
     /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only.
      *  begin never blocks; then exactly one wait, by the same rank, which must not return before buf is free
-     *  again. NULL: the message form serves. */
-    bool (*takes)(const pli_transport *transport, const pli_coll *call);
-    plait_status (*begin)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
-    plait_status (*wait)(pli_transport *transport, plait_comm *comm, const pli_coll *call, plait_error *err);
+     *  again. Calls with coll.begun may be several, and others may begin and end between. NULL: the message form serves. */
+    bool (*takes)(const pli_transport *transport, const pli_coll *coll);
+    plait_status (*begin)(pli_transport *transport, pli_call *call, plait_error *err);
+    plait_status (*wait)(pli_transport *transport, pli_call *call, plait_error *err);
+    /** Instead of wait, of a call that was begun: nobody wants it any more, buf is free at once. NULL: takes no such calls. */
+    void (*drop)(pli_transport *transport, pli_call *call);
     /** A transport whose time is its own (sim) brings the seven that follow; all are NULL where time is the machine's.
      *  now: nanoseconds, never backwards. run: pli_world_run_rank for every rank that lives here, on one thread of the
      *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may return

@@ -68,11 +68,9 @@ struct plait_comm {
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;
-    void          *retired; /* see pli_comm_retire; the rank's thread only, as is the next */
+    void          *retired; /* see pli_comm_retire; the rank's thread only, as are the next two */
     void         (*release)(void *retired);
-    pli_coll       call; /* in flight between begin and wait; the rank's thread only */
-    bool           calling, native;
-    plait_request  request; /* of the call */
+    pli_call      *under_way; /* begun and not waited for yet, newest first */
     pli_pool      *pool;
 
     pthread_t    thread; /* threads only */
@@ -132,12 +130,12 @@ bool pli_comm_owes(const plait_comm *comm);
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
 
-/** A pli_reason's tell and show for the rank's collective; arg is its plait_comm. */
-void pli_comm_tell_call(const void *comm, char *text, size_t bytes);
-void pli_comm_show_call(const void *comm, pli_wait *wait);
+/** A pli_reason's tell and show for a collective; arg is its pli_call. */
+void pli_comm_tell_call(const void *call, char *text, size_t bytes);
+void pli_comm_show_call(const void *call, pli_wait *wait);
 
-/** Ends a collective that was begun and not waited for. */
-void pli_comm_end_calls(plait_comm *comm);
+/** Ends the collectives that were begun and not waited for: their memory is its owner's again. */
+void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 
 /** What the others hear of a rank that failed with text. */
 void pli_member_reason(plait_error *why, int32_t rank, const char *text);

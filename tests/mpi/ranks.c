@@ -34,7 +34,30 @@ static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin)
     return PLAIT_OK;
 }
 
-enum { N_MAX = 200000 };
+enum { N_MAX = 200000, FLIGHTS = 4 };
+
+/* Sums of several sizes under way, one at once between them, waited for from the last to the first. */
+static plait_status several(plait_comm *comm, double *buf) {
+    static const int64_t lengths[FLIGHTS] = { N_MAX / FLIGHTS, 10, 5000, 40000 };
+    plait_request       *request[FLIGHTS];
+    int32_t              w = plait_comm_workers(comm);
+    for (int k = 0; k < FLIGHTS; k++) {
+        double *mine = buf + k * (N_MAX / FLIGHTS);
+        for (int64_t i = 0; i < lengths[k]; i++) mine[i] = (double)(plait_comm_rank(comm) + 1) * (double)(i + k);
+        CHECK(plait_comm_allreduce_begin(comm, mine, lengths[k], PLAIT_F64, PLAIT_SUM, &request[k]) == PLAIT_OK);
+        if (k == 1) {
+            static double between[9000];
+            for (int64_t i = 0; i < 9000; i++) between[i] = 1;
+            CHECK(plait_comm_allreduce(comm, between, 9000, PLAIT_F64, PLAIT_SUM) == PLAIT_OK && between[8999] == w);
+        }
+    }
+    for (int k = FLIGHTS - 1; k >= 0; k--) {
+        const double *mine = buf + k * (N_MAX / FLIGHTS);
+        CHECK(plait_request_wait(&request[k]) == PLAIT_OK);
+        for (int64_t i = 0; i < lengths[k]; i++) CHECK(mine[i] == (double)(w * (w + 1) / 2) * (double)(i + k));
+    }
+    return PLAIT_OK;
+}
 
 static plait_status exchange(plait_comm *comm, double *buf, unsigned char *all) {
     static const int64_t lengths[] = { 0, 1, 300, 2049, 5000, N_MAX };
@@ -53,6 +76,7 @@ static plait_status exchange(plait_comm *comm, double *buf, unsigned char *all) 
         for (int64_t i = 0; i < n * w; i++) CHECK(all[i] == i / n);
         CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     }
+    for (int round = 0; round < 5; round++) PLI_TRY(several(comm, buf));
     return PLAIT_OK;
 }
 

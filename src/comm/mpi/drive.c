@@ -1,4 +1,4 @@
-/* Driving MPI: sends, receives, the service thread, MPI's allreduce. mpi.h has the ideas. */
+/* Driving MPI: sends, receives, the service thread. mpi.h has the ideas. */
 #include <sched.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 enum { SPIN_NS = 5000, YIELDS = 4, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
 
-static void fail(pli_transport *t, plait_status code, int mpi_code, const char *what) {
+void pli_mpi_fail(pli_transport *t, plait_status code, int mpi_code, const char *what) {
     if (t->failed) return;
     t->failed = true;
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -49,7 +49,7 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
         int code = f->incoming ? MPI_Irecv(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request)
                                : MPI_Isend(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request);
         if (code != MPI_SUCCESS) {
-            fail(t, PLAIT_ECOMM, code, "MPI cannot move a message");
+            pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot move a message");
             return;
         }
         add_part(t, f, request);
@@ -62,7 +62,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
     if (f == NULL || !has_room(t, 1 + chunks_of(bytes))) {
         pli_free(f);
         pli_msg_free(&msg);
-        fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to send a message");
+        pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to send a message");
         return;
     }
     *f = (flight){ .msg = msg };
@@ -74,7 +74,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
     if (code != MPI_SUCCESS) {
         pli_free(f);
         pli_msg_free(&msg);
-        fail(t, PLAIT_ECOMM, code, "MPI cannot send");
+        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot send");
         return;
     }
     if (bytes == small) {
@@ -90,7 +90,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
     if (bytes != small) move_body(t, f, dst);
 }
 
-static bool send_all(pli_transport *t) {
+bool pli_mpi_send_all(pli_transport *t) {
     pli_msg *list = NULL;
     for (pli_msg *msg = atomic_exchange(&t->out, NULL), *next; msg != NULL; msg = next) {
         next = msg->next;
@@ -154,7 +154,7 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
     if (f == NULL || !has_room(t, chunks_of(rest))) {
         pli_free(f);
         pli_msg_free(&msg);
-        fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to receive a message");
+        pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to receive a message");
         return;
     }
     *f = (flight){ .msg = msg, .incoming = true };
@@ -171,7 +171,7 @@ static bool receive_all(pli_transport *t) {
         int        done = 0, bytes = 0;
         MPI_Status status;
         int        code = MPI_Test(&t->ring[slot], &done, &status);
-        if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI cannot receive");
+        if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot receive");
         if (code != MPI_SUCCESS || !done) break;
         any = true;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -181,9 +181,9 @@ static bool receive_all(pli_transport *t) {
         plait_status bad = pli_msg_decode(t->buffer[slot], (size_t)bytes, status.MPI_SOURCE, t->size, t->rank, 1, &msg, &rest,
                                           &err);
         t->at = (slot + 1) % RING;
-        if (post_receive(t, slot) < 0) fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
+        if (post_receive(t, slot) < 0) pli_mpi_fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
         if (bad < 0) {
-            fail(t, bad, MPI_SUCCESS, err.text);
+            pli_mpi_fail(t, bad, MPI_SUCCESS, err.text);
         } else {
             take_in(t, status.MPI_SOURCE, msg, rest);
         }
@@ -196,7 +196,7 @@ static bool complete(pli_transport *t) {
     int n_done = 0;
     if (t->n == 0) return false;
     int code = MPI_Testsome((int)t->n, t->request, &n_done, t->done, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI has lost a message");
+    if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI has lost a message");
     if (code != MPI_SUCCESS || n_done == MPI_UNDEFINED || n_done == 0) return false;
     for (int i = 0; i < n_done; i++) {
         flight *f = t->owner[t->done[i]];
@@ -217,62 +217,29 @@ static bool complete(pli_transport *t) {
     return true;
 }
 
-/* --- MPI's allreduce --------------------------------------------------------------------------------------------- */
-
-static bool have_met(const pli_transport *t) {
-    const pli_collective *c = &t->world->local[0].collective;
-    return atomic_load_explicit(&c->finished, memory_order_acquire) == c->started;
-}
-
-bool pli_mpi_takes(const pli_transport *t, const pli_coll *call) {
-    (void)t;
-    return call->kind == PLI_ALLREDUCE && (size_t)call->n * pli_type_bytes(call->type) > PLI_COLL_SMALL_BYTES &&
-           call->n <= CHUNK_BYTES;
-}
-
-plait_status pli_mpi_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
-    (void)comm;
-    (void)err;
-    t->call = call;
-    atomic_store(&t->native, NATIVE_BEGUN);
-    return PLAIT_OK;
-}
-
-/* All workers have come to this call, and so has whoever drives their MPI. */
-static bool reduce(pli_transport *t) {
-    static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
-    static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
-    if (atomic_load(&t->native) != NATIVE_BEGUN || !have_met(t) || t->world->local[0].collective.error.code < 0) return false;
-    send_all(t); /* others may need it to see that all have come */
-    const pli_coll *c = t->call;
-    int code = MPI_Allreduce(MPI_IN_PLACE, c->buf, (int)c->n, types[c->type], ops[c->op], t->workers_comm);
-    if (code != MPI_SUCCESS) fail(t, PLAIT_ECOMM, code, "MPI_Allreduce failed");
-    atomic_store(&t->native, NATIVE_DONE);
-    pli_world_ring(t->world, t->rank);
-    return true;
-}
-
 /* --- driving ------------------------------------------------------------------------------------------------------ */
 
-static bool try_lock(pli_transport *t) {
+bool pli_mpi_try_lock(pli_transport *t) {
     uint32_t free = 0;
     return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 && atomic_compare_exchange_strong(&t->lock, &free, 1);
 }
 
+void pli_mpi_unlock(pli_transport *t) { atomic_store(&t->lock, 0); }
+
 static bool drive(pli_transport *t, bool lends) {
     bool any = false, once;
     do {
-        if (!try_lock(t)) return any;
+        if (!pli_mpi_try_lock(t)) return any;
         if (lends) atomic_fetch_add_explicit(&t->lent, 1, memory_order_relaxed);
         once = false;
         if (!t->failed) {
-            once |= send_all(t);
+            once |= pli_mpi_send_all(t);
             once |= receive_all(t);
             once |= complete(t);
-            once |= reduce(t);
+            once |= pli_mpi_reduce(t);
         }
         any |= once;
-        atomic_store(&t->lock, 0);
+        pli_mpi_unlock(t);
     } while (once || (!t->failed && atomic_load(&t->out) != NULL));
     return any;
 }
@@ -282,9 +249,9 @@ bool pli_mpi_progress(pli_transport *t) {
 }
 
 bool pli_mpi_is_idle(pli_transport *t) {
-    while (!try_lock(t)) sched_yield();
+    while (!pli_mpi_try_lock(t)) sched_yield();
     bool idle = t->n == 0 && atomic_load(&t->out) == NULL;
-    atomic_store(&t->lock, 0);
+    pli_mpi_unlock(t);
     return idle || t->failed;
 }
 
@@ -317,24 +284,4 @@ void *pli_mpi_service(void *transport) {
         nap_ns = nap_ns * 2 < NAP_MAX_NS ? nap_ns * 2 : NAP_MAX_NS;
     }
     return NULL;
-}
-
-/* --- waiting for an allreduce ----------------------------------------------------------------------------------------- */
-
-static bool is_over(void *arg) {
-    pli_transport *t = arg;
-    return atomic_load(&t->native) == NATIVE_DONE || (have_met(t) && t->world->local[0].collective.error.code < 0);
-}
-
-plait_status pli_mpi_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
-    (void)call;
-    pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = comm };
-    plait_status status = pli_comm_wait(comm, is_over, t, &reason, err);
-    while (!try_lock(t)) sched_yield(); /* whoever reduces now, ends first */
-    bool done = atomic_exchange(&t->native, NATIVE_NONE) == NATIVE_DONE;
-    atomic_store(&t->lock, 0);
-    if (done) return PLAIT_OK;
-    if (status < 0) return status;
-    *err = comm->collective.error;
-    return err->code;
 }

@@ -10,7 +10,9 @@
  *
  * Large allreduces are MPI's own. The collective machine first finds out that all workers have come to the same call;
  * then whoever drives calls MPI_Allreduce, which cannot block for long: every other process is doing the same. Until
- * then no MPI collective is open, so that a rank which fails leaves none behind.
+ * then no MPI collective is open, so that a rank which fails leaves none behind. A sum that was begun, to be waited for
+ * later, is an MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still has it).
+ * Calls reach MPI in the order in which they were begun, as it demands: who meets early waits for those before.
  */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
@@ -32,7 +34,14 @@ typedef struct flight {
     unsigned char  staged[]; /* outgoing: header and small body */
 } flight;
 
-typedef enum native_state { NATIVE_NONE, NATIVE_BEGUN, NATIVE_DONE } native_state;
+/* A call's flight: MPI's part of it. */
+typedef struct native {
+    struct native *next; /* begun later */
+    pli_call      *call; /* NULL: given up, nobody waits any more */
+    _Atomic bool   done; /* release by the driver, acquire by who waits */
+    MPI_Request    request; /* MPI_REQUEST_NULL: not started          */
+    void          *copy;    /* what MPI sums, of a call that was begun */
+} native;
 
 struct pli_transport {
     pli_world *world;
@@ -45,8 +54,6 @@ struct pli_transport {
     _Alignas(64) _Atomic uint32_t lock;  /* 1: somebody drives                                   */
     _Atomic uint32_t lent;               /* counts turns of driving by others than the service     */
     _Atomic uint32_t stop;               /* the service thread sleeps on it                       */
-    _Atomic int32_t  native;             /* native_state                                          */
-    const pli_coll  *call;               /* from begin to wait                                    */
 
     /* The driver's. */
     MPI_Request *request; /* [n] what MPI has, and [n] whose part it is */
@@ -54,6 +61,8 @@ struct pli_transport {
     int         *done;
     int64_t      n, capacity, owners, dones;
     struct fifo { flight *first, **last; } *fifo; /* [size] incoming, by source */
+    native       *reducing; /* in the order of beginning; read and written under lock */
+    _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
     _Atomic bool  failed; /* written by the driver, read by who would drive */
@@ -67,8 +76,15 @@ bool         pli_mpi_progress(pli_transport *t);
 bool         pli_mpi_is_idle(pli_transport *t); /* nothing of ours is on its way out */
 void        *pli_mpi_service(void *transport);
 
-bool         pli_mpi_takes(const pli_transport *t, const pli_coll *call);
-plait_status pli_mpi_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
-plait_status pli_mpi_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
+bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */
+bool         pli_mpi_send_all(pli_transport *t);
+void         pli_mpi_fail(pli_transport *t, plait_status code, int mpi_code, const char *what);
+bool         pli_mpi_try_lock(pli_transport *t);
+void         pli_mpi_unlock(pli_transport *t);
+
+bool         pli_mpi_takes(const pli_transport *t, const pli_coll *coll);
+plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err);
+plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err);
+void         pli_mpi_drop(pli_transport *t, pli_call *call);
 
 #endif

@@ -192,7 +192,7 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pthread_join(t->service, NULL);
     }
     *transport = NULL; /* until now messages came in, and some are answered */
-    if (!all_ended || t->failed) set_broken();
+    if (!all_ended || t->failed || t->reducing != NULL) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
         if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_free(&t->workers_comm);
@@ -212,6 +212,7 @@ static const pli_transport_ops mpi_ops = {
     .takes = pli_mpi_takes,
     .begin = pli_mpi_begin,
     .wait = pli_mpi_wait,
+    .drop = pli_mpi_drop,
     .close = close_mpi,
 };
 

@@ -3,7 +3,8 @@
  * Small data lies in the slots, and everyone helps himself: one meeting. Large data stays where it is: after the first
  * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a second
  * meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the same for
- * all.
+ * all. What is begun and waited for later goes by messages instead, which are taken in by whoever sends them: here a
+ * worker that computes would hold all up until it waits itself.
  *
  * Invariants:
  *   1. Slots of call g are read only after all have arrived at g, and written next at call g + 2, that is after all have
@@ -28,10 +29,9 @@ static bool is_small(const pli_coll *call) {
     return call->kind == PLI_BARRIER || (call->starts == NULL && call_bytes(call) <= PLI_SLOT_BYTES);
 }
 
-bool pli_threads_takes(const pli_transport *t, const pli_coll *call) {
+bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
     (void)t;
-    (void)call;
-    return true;
+    return !coll->begun;
 }
 
 static void ring_others(const pli_transport *t, const plait_comm *comm) {
@@ -48,11 +48,12 @@ static void lay_out(pli_seat *seat, const plait_comm *comm, const pli_coll *call
     if (call->kind != PLI_BROADCAST || call->root == comm->rank) memcpy(slot->data, data, call_bytes(call));
 }
 
-plait_status pli_threads_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
+plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *err) {
     (void)err;
-    pli_seat *seat = &t->seat[comm->rank];
-    uint64_t  g = ++seat->started, in = atomic_load(&t->in);
-    lay_out(seat, comm, call);
+    plait_comm *comm = call->comm;
+    pli_seat   *seat = &t->seat[comm->rank];
+    uint64_t    g = ++seat->started, in = atomic_load(&t->in);
+    lay_out(seat, comm, &call->coll);
     atomic_store(&seat->work, 4 * g + ARRIVED);
     atomic_store_explicit(&seat->arrived, g, memory_order_release);
     do
@@ -65,9 +66,10 @@ plait_status pli_threads_begin(pli_transport *t, plait_comm *comm, const pli_col
 /* --- meeting ------------------------------------------------------------------------------------------ */
 
 struct meeting {
-    pli_transport *t;
-    plait_comm    *comm;
-    uint64_t       g;
+    pli_transport  *t;
+    plait_comm     *comm;
+    const pli_call *call;
+    uint64_t        g;
 };
 
 static bool is_complete(const struct meeting *m) {
@@ -92,7 +94,7 @@ static bool have_met(void *arg) {
 static void tell_meeting(const void *arg, char *text, size_t bytes) {
     const struct meeting *m = arg;
     char                  what[96];
-    pli_coll_tell(&m->comm->call, what, sizeof what);
+    pli_coll_tell(&m->call->coll, what, sizeof what);
     int32_t late = 0;
     while (late < m->t->workers && atomic_load_explicit(&m->t->seat[late].arrived, memory_order_acquire) >= m->g) late++;
     if (late == m->t->workers) {
@@ -104,7 +106,7 @@ static void tell_meeting(const void *arg, char *text, size_t bytes) {
 
 static void show_meeting(const void *arg, pli_wait *wait) {
     const struct meeting *m = arg;
-    pli_comm_show_call(m->comm, wait);
+    pli_comm_show_call(m->call, wait);
     wait->peer = -1;
     wait->joins = is_complete(m);
 }
@@ -152,7 +154,7 @@ static plait_status meet(const struct meeting *m, const pli_reason *reason, plai
     if (!give_up(m)) return PLAIT_OK;
     if (gone < 0) return broken(m, err);
     char what[96];
-    pli_coll_tell(&m->comm->call, what, sizeof what);
+    pli_coll_tell(&m->call->coll, what, sizeof what);
     status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, gone);
     if (err != NULL) err->rank = gone;
     return status;
@@ -232,7 +234,8 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
     case PLI_BROADCAST:
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
         return;
-    case PLI_BARRIER: return;
+    case PLI_BARRIER:
+    case PLI_PIECES: return;
     }
 }
 
@@ -291,14 +294,14 @@ static plait_status finish_large(struct meeting *m, const pli_coll *call, const 
     return status < 0 ? status : broken(m, err);
 }
 
-plait_status pli_threads_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err) {
-    struct meeting m = { .t = t, .comm = comm, .g = t->seat[comm->rank].started };
+plait_status pli_threads_wait(pli_transport *t, pli_call *call, plait_error *err) {
+    struct meeting m = { .t = t, .comm = call->comm, .call = call, .g = t->seat[call->comm->rank].started };
     pli_reason     reason = { .tell = tell_meeting, .show = show_meeting, .arg = &m };
     PLI_TRY(meet(&m, &reason, err));
     PLI_TRY(check_calls(&m, err));
-    if (is_small(call)) {
-        finish_small(&m, call);
+    if (is_small(&call->coll)) {
+        finish_small(&m, &call->coll);
         return PLAIT_OK;
     }
-    return finish_large(&m, call, &reason, err);
+    return finish_large(&m, &call->coll, &reason, err);
 }

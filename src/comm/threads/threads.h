@@ -31,8 +31,8 @@ struct pli_transport {
     plait_error     finding;
 };
 
-bool         pli_threads_takes(const pli_transport *t, const pli_coll *call);
-plait_status pli_threads_begin(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
-plait_status pli_threads_wait(pli_transport *t, plait_comm *comm, const pli_coll *call, plait_error *err);
+bool         pli_threads_takes(const pli_transport *t, const pli_coll *coll);
+plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *err);
+plait_status pli_threads_wait(pli_transport *t, pli_call *call, plait_error *err);
 
 #endif

@@ -1,0 +1,124 @@
+/* MPI's allreduce, at once or begun. mpi.h has the ideas. */
+#include <sched.h>
+#include <string.h>
+
+#include "comm/mpi/mpi.h"
+
+static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
+static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
+
+bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
+    (void)t;
+    return coll->kind == PLI_ALLREDUCE && (size_t)coll->n * pli_type_bytes(coll->type) > PLI_COLL_SMALL_BYTES &&
+           coll->n <= CHUNK_BYTES;
+}
+
+static void lock(pli_transport *t) {
+    while (!pli_mpi_try_lock(t)) sched_yield(); /* whoever drives now, ends soon */
+}
+
+plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
+    const pli_coll *coll = &call->coll;
+    size_t          bytes = (size_t)coll->n * pli_type_bytes(coll->type);
+    native         *sum = call->flight = pli_calloc(1, sizeof *sum);
+    void           *copy = sum != NULL && coll->begun ? pli_malloc(bytes) : NULL;
+    if (sum == NULL || (coll->begun && copy == NULL)) {
+        pli_free(sum);
+        call->flight = NULL;
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for an allreduce of %zu bytes", bytes);
+    }
+    if (copy != NULL) memcpy(copy, coll->buf, bytes);
+    *sum = (native){ .call = call, .request = MPI_REQUEST_NULL, .copy = copy };
+    native **at = &t->reducing;
+    lock(t);
+    while (*at != NULL) at = &(*at)->next;
+    *at = sum;
+    pli_mpi_unlock(t);
+    return PLAIT_OK;
+}
+
+static void finish(pli_transport *t, native *sum, int code) {
+    const pli_coll *coll = &sum->call->coll;
+    if (code != MPI_SUCCESS) {
+        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Allreduce failed");
+        return;
+    }
+    if (sum->copy != NULL) memcpy(coll->buf, sum->copy, (size_t)coll->n * pli_type_bytes(coll->type));
+    atomic_store_explicit(&sum->done, true, memory_order_release);
+    pli_world_ring(t->world, t->rank);
+}
+
+/* All workers have come to this call, and so has whoever drives their MPI. */
+static bool start(pli_transport *t, native *sum) {
+    const pli_coll *coll = &sum->call->coll;
+    pli_mpi_send_all(t); /* others may need it to see that all have come */
+    if (sum->copy == NULL) {
+        finish(t, sum, MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm));
+        return true;
+    }
+    int code = MPI_Iallreduce(MPI_IN_PLACE, sum->copy, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm,
+                              &sum->request);
+    if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
+    return code == MPI_SUCCESS;
+}
+
+static bool is_started(const native *sum) {
+    return sum->request != MPI_REQUEST_NULL || atomic_load_explicit(&sum->done, memory_order_relaxed);
+}
+
+static bool have_met(const pli_call *call) { return pli_coll_is_done(&call->run) && call->run.error.code >= 0; }
+
+bool pli_mpi_reduce(pli_transport *t) {
+    bool any = false;
+    for (native *sum = t->reducing; sum != NULL && !t->failed; sum = sum->next) {
+        if (!is_started(sum)) {
+            if (t->gave_up || !have_met(sum->call) || !start(t, sum)) break; /* nor may a later one start */
+            any = true;
+        }
+        if (sum->request == MPI_REQUEST_NULL || sum->call == NULL) continue; /* done, or given up */
+        int done = 0, code = MPI_Test(&sum->request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS || done) {
+            finish(t, sum, code);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static bool is_over(void *arg) {
+    const pli_call *call = arg;
+    const native   *sum = call->flight;
+    return atomic_load_explicit(&sum->done, memory_order_acquire) || (pli_coll_is_done(&call->run) && call->run.error.code < 0) ||
+           atomic_load(&call->comm->world->transport->gave_up);
+}
+
+/* Takes the sum from the driver; what MPI still has is left to it. */
+static bool land(pli_transport *t, pli_call *call) {
+    native *sum = call->flight;
+    lock(t);
+    bool done = atomic_load_explicit(&sum->done, memory_order_relaxed);
+    if (done || !is_started(sum)) {
+        native **at = &t->reducing;
+        while (*at != sum) at = &(*at)->next;
+        *at = sum->next;
+        pli_free(sum->copy);
+        pli_free(sum);
+    } else {
+        sum->call = NULL;
+    }
+    call->flight = NULL;
+    if (!done) atomic_store(&t->gave_up, true);
+    pli_mpi_unlock(t);
+    return done;
+}
+
+plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
+    pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
+    plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
+    if (land(t, call)) return PLAIT_OK;
+    if (status < 0) return status;
+    *err = call->run.error;
+    return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "an allreduce was given up; no further one can be run");
+}
+
+void pli_mpi_drop(pli_transport *t, pli_call *call) { (void)land(t, call); }
