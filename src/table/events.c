@@ -192,12 +192,12 @@ void pli_raise_get(const pli_client *client, const pli_ask *ask) {
     pli_free(p.keys);
 }
 
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, uint64_t version,
-                           uint64_t incs, int64_t n, const uint64_t *keys, int64_t first) {
-    const pli_event_piece piece = { .shard = -1, .version = version, .first = keys == NULL ? first : -1, .rows = n, .keys = keys,
+void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, const pli_replica_seen *seen,
+                           int64_t n, const uint64_t *keys, int64_t first) {
+    const pli_event_piece piece = { .shard = -1, .version = seen->version, .from = seen->from, .to = seen->to, .first = keys == NULL ? first : -1, .rows = n, .keys = keys,
                                     .n_keys = keys == NULL ? 0 : n };
     if (sink == NULL || n == 0) return;
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .table = spec->id, .clock = clock, .incs = incs,
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .table = spec->id, .clock = clock, .incs = seen->incs,
                                         .n = 1, .info.piece = &piece });
 }
 

@@ -30,9 +30,13 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
 
 /** A get is complete. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask);
-/** A get from a replica: version sums were applied to it, incs own updates laid over. */
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, uint64_t version,
-                           uint64_t incs, int64_t n, const uint64_t *keys, int64_t first);
+/* Of what a get from a replica is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that are part
+ * of sums under way, and incs of the current clock. */
+typedef struct pli_replica_seen {
+    uint64_t version, incs, from, to;
+} pli_replica_seen;
+void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, const pli_replica_seen *seen,
+                           int64_t n, const uint64_t *keys, int64_t first);
 
 /** Notes that the rows keys [n] have come from the answer, and are held now. */
 void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n, const uint64_t *keys);

@@ -279,10 +279,18 @@ static void show_end(const void *arg, pli_wait *wait) {
     wait->peer = -1;
 }
 
+/* Of sums under way all have a part; so all settle, table by table. */
+static plait_status settle(plait_job *job, plait_error *err) {
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->settle != NULL) PLI_TRY(job->table[i]->ops->settle(job->table[i], err));
+    return PLAIT_OK;
+}
+
 static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
         return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
+    PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
     int64_t none;
     return ask_servers(job, false, PLI_BYE, "the end of the job", &none, err);
@@ -395,6 +403,7 @@ static plait_status meet_at_barrier(plait_job *job) {
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
+    PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
     plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", &job->dropped, err)
                                            : plait_comm_barrier(job->comm);

@@ -2,7 +2,7 @@
  *
  *     table.c    the public calls on tables: checked here, then handed to the table's topology
  *     job.c      the public calls on jobs: creation, clock, barrier, departure
- *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica in each rank), hogwild.c (async
+ *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica.h in each rank), hogwild.c (async
  *                over local: the shared values themselves), topologies.c (the list), pairs.c (what goes with what)
  *     consistency/  one policy a file
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
@@ -39,6 +39,8 @@ typedef struct pli_topology_ops {
      *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
+    /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
+    plait_status (*settle)(plait_table *table, plait_error *err);
     void (*refresh)(plait_table *table); /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
     void (*leave)(plait_table *table);   /* no clock follows: drops what was not sent; NULL: keeps nothing             */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,

@@ -11,8 +11,8 @@ static const char *const later_policies[] = { "local-sgd", NULL };
 
 /* Policies that have no copies to work with where workers share the table's memory. */
 static const char *const not_local[] = { "essp", "downpour", NULL };
-/* Policies that sums over all workers can serve, and those whose bound they can keep in another form. */
-static const char *const summed[] = { "bsp", NULL };
+/* Policies that sums over all workers can serve, and those whose bound they can keep by sums under way. */
+static const char *const summed[] = { "bsp", "bounded-delay", NULL };
 static const char *const stale_bounds[] = { "ssp", "essp", "asp", NULL };
 
 static size_t head_length(const char *spec) { return strcspn(spec, ":"); }
@@ -47,11 +47,13 @@ static plait_status check_consistency(const char *topology, const char *consiste
 }
 
 static plait_status check_sums(const char *consistency, plait_error *err) {
+    const char *bound = consistency + head_length(consistency) + 1; /* of those that have one */
     if (is_one_of(summed, consistency)) return PLAIT_OK;
     if (is_one_of(stale_bounds, consistency))
         return pli_fail(err, PLAIT_EREFUSED,
-                        "topology allreduce x %s is refused: a sum needs every worker's part, so none can be read stale; "
-                        "nearest is allreduce x bsp, or ps x %s", consistency, consistency);
+                        "topology allreduce x %s is refused: a copy changes by whole sums, which are under way for a number of "
+                        "clocks; nearest is allreduce x bounded-delay:%.*s, or ps x %s", consistency,
+                        (int)strcspn(bound, ":"), bound, consistency);
     return pli_fail(err, PLAIT_EREFUSED,
                     "topology allreduce x %s is refused: a sum needs every worker's part; nearest is allreduce x bsp, or "
                     "ps x %s", consistency, consistency);
