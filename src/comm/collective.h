@@ -31,7 +31,7 @@
 
 enum { PLI_COLL_SMALL_BYTES = 16 << 10 };
 
-typedef enum pli_coll_kind { PLI_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5 } pli_coll_kind;
+typedef enum pli_coll_kind { PLI_COLL_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5 } pli_coll_kind;
 
 typedef struct pli_coll {
     pli_coll_kind kind;

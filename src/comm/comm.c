@@ -314,7 +314,7 @@ static plait_status run_call(plait_comm *comm, const pli_coll *coll, const char 
 }
 
 plait_status plait_comm_barrier(plait_comm *comm) {
-    pli_coll call = { .kind = PLI_BARRIER, .type = PLAIT_U8 };
+    pli_coll call = { .kind = PLI_COLL_BARRIER, .type = PLAIT_U8 };
     return run_call(comm, &call, "plait_comm_barrier");
 }
 

@@ -12,7 +12,7 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     static const char *const types[] = { "f32", "f64", "i64", "bytes" };
     static const char *const ops[] = { "sum", "min", "max" };
     switch (call->kind) {
-    case PLI_BARRIER: snprintf(text, bytes, "barrier"); return;
+    case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
         snprintf(text, bytes, "allreduce of %lld %s (%s)%s", (long long)call->n, types[call->type & 3], ops[call->op % 3],
                  call->begun ? ", begun" : "");
@@ -158,7 +158,7 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     if (workers == 1) return false;
     if (call->meet) return barrier_step(me, workers, i, s);
     switch (call->kind) {
-    case PLI_BARRIER: return barrier_step(me, workers, i, s);
+    case PLI_COLL_BARRIER: return barrier_step(me, workers, i, s);
     case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);
     case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
     case PLI_PIECES: return pieces_step(me, workers, i, s);

@@ -8,7 +8,7 @@ topology=$1
 # Does the contract list the pair?
 trains() {
     case $topology-$consistency in
-    allreduce-bsp | ps-*) true ;;
+    allreduce-bsp | allreduce-bounded-delay:* | ps-*) true ;;
     allreduce-* | local-essp:* | local-downpour:*) false ;;
     esac
 }

@@ -54,7 +54,7 @@ static void describe(const struct team *team, struct flight *f, int call, uint64
     if (c.kind != PLI_ALLREDUCE) c.type = PLAIT_U8;
     if (c.kind == PLI_BROADCAST) c.root = call % team->workers;
     if (c.kind == PLI_ALLGATHER && c.n > GATHER_MAX) c.n = GATHER_MAX;
-    if (c.kind == PLI_BARRIER || c.kind == PLI_PIECES) c.n = 0;
+    if (c.kind == PLI_COLL_BARRIER || c.kind == PLI_PIECES) c.n = 0;
     if (c.kind == PLI_PIECES) c.piece = f->piece;
     f->call = call;
     f->coll = c;
@@ -168,7 +168,7 @@ static void test_a_collective_without_one_who_has_left_fails(void **state) {
             assert_true(pli_collective_init(&c[r], r, 3, 0));
             direct_add(d, r, PLI_PORT_COLLECTIVE, &pli_collective_ops, &c[r]);
         }
-        pli_coll     barrier = { .kind = PLI_BARRIER, .type = PLAIT_U8 };
+        pli_coll     barrier = { .kind = PLI_COLL_BARRIER, .type = PLAIT_U8 };
         pli_coll_run run[2];
         uint64_t     now;
         for (int32_t r = 0; r < 2; r++) {

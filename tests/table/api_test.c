@@ -293,7 +293,7 @@ static void test_refused_pairs(void **state) {
     plait_error err;
     static const struct { const char *consistency; bool local, allreduce; } matrix[] = {
         { "bsp", true, true },          { "ssp:2", true, false },      { "essp:2", false, false }, { "asp:4:20", true, false },
-        { "bounded-delay:2", true, false }, { "sequential", true, false }, { "async", true, false },   { "vap:0.1", true, false },
+        { "bounded-delay:2", true, true }, { "sequential", true, false }, { "async", true, false },   { "vap:0.1", true, false },
         { "vap:0.1:weak", true, false }, { "downpour:2:2", false, false },
     };
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
@@ -309,7 +309,9 @@ static void test_refused_pairs(void **state) {
     assert_non_null(strstr(err.text, "local x ssp:3"));
     assert_int_equal(pli_pair_check("local", "bsp", NULL, false, &err), PLAIT_EREFUSED);
     assert_int_equal(pli_pair_check("allreduce", "ssp:2", NULL, true, &err), PLAIT_EREFUSED);
-    assert_non_null(strstr(err.text, "ps x ssp:2"));
+    assert_non_null(strstr(err.text, "nearest is allreduce x bounded-delay:2, or ps x ssp:2"));
+    assert_int_equal(pli_pair_check("allreduce", "asp:4:20", NULL, true, &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "nearest is allreduce x bounded-delay:4, or ps x asp:4:20"));
     assert_int_equal(pli_pair_check("allreduce", "async", NULL, true, &err), PLAIT_EREFUSED);
     assert_int_equal(pli_pair_check("ps", "local-sgd:3", NULL, false, &err), PLAIT_EREFUSED);
     assert_int_equal(pli_pair_check("ps", "ssp", NULL, false, &err), PLAIT_EINVAL);
@@ -396,7 +398,8 @@ static const char *const pairs[][2] = { { "local", "bsp" }, { "local", "ssp:1" }
                                         { "ps", "bsp" },    { "ps", "ssp:1" },    { "ps", "async" },
                                         { "ps", "essp:1" }, { "ps", "asp:2:3" },  { "ps", "bounded-delay:1" },
                                         { "ps", "vap:1.5" }, { "ps", "vap:3:weak" }, { "ps", "downpour:2:2" },
-                                        { "ps", "sequential" }, { "local", "sequential" } };
+                                        { "ps", "sequential" }, { "local", "sequential" },
+                                        { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static void test_own_updates(void **state) {

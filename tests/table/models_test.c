@@ -247,6 +247,8 @@ static void test_ps_bsp(void **state) { (void)state; each_setting("ps", "bsp", 0
 static void test_local_ssp(void **state) { (void)state; each_setting("local", "ssp:2", 1); }
 static void test_ps_ssp(void **state) { (void)state; each_setting("ps", "ssp:2", 1); }
 static void test_allreduce_bsp(void **state) { (void)state; each_setting("allreduce", "bsp", 0); }
+static void test_allreduce_delay_0(void **state) { (void)state; each_setting("allreduce", "bounded-delay:0", 0); }
+static void test_allreduce_delay(void **state) { (void)state; each_setting("allreduce", "bounded-delay:1", 1); }
 static void test_local_async(void **state) { (void)state; each_setting("local", "async", 1); }
 static void test_ps_async(void **state) { (void)state; each_setting("ps", "async", 1); }
 
@@ -254,7 +256,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_local_bsp), cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_local_ssp),
         cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
-        cmocka_unit_test(test_allreduce_bsp), cmocka_unit_test(test_local_async),
+        cmocka_unit_test(test_allreduce_bsp), cmocka_unit_test(test_allreduce_delay_0), cmocka_unit_test(test_allreduce_delay),
+        cmocka_unit_test(test_local_async),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

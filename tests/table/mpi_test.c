@@ -83,13 +83,15 @@ static void test_ps_sequential(void **state) { (void)state; run("ps", "sequentia
 static void test_ps_vap(void **state) { (void)state; run("ps", "vap:5", 0); }
 static void test_ps_downpour(void **state) { (void)state; run("ps", "downpour:2:3", 1); }
 static void test_allreduce(void **state) { (void)state; run("allreduce", "bsp", 0); }
+static void test_allreduce_delay(void **state) { (void)state; run("allreduce", "bounded-delay:3", 0); }
 static void test_servers_apart(void **state) { (void)state; run("ps", "ssp:1", 2); }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
         cmocka_unit_test(test_ps_essp), cmocka_unit_test(test_ps_asp), cmocka_unit_test(test_ps_sequential),
-        cmocka_unit_test(test_ps_vap), cmocka_unit_test(test_ps_downpour), cmocka_unit_test(test_allreduce), cmocka_unit_test(test_servers_apart),
+        cmocka_unit_test(test_ps_vap), cmocka_unit_test(test_ps_downpour), cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_allreduce_delay), cmocka_unit_test(test_servers_apart),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]); /* one run of ranks a process */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Thousands of seeded schedules of the bare client and server machines over the direct driver: random numbers of
- * workers and servers, tables, policies, networks that delay, reorder, double and lose, workers that leave or die.
+ * workers and servers, tables, policies, networks that delay, reorder, double and lose, workers that leave or die. Each
+ * fourth is of replicas and sums (sums.h).
  *
  * The oracle shares nothing with the protocol. Each worker has a column of its own in every row, and what it adds in
  * its clock c is 2^c, at most once a row: so a value read is the set of clocks of that worker that it contains, and a
@@ -33,9 +34,11 @@
 
 #include <cmocka.h>
 
+#include "comm/collective.h"
 #include "direct/direct.h"
 #include "table/events.h"
 #include "table/leases.h"
+#include "table/replica.h"
 #include "watch/audit/audit.h"
 
 enum { WORKERS_MAX = 4, TABLES_MAX = 3, BLOCKS_MAX = 12, HOT = 5 /* rows that are used */, ROWS = 520, CLOCKS = 9, SCHEDULES = 2000,
@@ -735,6 +738,8 @@ static void run_schedule(uint64_t seed) {
     close_world(&w);
 }
 
+#include "sums.h"
+
 static void test_schedules(void **unused) {
     (void)unused;
     const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *judge = getenv("PLAIT_JUDGE");
@@ -743,7 +748,7 @@ static void test_schedules(void **unused) {
     if (count != NULL) n = atoll(count);
     audit_judges = judge != NULL && strcmp(judge, "audit") == 0;
     if (seed != NULL) from = atoll(seed), n = 1;
-    for (int64_t i = 0; i < n; i++) run_schedule((uint64_t)(from + i));
+    for (int64_t i = 0; i < n; i++) ((from + i) % 4 == 0 ? run_sums : run_schedule)((uint64_t)(from + i));
     assert_int_equal(pli_alloc_live(), live);
     assert_true(audit_judges || gets >= n);
     assert_true(audit_judges || n < SCHEDULES || moved > 0);

@@ -26,7 +26,7 @@ static size_t call_bytes(const pli_coll *call) { return (size_t)call->n * pli_ty
 
 /* What of a call travels in slots; the same answer on all workers, for equal calls. */
 static bool is_small(const pli_coll *call) {
-    return call->kind == PLI_BARRIER || (call->starts == NULL && call_bytes(call) <= PLI_SLOT_BYTES);
+    return call->kind == PLI_COLL_BARRIER || (call->starts == NULL && call_bytes(call) <= PLI_SLOT_BYTES);
 }
 
 bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
@@ -184,7 +184,7 @@ static plait_status check_calls(const struct meeting *m, plait_error *err) {
 
 static void finish_small(const struct meeting *m, const pli_coll *call) {
     size_t bytes = call_bytes(call);
-    if (bytes == 0 || call->kind == PLI_BARRIER) return;
+    if (bytes == 0 || call->kind == PLI_COLL_BARRIER) return;
     if (call->kind == PLI_BROADCAST) {
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->data, bytes);
     } else if (call->kind == PLI_ALLGATHER) {
@@ -234,7 +234,7 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
     case PLI_BROADCAST:
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
         return;
-    case PLI_BARRIER:
+    case PLI_COLL_BARRIER:
     case PLI_PIECES: return;
     }
 }
