@@ -411,7 +411,7 @@ static void test_own_updates(void **state) {
     for (int p = 0; p < PAIRS; p++)
         for (int32_t workers = 1; workers <= 3; workers += 2) {
             run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, NULL);
-            if (strcmp(pairs[p][1], "bsp") != 0) run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, "sgd");
+            if (strcmp(pairs[p][1], "bsp") != 0 && strcmp(pairs[p][0], "allreduce") != 0) run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, "sgd");
         }
 }
 
