@@ -258,8 +258,16 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
 
 enum { STOP_EVERY = 16 };
 
+static plait_status hear_others(pli_sgd *sgd, bool *stop_out) {
+    if (sgd->asked == NULL) return PLAIT_OK;
+    PLI_TRY(plait_request_wait(&sgd->asked));
+    *stop_out = sgd->stopped > 0;
+    return PLAIT_OK;
+}
+
 /* Has anybody been asked to stop? A worker may leave by itself, the others notice when it does not come any more;
- * but sums need all workers, who ask each other now and then. */
+ * but sums need all workers, who ask each other now and then. Where they are not in step they go on meanwhile, and hear
+ * the answer when they ask again. */
 static plait_status should_stop(pli_sgd *sgd, int64_t clock, bool *stop_out) {
     pli_run *run = sgd->run;
     *stop_out = pli_run_stopped(run);
@@ -267,9 +275,11 @@ static plait_status should_stop(pli_sgd *sgd, int64_t clock, bool *stop_out) {
     double stopped = *stop_out;
     *stop_out = false;
     if ((clock + 1) % STOP_EVERY != 0 && clock + 1 < run->clocks) return PLAIT_OK;
-    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    *stop_out = stopped > 0;
-    return PLAIT_OK;
+    PLI_TRY(hear_others(sgd, stop_out));
+    if (*stop_out) return PLAIT_OK;
+    sgd->stopped = stopped;
+    PLI_TRY(plait_comm_allreduce_begin(run->comm, &sgd->stopped, 1, PLAIT_F64, PLAIT_MAX, &sgd->asked));
+    return run->paced ? PLAIT_OK : hear_others(sgd, stop_out);
 }
 
 /* One epoch; PLAIT_END: the caller has asked to stop. */
@@ -310,6 +320,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
+    PLI_TRY(hear_others(sgd, &end)); /* too late: all is done */
     return pli_pace_end(run);
 }
 
@@ -366,6 +377,7 @@ static plait_status begin(pli_sgd *sgd) {
 }
 
 static void end(pli_sgd *sgd) {
+    pli_comm_drop(&sgd->asked);
     pli_hogwild_end(sgd);
     pli_balance_end(&sgd->balance);
     pli_batches_destroy(&sgd->batches);

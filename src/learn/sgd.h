@@ -13,6 +13,8 @@ typedef struct pli_sgd {
     pli_gradient gradient;
     pli_meter    meter;
     bool         sums_need_all; /* no worker may stop by itself */
+    double         stopped; /* lent while asked is not NULL: has anybody been asked to stop? */
+    plait_request *asked;
     /* dense: weights in the data's units [features, K], if scaled */
     double *raw;
     double *bias;   /* [K] in the data's units          */
