@@ -104,8 +104,7 @@ typedef plait_status plait_work_fn(plait_job *job, void *user);
 PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
                                  void *user, plait_error *error_out);
 
-/** Joins a job. opts may be NULL. Errors: EMISMATCH the ranks' options differ; EREFUSED a second job of a simulated run whose
- *  cluster loses, doubles or delays messages. Collective over all ranks. */
+/** Joins a job. opts may be NULL. Errors: EMISMATCH the ranks' options differ. Collective over all ranks. */
 PLAIT_API plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
 
 /** Leaves the job: returns when all workers have called it (a rank that holds shards serves until then),

@@ -43,7 +43,6 @@ uint32_t pli_comm_incarnation(const plait_comm *comm) {
     return 1;
 }
 bool             pli_comm_has_failed(plait_comm *comm) { return pli_comm_is_lost(comm, NULL, NULL) < 0; }
-bool             pli_comm_has_retired(const plait_comm *comm) { return comm->retired != NULL; }
 uint64_t         pli_comm_resend_after_ns(const plait_comm *comm) { return comm->world->place.resend_after_ns; }
 const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log; }
 plait_error     *pli_comm_error(plait_comm *comm) { return &comm->error; }

@@ -24,6 +24,11 @@ enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT
 
 typedef struct pli_port pli_port;
 
+/** Begins a new job on this rank: at the ports of rooms above that are opened from now on, what was sent in earlier ones is not
+ *  handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the same order. Errors:
+ *  those of pli_comm_wait. The rank's own thread. */
+plait_status pli_comm_next_job(plait_comm *comm);
+
 /** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed
  *  until pli_port_close, after which messages for it are dropped. */
 plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state, pli_port **port_out,
@@ -74,10 +79,9 @@ bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_c
 uint64_t pli_comm_waited_ns(const plait_comm *comm);
 
 /** Where messages may be lost, the last answer of a machine may have to be sent again when its room is done with it. The room
- *  leaves the machine's state to the rank: its ports stay open until the rank ends and release(state) closes them. Once a
- *  rank. false: nothing is lost here, or it was done before; the state is the caller's. */
+ *  leaves the machine's state to the rank: its ports stay open until the rank ends or begins its next job, and release(state)
+ *  closes them. Once a job. false: nothing is lost here; the state is the caller's. */
 bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state));
-bool pli_comm_has_retired(const plait_comm *comm);
 
 /** Is the rank's part in the job lost: by its own failure or death, or with the whole job? Any thread. */
 bool pli_comm_has_failed(plait_comm *comm);

@@ -39,7 +39,8 @@ typedef struct pli_head {
     uint16_t kind;        /* meaning is the port's                                         */
     uint16_t flags;
     int32_t  src, dst;    /* ranks                                                         */
-    uint32_t port;        /* of the receiver: which machine                                */
+    uint16_t port;        /* of the receiver: which machine                                */
+    uint16_t job;         /* at the ports of rooms above: which of the run's jobs, 1, 2, ...; else 0 */
     uint32_t epoch;       /* of membership, as the sender knew it                          */
     uint32_t incarnation; /* of the sender: 1, 2, ... each time its rank is started anew   */
     uint32_t arg32;       /* by kind                                                       */

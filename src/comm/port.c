@@ -19,6 +19,7 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number) {
     port->next_run = NULL;
     port->comm = comm;
     port->number = number;
+    port->job = 0;
     port->ops = NULL;
     port->machine = NULL;
 }
@@ -130,6 +131,7 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
         next = msg->next;
         if (msg->head.seq > 0 && comm->world->place.resend_after_ns > 0) atomic_store(&port->owes, true);
+        msg->head.job = port->job;
         send_one(comm, msg, work);
     }
     pli_comm_charge(comm, out);
@@ -146,6 +148,21 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
     pli_out_init(out);
 }
 
+/* What comes for a machine that is no more was doubled on its way, or sent again since nobody had heard that it arrived. Of a
+ * job that this rank has yet to begin, it comes again. */
+static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
+    const pli_world *world = port->comm->world;
+    bool     over = (int16_t)((*msg)->head.job - port->job) <= 0; /* numbers wrap around */
+    bool     asks = over && world->place.resend_after_ns > 0 && (*msg)->head.seq > 0 && port->ops->late != NULL;
+    pli_msg *answer = asks ? port->ops->late(*msg) : NULL;
+    if (answer != NULL) {
+        answer->head.dst = (*msg)->head.src;
+        answer->head.job = (*msg)->head.job;
+        send_one(port->comm, answer, work);
+    }
+    pli_msg_free(msg);
+}
+
 /* With the lock held: messages first, then the member events that stood in the log before the inbox was taken, so that
  * a rank's last message comes before the news of its end. */
 static void run_locked(pli_port *port, pli_work *work) {
@@ -160,11 +177,8 @@ static void run_locked(pli_port *port, pli_work *work) {
     for (pli_msg *next; msg != NULL; msg = next) {
         next = msg->next;
         msg->next = NULL;
-        if (open) {
-            port->ops->on_message(port->machine, now_ns, msg, &out);
-        } else {
-            pli_msg_free(&msg);
-        }
+        if (open && msg->head.job == port->job) port->ops->on_message(port->machine, now_ns, msg, &out);
+        else take_late(port, &msg, work);
     }
     for (int32_t i = atomic_load_explicit(&port->seen, memory_order_relaxed); open && i < events; i++) {
         const pli_member_event *event = &world->events[i];
@@ -208,6 +222,7 @@ plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_
     }
     port->ops = ops;
     port->machine = state;
+    port->job = number < PLI_PORT_SERVER ? 0 : comm->jobs;
     atomic_store(&port->seen, 0);
     atomic_store(&port->wake_at_ns, PLI_NEVER);
     atomic_store(&port->state, PLI_PORT_OPEN);

@@ -197,8 +197,20 @@ static plait_status see_off(plait_comm *comm) {
     return pli_comm_wait(comm, owes_nothing, comm, &reason, &comm->error);
 }
 
-static void close_ports(plait_comm *comm) {
+static void release_retired(plait_comm *comm) {
     if (comm->retired != NULL) comm->release(comm->retired);
+    comm->retired = NULL;
+}
+
+plait_status pli_comm_next_job(plait_comm *comm) {
+    if (comm->retired != NULL) PLI_TRY(see_off(comm));
+    release_retired(comm);
+    comm->jobs++;
+    return PLAIT_OK;
+}
+
+static void close_ports(plait_comm *comm) {
+    release_retired(comm);
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */
         pli_port *port = &comm->ports[p];
         pli_port_close(&port);

@@ -29,7 +29,8 @@ struct pli_port {
     _Atomic bool     owes;                 /* where messages may be lost: one may not be acknowledged yet; holder */
     plait_comm      *comm;
     uint32_t         number;
-    const pli_machine_ops *ops; /* the holder's, as is *machine */
+    uint16_t         job; /* the holder's, as are the next two; what comes of an earlier one is dropped */
+    const pli_machine_ops *ops;
     void                  *machine;
 };
 
@@ -53,7 +54,8 @@ struct plait_comm {
     plait_error       doomed_why;
     _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
 
-    int32_t  depth;    /* of public calls; the rank's thread only, as the next four */
+    uint16_t jobs;     /* so far, counted alike on all ranks; the rank's thread only, as the next five */
+    int32_t  depth;    /* of public calls                                           */
     pli_call_site site;     /* of the outermost                                         */
     uint64_t calls;
     const char *at_file; /* told by the caller's macro, for the next call */

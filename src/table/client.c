@@ -295,6 +295,8 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         pli_out_fail(out, PLAIT_EPEER, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
 }
 
+static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_SERVER); }
+
 const pli_machine_ops pli_client_ops = {
-    .name = "client", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member
+    .name = "client", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late
 };

@@ -238,9 +238,7 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     plait_job_opts defaults;
     plait_job_opts_init(&defaults);
     if (opts == NULL) opts = &defaults;
-    if (pli_comm_has_retired(comm))
-        return pli_fail(err, PLAIT_EREFUSED, "a second job of a run that loses or delays messages is refused: answers of the first "
-                        "may still be asked for; begin another run");
+    PLI_TRY(pli_comm_next_job(comm));
     plait_job *job = pli_calloc(1, sizeof *job);
     if (job == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
     job->comm = comm;

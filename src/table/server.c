@@ -543,6 +543,8 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     look_again(server, now_ns, out);
 }
 
+static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_CLIENT); }
+
 const pli_machine_ops pli_server_ops = {
-    .name = "server", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member
+    .name = "server", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late
 };

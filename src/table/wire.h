@@ -88,6 +88,10 @@ typedef struct pli_wire_failure {
 
 enum { PLI_CALL_TABLES_MAX = 64, PLI_ANSWER_BYTES_MAX = 1 << 30, PLI_LEASES_MAX = 1 << 20 };
 
+/** The acknowledgement that a message for a machine which is no more gets, to the port of its sender: such a machine has ended in
+ *  good order and lacks nothing, or its job has failed. NULL: out of memory. */
+pli_msg *pli_wire_late(const pli_msg *msg, uint32_t port);
+
 static inline uint64_t pli_pad8(uint64_t bytes) { return (bytes + 7) & ~UINT64_C(7); }
 
 #endif
