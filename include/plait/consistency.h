@@ -107,7 +107,7 @@ typedef struct plait_consistency {
         plait_read (*on_get)(void *state, const plait_view *view);
         /** The worker updates: see PLAIT_TURN and the following. NULL: 0. */
         int (*on_inc)(void *state, const plait_view *view);
-        /** The worker ends its clock. NULL: PLAIT_END_SEND. */
+        /** The worker ends its clock. NULL: PLAIT_END_SEND, as it must be where pushes are applied at clocks. */
         plait_end (*on_clock)(void *state, const plait_view *view);
     } worker;
 

@@ -46,7 +46,8 @@ typedef struct plait_rule_opts {
     const char *schedule;        /* "constant" | "invsqrt" | "cosine"; NULL: constant                  */
     int         staleness_aware; /* 1: a push counts as 1 / (1 + lag) of itself, lag being the clocks' worth of other workers'
                                     pushes applied since the values were fetched that it was computed on (Zhang et al.
-                                    2016); on servers, where pushes are applied one by one, only      */
+                                    2016); on servers, where pushes are applied one by one, and where
+                                    no values come unasked (essp), only                               */
     int64_t     schedule_clocks; /* clocks until cosine reaches 0; the clock at which invsqrt halves   */
 } plait_rule_opts;
 

@@ -59,7 +59,7 @@ const pli_opt pli_train_rows[] = {
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine", "how the step size falls", 0, 0,
       "optimizer" },
     { "staleness-aware", PLI_OPT_FLAG, AT(staleness_aware), NULL, NULL,
-      "divide the step of a push by how stale it is; not with bsp", 0, 0, "optimizer" },
+      "divide the step of a push by how stale it is; not with bsp, essp", 0, 0, "optimizer" },
     { "patience", PLI_OPT_I64, AT(patience), "0", "N", "stop after N epochs without a better validation loss; 0: never",
       0, MANY, "optimizer" },
     { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of all random numbers", 0, INFINITY, "optimizer" },

@@ -431,7 +431,7 @@ static plait_status leave(plait_job *job) {
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_send_all(&job->client, now_ns, true, PLI_LEAVE, NULL, &out, err);
+    plait_status status = pli_client_send_all(&job->client, now_ns, false, PLI_LEAVE, NULL, &out, err);
     job->client.left = true;
     pli_port_leave(job->client_port, &out);
     for (int64_t i = 0; i < job->tables; i++)

@@ -475,6 +475,8 @@ static plait_status refuse_backup(plait_job *job, void *user) {
     opts.rule.name = "sgd";
     opts.rule.staleness_aware = 1;
     CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "staleness") != NULL);
+    opts.consistency = "essp:1";
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "unasked") != NULL);
     return PLAIT_OK;
 }
 

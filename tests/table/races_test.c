@@ -51,11 +51,12 @@ static void judge(const char *path) {
     pli_audit   *audit = NULL;
     plait_error  err = { 0 };
     if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0) fail_msg("%s", err.text);
-    if (pli_audit_first(audit) != NULL) fail_msg("the audit: %s", pli_audit_first(audit)->text);
-    assert_int_equal(pli_audit_result(audit), PLI_AUDIT_PROVEN);
+    pli_audit_verdict verdict = pli_audit_result(audit);
+    if (pli_audit_first(audit) != NULL) printf("the audit: %s\n", pli_audit_first(audit)->text);
     pli_audit_free(&audit);
     pli_logfile_close(&file);
     unlink(path);
+    assert_int_equal(verdict, PLI_AUDIT_PROVEN);
 }
 
 static void play(int32_t workers, int32_t servers, const char *topology, const char *consistency, plait_work_fn *work, void *user) {
@@ -182,11 +183,69 @@ static void test_a_dump_at_a_barrier_waits_for_no_turn(void **state) {
     play(3, 1, "ps", "sequential", dump_at_barrier, NULL);
 }
 
+/* --- several gets, several servers -------------------------------------------------------------------------------------- */
+
+/* Worker 1 updates between two gets of worker 0, both of which are under way when its clock ends. */
+static plait_status begin_twice(plait_job *job, void *user) {
+    (void)user;
+    plait_comm    *comm = plait_job_comm(job);
+    plait_table   *t;
+    plait_request *request[3];
+    double         v[3][ROWS];
+    bool           reads = plait_comm_rank(comm) == 0;
+    CHECK(make_table(job, "t", ROWS, NULL, &t) == PLAIT_OK);
+    for (int i = 0; i < 3; i++) {
+        if (reads) CHECK(plait_table_get_range_begin(t, 0, ROWS, v[i], &request[i]) == PLAIT_OK);
+        CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+        if (!reads) CHECK(plait_table_inc_range(t, 0, ROWS, ones, 0) == PLAIT_OK && plait_job_clock(job) == PLAIT_OK);
+        CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    }
+    if (!reads) return PLAIT_OK;
+    CHECK(plait_request_wait(&request[1]) == PLAIT_OK); /* one from the middle; the clock looks at the others */
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    CHECK(plait_request_wait(&request[2]) == PLAIT_OK && plait_request_wait(&request[0]) == PLAIT_OK);
+    for (int i = 0; i < 3; i++) CHECK(v[i][0] == i);
+    return PLAIT_OK;
+}
+
+static void test_gets_under_way_may_be_looked_at_in_any_order(void **state) {
+    (void)state;
+    play(2, 1, "ps", "async", begin_twice, NULL);
+    play(2, 1, "ps", "ssp:5", begin_twice, NULL);
+}
+
+/* The table lies on one of the servers; the others may keep the book of leases. */
+static plait_status leave_all(plait_job *job, void *user) {
+    (void)user;
+    plait_comm  *comm = plait_job_comm(job);
+    plait_table *t;
+    double       v[ROWS];
+    uint64_t     now_ns;
+    pli_out      out;
+    CHECK(make_table(job, "t", ROWS, NULL, &t) == PLAIT_OK);
+    if (plait_comm_rank(comm) == 1) CHECK(plait_job_leave(job) == PLAIT_OK);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    pli_port_enter(job->server_port, &now_ns, &out);
+    bool left = job->server.clocks[1] == PLAIT_LEFT;
+    pli_port_leave(job->server_port, &out);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    CHECK(left);
+    if (plait_comm_rank(comm) == 1) return PLAIT_OK;
+    return plait_table_get_range(t, 0, ROWS, v);
+}
+
+static void test_a_worker_that_leaves_says_so_to_every_server(void **state) {
+    (void)state;
+    play(3, 0, "ps", "ssp:1", leave_all, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_turn_after_a_barrier_sees_the_turns_before_it),
         cmocka_unit_test(test_a_get_begun_at_a_barrier_is_no_turn),
         cmocka_unit_test(test_a_dump_at_a_barrier_waits_for_no_turn),
+        cmocka_unit_test(test_gets_under_way_may_be_looked_at_in_any_order),
+        cmocka_unit_test(test_a_worker_that_leaves_says_so_to_every_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

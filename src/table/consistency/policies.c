@@ -66,6 +66,9 @@ plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_polic
     policy.state = pli_calloc(1, policy.ops->state_bytes + (size_t)setting->workers * policy.ops->worker_bytes);
     if (policy.state == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for consistency %s", spec);
     plait_status status = policy.ops->parse(policy.state, colon == NULL ? NULL : colon + 1, setting, err);
+    if (status >= 0 && pli_policy_at_clock(&policy) && policy.ops->worker.on_clock != NULL)
+        status = pli_fail(err, PLAIT_EINVAL, "consistency %s applies pushes at clocks, and what is kept back over a clock could never "
+                          "be; leave worker.on_clock empty, or apply pushes as they come", spec);
     if (status < 0) {
         pli_free(policy.state);
         return status;

@@ -226,12 +226,29 @@ static void test_own_policies_are_checked(void **state) {
     assert_int_equal(pli_consistencies_check(NULL, 1, &err), PLAIT_EINVAL);
 }
 
+static plait_apply at_clocks(const void *state) { return (void)state, PLAIT_APPLY_AT_CLOCK; }
+static plait_end   keep_back(void *state, const plait_view *view) { return (void)state, (void)view, PLAIT_END_KEEP; }
+
+static void test_what_is_applied_at_clocks_cannot_be_kept_over_one(void **state) {
+    (void)state;
+    plait_error       err;
+    pli_policy        policy;
+    plait_consistency own = { .name = "mine", .parameters = "", .summary = "own", .parse = own_parse, .applies = at_clocks,
+                              .worker = { .on_get = own_read, .on_clock = keep_back }, .server.on_pull = own_read };
+    const pli_scope   scope = { .own = &own, .n_own = 1 };
+    assert_int_equal(pli_policy_make("mine", &scope, &policy, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "on_clock"));
+    own.applies = NULL;
+    assert_int_equal(pli_policy_make("mine", &scope, &policy, &err), PLAIT_OK);
+    pli_policy_destroy(&policy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parameters),          cmocka_unit_test(test_when_pushes_are_applied),
         cmocka_unit_test(test_value_bounds),        cmocka_unit_test(test_downpour_counts_clocks),
         cmocka_unit_test(test_asp_sets_barriers),   cmocka_unit_test(test_asp_fits_its_bound_to_speeds),
-        cmocka_unit_test(test_own_policies_are_checked),
+        cmocka_unit_test(test_own_policies_are_checked), cmocka_unit_test(test_what_is_applied_at_clocks_cannot_be_kept_over_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

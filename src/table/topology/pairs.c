@@ -90,7 +90,12 @@ plait_status pli_pair_check_options(const char *topology, const char *consistenc
     pli_policy          policy;
     PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
     bool one_by_one = found->on_servers && !pli_policy_at_clock(&policy) && !pli_pair_is_unlocked(found, consistency, scope);
+    bool unasked = policy.ops->refreshes;
     pli_policy_destroy(&policy);
+    if (staleness_aware && one_by_one && unasked)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "steps by staleness with %s x %s are refused: fresh values come unasked, so an owner does not know from which "
+                        "a push was computed; nearest is ps x ssp:S", topology, consistency);
     if (staleness_aware && !one_by_one)
         return pli_fail(err, PLAIT_EREFUSED,
                         "steps by staleness with %s x %s are refused: no owner applies its pushes one by one; nearest is "

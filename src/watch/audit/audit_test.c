@@ -347,6 +347,22 @@ static void test_rows_that_go_back(void **state) {
     }
 }
 
+/* Of two gets under way at once the later one may be newer, in whatever order they are looked at. */
+static void test_of_gets_under_way_the_later_may_be_newer(void **state) {
+    (void)state;
+    for (int after = 0; after < 2; after++) {
+        maker m;
+        begin(&m, "ssp:5", false, false);
+        uint64_t early = m.now_ns;
+        whole_clock(&m, 0, 0);
+        whole_clock(&m, 2, 0);
+        get_full(&m, 1, 0, (pli_event_piece){ .shard = 0, .version = 2, .rows = 10 }, 0, m.now_ns);
+        get_full(&m, 1, 0, (pli_event_piece){ .shard = 0, .version = 1, .rows = 10 }, 0, after ? m.now_ns : early);
+        if (after) refuted(&m, "monotone reads", "after it had got the row from version 2");
+        else proven(&m);
+    }
+}
+
 static void test_exactly_once(void **state) {
     (void)state;
     for (int broken = 0; broken < 6; broken++) {
@@ -693,7 +709,7 @@ static void test_a_file_a_rank(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier),
+        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
         cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
         cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),

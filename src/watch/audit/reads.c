@@ -47,7 +47,16 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     if (!(v->piece->shard < 0 ? look_at_replica(audit, r, v) : look_at_shard(audit, r, v))) return true;
     if (!audit_check_own(audit, r, v)) return true;
     audit_check_others(audit, r, v);
-    return audit_check_rows(audit, r, v);
+    return v->overtaken || audit_check_rows(audit, r, v);
+}
+
+/* Of two gets under way at once the one that was begun later may be newer, in whatever order they are looked at. */
+static bool is_overtaken(table_reads *reads, const pli_event *event) {
+    if (event->asked_ns < reads->asked_ns || (event->asked_ns == reads->asked_ns && event->asked_ns < reads->given_ns))
+        return true;
+    reads->asked_ns = event->asked_ns;
+    reads->given_ns = event->time_ns;
+    return false;
 }
 
 static void note_staleness(audit_table *table, int64_t staleness) {
@@ -61,6 +70,7 @@ static void note_staleness(audit_table *table, int64_t staleness) {
 static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, const pli_event *event, plait_error *err) {
     int64_t stale = 0;
     view    v = { .table = table, .reads = &r->table[event->table], .event = event };
+    v.overtaken = is_overtaken(v.reads, event);
     for (int64_t i = 0; i < event->n; i++) {
         v.piece = &event->info.piece[i];
         if ((v.piece->shard < 0) != (table->shards == 0) || v.piece->shard >= table->shards)

@@ -21,6 +21,7 @@ typedef struct table_reads {      /* of one table, by the worker */
     pli_keymap   rows;            /* the sampled rows, and ... */
     uint64_t    *version;         /* [rows.n] ... the version in which each was read last */
     int64_t      capacity;
+    uint64_t     asked_ns, given_ns; /* of the get that was begun last        */
     audit_unseen unseen;
 } table_reads;
 
@@ -43,6 +44,7 @@ typedef struct view {
     int64_t                version;
     int64_t                missing, newest; /* turns of the others', see audit_state */
     int64_t                own;             /* pushes of the reader in the values    */
+    bool                   overtaken;       /* a get that was begun later was looked at before */
 } view;
 
 /* telling.c */
