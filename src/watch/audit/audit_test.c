@@ -264,6 +264,22 @@ static void test_dropped_died_and_left(void **state) {
     judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
 }
 
+/* A run that broke off before a late push came: with backup workers it would have been dropped, without it was due. */
+static void test_broken_off_before_a_late_push(void **state) {
+    (void)state;
+    for (int32_t backup = 0; backup < 2; backup++) {
+        maker m;
+        begin_with(&m, "bsp", false, false, backup);
+        whole_clock(&m, 0, 0);
+        whole_clock(&m, 1, 0);
+        get(&m, 0, 1, 2, 0);
+        inc(&m, 2);
+        push(&m, 2, 0); /* and the servers are gone */
+        if (backup > 0) judge(&m, NULL, PLI_AUDIT_CUT, NULL, NULL);
+        else judge(&m, NULL, PLI_AUDIT_REFUTED, "staleness", "never applied");
+    }
+}
+
 static void test_replicas(void **state) {
     static const char *const rules[] = { NULL, "own updates", "versions", "exactly once", "exactly once" };
     (void)state;
@@ -711,7 +727,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
-        cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
+        cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_broken_off_before_a_late_push),
+        cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
         cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_the_future), cmocka_unit_test(test_fetches_and_pushes), cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_barriers_of_asp), cmocka_unit_test(test_values), cmocka_unit_test(test_versions),

@@ -150,12 +150,13 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 /* --- what never came, and what came in another order ------------------------------------------------------------------- */
 
 static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
-    if (audit->worker[worker].dead) {
+    bool broke_off = !audit->worker[worker].done; /* then a backup rule might have dropped what had not come yet */
+    if (audit->worker[worker].dead || (broke_off && audit->job.backup > 0)) {
         part->at = PART_DIED;
         table->figures.lost++;
         return;
     }
-    if (!audit->worker[worker].done) return; /* the run broke off */
+    if (broke_off) return;
     char                name[256];
     pli_audit_violation v = violation_of(table, worker, part, push_of(table, worker, part)->time_ns);
     name_push(audit, table, worker, shard, part, name);

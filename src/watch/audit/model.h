@@ -24,7 +24,7 @@ enum { AUDIT_CELLS_MAX = 1 << 22 /* workers x shards of all tables */ };
 
 typedef struct audit_push { /* number i + 1 of a worker and table */
     int64_t  clock;
-    uint64_t incs; /* of the worker up to and with this push */
+    uint64_t incs;     /* of the worker up to and with this push */
     uint64_t time_ns;
 } audit_push;
 
@@ -32,21 +32,18 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
     audit_push *push;
     int64_t     n, capacity;
     uint64_t    incs;
-    struct audit_inc {
-        uint64_t time_ns;
-        double   norm;
-    } * inc; /* [n_incs], of which n_timed have returned; only
+    struct audit_inc { uint64_t time_ns; double norm; } *inc; /* [n_incs], of which n_timed have returned; only
                                                                   where the promise speaks of values */
-    int64_t  n_incs, n_timed, incs_capacity;
-    int64_t *barrier; /* [barriers] pushes before each */
-    int64_t  barriers, barrier_capacity;
+    int64_t     n_incs, n_timed, incs_capacity;
+    int64_t    *barrier; /* [barriers] pushes before each */
+    int64_t     barriers, barrier_capacity;
 } audit_pusher;
 
 enum { PART_LOST = 0, PART_DROPPED = -1, PART_DIED = -2 };
 typedef struct audit_part { /* of a push, on its way to a shard */
     uint64_t seq;
-    int64_t  push; /* index                                                          */
-    int64_t  at;   /* the shard's version with it first, or one of PART_             */
+    int64_t  push;  /* index                                                          */
+    int64_t  at;    /* the shard's version with it first, or one of PART_             */
 } audit_part;
 
 typedef struct audit_sender { /* a worker, as a shard sees it */
@@ -63,68 +60,64 @@ typedef struct audit_apply {
 
 /* Turns order clocks and, in a clock, workers: clock * workers + worker. */
 typedef struct audit_state {
-    int64_t missing,
-        missing_other; /* turn of the first push not contained; the first of another worker than that one's */
-    int64_t newest, newest_other; /* turn of the last push contained, likewise; -1: none */
+    int64_t missing, missing_other; /* turn of the first push not contained; of the first of another worker */
+    int64_t newest, newest_other;   /* turn of the last push contained, likewise; -1: none */
 } audit_state;
 
 typedef struct audit_holder { /* a shard */
-    int32_t        server;    /* rank; -1: not known */
-    audit_sender **sender;    /* [workers]; NULL: has sent nothing */
-    audit_apply   *apply;     /* [n] */
+    int32_t        server;  /* rank; -1: not known */
+    audit_sender **sender;  /* [workers]; NULL: has sent nothing */
+    audit_apply   *apply;   /* [n] */
     int64_t        n, capacity;
-    audit_state   *state; /* [n + 1] */
+    audit_state   *state;   /* [n + 1] */
 } audit_holder;
 
 typedef struct audit_replica { /* a worker's copy under allreduce */
-    struct audit_sum {
-        int64_t  clock;
-        uint64_t time_ns;
-    } * sum; /* [n] applied */
+    struct audit_sum { int64_t clock; uint64_t time_ns; } *sum; /* [n] applied */
     int64_t n, capacity;
 } audit_replica;
 
 typedef struct audit_table {
-    bool              known, ruled, shared;
-    bool              own; /* judged by what the run itself promised */
-    char              name[64], topology[32];
-    int64_t           rows;
-    int32_t           shards;
-    pli_promise       promise;
-    audit_holder     *shard;   /* [shards] */
-    audit_replica    *replica; /* [workers], where shards is 0 */
-    audit_pusher     *pusher;  /* [workers] */
+    bool           known, ruled, shared;
+    bool           own; /* judged by what the run itself promised */
+    char           name[64], topology[32];
+    int64_t        rows;
+    int32_t        shards;
+    pli_promise    promise;
+    audit_holder  *shard;   /* [shards] */
+    audit_replica *replica; /* [workers], where shards is 0 */
+    audit_pusher  *pusher;  /* [workers] */
     pli_audit_figures figures;
 } audit_table;
 
 typedef struct audit_worker {
-    int32_t  stream;   /* -1: not seen */
-    int64_t  clocks;   /* ended */
+    int32_t  stream; /* -1: not seen */
+    int64_t  clocks; /* ended */
     uint64_t ended_ns; /* the last event */
     bool     done, left, dead;
     int64_t  barriers;
 } audit_worker;
 
 typedef struct audit_server {
-    int32_t  stream;
-    bool     done;
+    int32_t stream;
+    bool    done;
     int64_t *ticks; /* [workers] clocks that it was told of; allocated where it has a stream */
 } audit_server;
 
 struct pli_audit {
-    const pli_logfile  *file;
-    const char         *as;
-    pli_event_job       job; /* workers 0: not known yet */
-    audit_worker       *worker;
-    audit_server       *server;
-    audit_table        *table;
-    int64_t             tables, tables_capacity;
-    int64_t             cells, events;
-    uint64_t            begun_ns; /* the first event */
-    pli_audit_verdict   verdict;
-    char                why[512]; /* of CUT and EMPTY */
-    int64_t             violations;
-    pli_audit_violation first; /* by time */
+    const pli_logfile *file;
+    const char        *as;
+    pli_event_job      job; /* workers 0: not known yet */
+    audit_worker      *worker;
+    audit_server      *server;
+    audit_table       *table;
+    int64_t            tables, tables_capacity;
+    int64_t            cells, events;
+    uint64_t           begun_ns;     /* the first event */
+    pli_audit_verdict  verdict;
+    char               why[512];     /* of CUT and EMPTY */
+    int64_t            violations;
+    pli_audit_violation first;       /* by time */
 };
 
 /** Notes a violation; what is kept is the first in time. table may be NULL. */
@@ -140,25 +133,25 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
 
 /** Feeds every event of a stream to step, until one fails. */
 typedef plait_status audit_step(pli_audit *audit, void *state, const pli_event *event, plait_error *err);
-plait_status         audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err);
-plait_status         audit_no_memory(plait_error *err);
+plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err);
+plait_status audit_no_memory(plait_error *err);
 
 plait_status audit_load(pli_audit *audit, plait_error *err);
 plait_status audit_histories(pli_audit *audit, plait_error *err);
 plait_status audit_reads(pli_audit *audit, plait_error *err);
 
-/** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last answer
- *  for it was found. */
+/** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last
+ *  answer for it was found. */
 int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t made, int64_t *hint);
 
 /* What values.c remembers of one reader and table. */
 typedef struct audit_unseen {
     int64_t *made, *hint; /* [workers], [shards * workers]: cursors */
 } audit_unseen;
-bool audit_unseen_open(const pli_audit *audit, const audit_table *table, audit_unseen *unseen);
-void audit_unseen_close(audit_unseen *unseen);
-/** Sum (or, where each counts by itself, the largest) of the norms of the updates that the others had made by asked_ns and
- *  that the version lacks. */
+bool   audit_unseen_open(const pli_audit *audit, const audit_table *table, audit_unseen *unseen);
+void   audit_unseen_close(audit_unseen *unseen);
+/** Sum (or, where each counts by itself, the largest) of the norms of the updates that the others had made by asked_ns
+ *  and that the version lacks. */
 double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen, int32_t shard,
                          int64_t version, int32_t reader, uint64_t asked_ns);
 
