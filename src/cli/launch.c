@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -91,9 +92,16 @@ static int start(const launch_settings *set, const pli_text_list *words) {
             code = PLI_EXIT_FAILED;
         }
     }
-    int said = pli_verdicts_close(&verdicts);
-    if (was_killed(code)) code = PLI_EXIT_PEERS;
-    else if (code != PLI_EXIT_DONE && said != 0) code = said;
+    int32_t lost = -1;
+    int     said = pli_verdicts_close(&verdicts, &lost);
+    if (was_killed(code)) {
+        char who[32] = "a rank";
+        if (lost >= 0) snprintf(who, sizeof who, "rank %" PRId32, lost);
+        pli_cli_usage("launch: %s was lost (signal %d), and with it the run; start it again", who, code - PLI_EXIT_SIGNAL);
+        code = PLI_EXIT_PEERS;
+    } else if (code != PLI_EXIT_DONE && said != 0) {
+        code = said;
+    }
     pli_free(record);
     pli_free(argv);
     pli_free(owned);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
+#include "cli/verdict.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for ranks of other processes to say what they wait for */
 
@@ -93,6 +94,7 @@ static void *serve(void *user) {
             end_now(byte);
         } else {
             __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+            pli_verdict_asked();
             if (!s->talk->quiet)
                 pli_talk_tell_once(s->talk, "%s: ending after this clock; a second one ends at once", name_of(byte));
         }

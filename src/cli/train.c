@@ -8,6 +8,7 @@
 #include "cli/record.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
+#include "cli/verdict.h"
 #include "comm/comm.h"
 #include "table/topology/topology.h"
 #include "watch/watch.h"
@@ -147,6 +148,7 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_record_init(&report);
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
+    if (r->alone >= 0) pli_verdict_begun(r->alone);
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
