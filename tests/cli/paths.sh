@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2086
 # What a command writes is none of what it reads, nor twice the same: exit 2, and every file as it was.
 . "$(dirname "$0")/common.sh"
 works model train --data part --epochs 1 --out model --quiet
