@@ -41,6 +41,7 @@ typedef struct plait_train_opts {
     const plait_data      *test_memory;
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
+    const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL: none */
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */

@@ -23,6 +23,7 @@
 
 #include <plait/comm.h>
 #include <plait/consistency.h>
+#include <plait/filter.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,6 +96,10 @@ typedef struct plait_job_opts {
     int32_t               n_policies;
     int32_t               backup;      /* bsp on servers only: a clock is complete without its `backup` slowest workers,
                                           whose late updates are dropped (Chen et al. 2016); default 0 */
+    const char           *filter;      /* filters on messages, default of the job's tables: "key-cache,fixed8"; NULL: none */
+    const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every rank */
+    int32_t               n_filters;
+    uint64_t              seed;        /* of filters' random numbers; default 0                        */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -152,6 +157,7 @@ typedef struct plait_table_opts {
     int             keyed;        /* 1: a dense table whose updates are sparse and are pushed by key   */
     const char     *topology;     /* NULL: the job's                                                   */
     const char     *consistency;  /* NULL: the job's                                                   */
+    const char     *filter;       /* NULL: the job's; "": none                                         */
     plait_rule_opts rule;         /* rule.name NULL: additive                                          */
     const void     *penalty;      /* dense, ruled: [rows, cols] factors on l1 and l2 of each value (type
                                      of the table; 0: not penalised); NULL: all 1. Copied.             */

@@ -13,6 +13,12 @@ uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed) {
     return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
+void pli_hash128(const void *data, size_t bytes, void *hash) {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
+    memcpy(hash, &canonical, sizeof canonical);
+}
+
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,

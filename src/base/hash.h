@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed); /* XXH3-64 */
+void     pli_hash128(const void *data, size_t bytes, void *hash);          /* XXH3-128, 16 bytes in canonical order */
 
 /* A bijective mixer of 64 bits (the finaliser of SplitMix64, Steele et al. 2014): spreads small dense keys. */
 static inline uint64_t pli_hash_u64(uint64_t x) {

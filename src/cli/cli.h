@@ -64,6 +64,8 @@ enum { PLI_CLI_TOPICS_MAX = 64 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
 /** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as much. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
+/** Which filters there are, and which consistency each goes with. */
+void pli_cli_help_filters(pli_text *text);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);
 

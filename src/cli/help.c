@@ -49,7 +49,8 @@ static void overview(pli_text *text) {
         pli_text_add(text, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     pli_text_add(text, "\nmodels:\n ");
     for (int i = 0; i < MODELS; i++) pli_text_add(text, " %s", models[i].name);
-    pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help consistency, plait help pairs\n");
+    pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help consistency, plait help pairs, plait help "
+                       "filters\n");
 }
 
 /* --- help pairs ------------------------------------------------------------------------------------- */
@@ -196,6 +197,10 @@ static bool topic(const char *name, pli_text *text) {
         consistency(find_policy(name), text);
         return true;
     }
+    if (strcmp(name, "filters") == 0) {
+        pli_cli_help_filters(text);
+        return true;
+    }
     for (int i = 0; i < MODELS; i++) {
         if (strcmp(name, models[i].name) == 0) {
             pli_text_add(text, "%s: %s%s", models[i].name, models[i].text, objective);
@@ -211,6 +216,7 @@ size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     for (int i = 0; i < MODELS; i++) names[n++] = models[i].name;
     names[n++] = "pairs";
     names[n++] = "consistency";
+    names[n++] = "filters";
     for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_consistencies()[i]->name;
     return n;
 }
@@ -246,11 +252,11 @@ static int help(int argc, char *const *argv) {
 
 const pli_command pli_command_help = {
     .name = "help",
-    .usage = "help [COMMAND|MODEL|pairs|consistency] [--man] [--completion bash]",
+    .usage = "help [COMMAND|MODEL|pairs|consistency|filters] [--man] [--completion bash]",
     .summary = "tell about a command or a model",
     .details =
         "'plait help pairs' shows which topologies and consistencies train together, and why the others are refused; 'plait help "
-        "consistency' lists what a read may miss.",
+        "consistency' lists what a read may miss; 'plait help filters' what makes messages smaller.",
     .rows = rows,
     .run = help,
 };

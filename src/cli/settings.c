@@ -87,7 +87,9 @@ const pli_opt pli_train_rows[] = {
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, RANKS_MAX,
       "distribution" },
     { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
-    { "filter", PLI_OPT_LATER, 0, NULL, "A,B", later, 0, 0, "distribution" },
+    { "filter", PLI_OPT_TEXT, AT(filter), NULL, "A,B",
+      "filters on messages between workers and servers, in order: key-cache, key-delta, fixed8, fixed16, fp16, bf16, topk:F, "
+      "randk:F, onebit, significant:X, kkt, zstd; see 'plait help filters'", 0, 0, "distribution" },
     { "cluster", PLI_OPT_TEXT, AT(cluster), NULL, "FILE",
       "the cluster that --transport sim simulates; default equal hosts on one switch", 0, 0, "distribution" },
     { "join", PLI_OPT_LATER, 0, NULL, "URL", later, 0, 0, "distribution" },
@@ -211,6 +213,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;
+    t->filter = s->filter;
     t->optimizer = s->optimizer;
     t->epochs = s->epochs;
     t->batch = s->batch;

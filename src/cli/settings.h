@@ -14,7 +14,7 @@ typedef struct pli_input {
 
 typedef struct pli_train_settings {
     pli_input   in;
-    const char *model, *test, *validation, *transport, *topology, *consistency, *table, *optimizer, *schedule,
+    const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *table, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
@@ -75,6 +76,21 @@ static plait_status check_validation(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* Of table w, as far as it is known before the data are read. */
+static plait_status check_filters(pli_run *run) {
+    const plait_train_opts  *o = run->opts;
+    const plait_filter_table table = { .name = "w", .type = PLAIT_F32, .cols = 1, .rule = run->optimizer, .l1 = o->l1,
+                                       .workers = plait_comm_workers(run->comm), .servers = 1 };
+    pli_filters_list         list;
+    PLI_TRY(pli_filters_check_pair(o->filter, NULL, run->topology, run->consistency, false, run->err));
+    PLI_TRY(pli_filters_read(o->filter, NULL, &list, run->err));
+    for (int32_t i = 0; run->lbfgs && i < list.n; i++)
+        if (list.filter[i]->loss != PLAIT_EXACT)
+            return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
+                            "without loss, as key-cache,key-delta,zstd, or adagrad", list.filter[i]->name);
+    return pli_filters_check_table(&list, &table, run->err);
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -108,7 +124,8 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_validation(run));
     const pli_scope scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
     PLI_TRY(pli_pair_check(run->topology, run->consistency, &scope, plait_comm_one_process(run->comm), err));
-    return pli_pair_check_options(run->topology, run->consistency, &scope, o->staleness_aware != 0, err);
+    PLI_TRY(pli_pair_check_options(run->topology, run->consistency, &scope, o->staleness_aware != 0, err));
+    return check_filters(run);
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

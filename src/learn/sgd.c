@@ -43,6 +43,7 @@ static plait_status create_weights(pli_run *run) {
     if (status == PLAIT_OK) status = plait_table_create(run->job, &t, &run->w);
     if (status == PLAIT_OK && run->form == PLI_SPARSE && run->linear.intercept) {
         t.name = "b";
+        t.filter = ""; /* one row: nothing to save */
         t.rows = 1;
         t.keyed = run->rowwise;
         t.rule.l1 = t.rule.l2 = 0;

@@ -81,7 +81,8 @@ static plait_status agree_options(pli_run *run) {
     pli_text                text = { 0 };
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
                  o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
-    pli_text_add(&text, "--backup %d\n--staleness-aware %d\n", (int)o->backup, o->staleness_aware != 0);
+    pli_text_add(&text, "--filter %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none", (int)o->backup,
+                 o->staleness_aware != 0);
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
@@ -104,6 +105,8 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.consistency = o->consistency;
     j.batch = batch;
     j.backup = o->backup;
+    j.filter = o->filter;
+    j.seed = o->seed;
     plait_function functions[PLI_LBFGS_FUNCTIONS];
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
         functions[i] = pli_lbfgs_functions[i];

@@ -62,6 +62,7 @@ plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table
                            void *values, pli_ask *ask, pli_out *out, plait_error *err) {
     *ask = (pli_ask){ .table = table, .met = client->met, .first = first, .n = n, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
+    ask->ticket.ask = ask;
     pli_cache_take_fresh(client, table);
     ask->piece = pli_calloc((size_t)table->spec.placement.shards, sizeof *ask->piece);
     if (ask->piece == NULL) return no_memory(table, err);
@@ -177,6 +178,7 @@ plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table 
     int64_t m;
     *ask = (pli_ask){ .table = table, .by_key = true, .met = client->met, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
+    ask->ticket.ask = ask;
     pli_cache_take_fresh(client, table);
     PLI_TRY(look_into_cache(client, ask, &m, err));
     if (m == 0) return PLAIT_OK;

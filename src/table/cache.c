@@ -21,6 +21,8 @@ plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layou
         goto free_table;
     }
     for (int32_t i = 0; i < spec->placement.shards; i++) table->shard[i].admitted = -1;
+    status = pli_client_filters_open(table, layout, err);
+    if (status < 0) goto free_table;
     table->at_clock = pli_policy_at_clock(&table->policy);
     table->reuses = pli_policy_reuses(&table->policy);
     *table_out = table;
@@ -36,6 +38,7 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     if (table == NULL) return;
     if (table->held != NULL) pli_cache_forget(table);
     if (table->shard != NULL) pli_cache_drop_fresh(table);
+    pli_client_filters_close(table);
     pli_pending_destroy(&table->pending);
     pli_rowset_destroy(&table->rows);
     pli_policy_destroy(&table->policy);
@@ -55,6 +58,7 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
     for (int32_t shard = 0; shard < placement->shards; shard++)
         client->link[pli_placement_rank(placement, shard) - placement->first_rank].used = true;
     pli_client_count_bytes(client, table);
+    client->filtered = client->filtered || table->chain != NULL;
     return PLAIT_OK;
 }
 

@@ -79,7 +79,7 @@ static pli_ticket *ticket_of(const pli_client *client, uint32_t id) {
 static void address(const pli_client *client, int32_t server, pli_kind kind, pli_msg *msg) {
     pli_head *head = &msg->head;
     head->kind = (uint16_t)kind;
-    head->flags = client->flags;
+    head->flags = client->flags | (head->flags & PLI_FLAG_FILTERED);
     head->src = client->rank;
     head->dst = client->layout.first_server + server;
     head->port = PLI_PORT_SERVER;
@@ -96,6 +96,8 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
         pli_msg_free(&msg);
         return pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, is lost", client->layout.first_server + server);
     }
+    plait_status filtered = client->filtered ? pli_client_filter(client, server, kind, &msg, err) : PLAIT_OK;
+    if (filtered < 0) return filtered;
     address(client, server, kind, msg);
     if (ticket != NULL) {
         msg->head.arg32 = ticket->id;
@@ -144,6 +146,13 @@ static bool is_first(const pli_ticket *ticket, const pli_msg *msg) {
     return atomic_load_explicit(&ticket->pending, memory_order_relaxed) > 0;
 }
 
+static void unfilter(pli_client *client, pli_ticket *ticket, pli_msg *msg) {
+    plait_error why = { .code = PLAIT_EFORMAT, .rank = msg->head.src, .text = "a filtered answer to what asked for no values" };
+    if (ticket->ask == NULL && !(msg->head.flags & PLI_FLAG_FILTERED)) return;
+    if (ticket->ask != NULL && pli_client_unfilter(client, ticket->ask, msg, &why) >= 0) return;
+    if (ticket->failure.code == 0) ticket->failure = why;
+}
+
 static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
     pli_ticket *ticket = ticket_of(client, msg->head.arg32);
     if (ticket == NULL || !is_first(ticket, msg)) {
@@ -151,6 +160,7 @@ static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
         return;
     }
     if (msg->head.flags & PLI_FLAG_FAILED) note_failure(ticket, msg);
+    else if (client->filtered || (msg->head.flags & PLI_FLAG_FILTERED)) unfilter(client, ticket, msg);
     msg->next = NULL;
     *ticket->replies_last = msg;
     ticket->replies_last = &msg->next;
@@ -203,7 +213,7 @@ static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
     *place = msg;
 }
 
-static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
+static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
     if (msg->head.kind == PLI_STATE) {
@@ -220,6 +230,11 @@ static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
         on_fresh(client, msg, out);
         return;
     }
+    if (msg->head.kind == PLI_MISSING) {
+        pli_client_send_list(client, now_ns, msg->head.src - client->layout.first_server, msg, out);
+        pli_msg_free(&msg);
+        return;
+    }
     pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a client", msg->head.src,
                  (unsigned)msg->head.kind);
     pli_msg_free(&msg);
@@ -228,7 +243,6 @@ static void handle(pli_client *client, pli_msg *msg, pli_out *out) {
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client *client = state;
     int64_t     server = (int64_t)msg->head.src - client->layout.first_server;
-    (void)now_ns;
     if (server < 0 || server >= client->layout.servers || client->link[server].lost) {
         pli_msg_free(&msg);
         return;
@@ -242,7 +256,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
     switch (pli_rx_take(&link->rx, &msg)) {
     case PLI_RX_TAKE:
-        for (; msg != NULL; msg = pli_rx_next(&link->rx)) handle(client, msg, out);
+        for (; msg != NULL; msg = pli_rx_next(&link->rx)) handle(client, now_ns, msg, out);
         if (client->layout.resend_after_ns > 0) acknowledge(client, (int32_t)server, out);
         break;
     case PLI_RX_DUPLICATE:

@@ -33,6 +33,7 @@ typedef struct pli_ticket {
     _Atomic int64_t    held_clock;
     _Atomic bool       held_any;
     _Atomic uint32_t   asked, answered; /* how often servers were asked, and which time they said so; answered: release */
+    struct pli_ask *ask; /* the get whose values are the answers; NULL: none */
     struct pli_ticket *next;
 } pli_ticket;
 
@@ -63,6 +64,8 @@ typedef struct pli_client {
     uint16_t   flags; /* of what it sends: PLI_MSG_UNCOUNTED while all tables are local */
     struct pli_client_table **table; /* [tables]; borrowed */
     int64_t    tables, tables_capacity;
+    bool       filtered; /* some table has filters                                     */
+    bool       exact;    /* what is sent now goes without their losses                 */
     const pli_event_sink *sink;
 } pli_client;
 
@@ -139,6 +142,10 @@ typedef struct pli_client_table {
     uint64_t      rows_to;      /* pushes that are laid over the rows held                  */
     pli_row_seen *row_seen;     /* [rows.n]; NULL: nobody listens                           */
     int64_t       row_seen_capacity;
+    /* filters; in the machine */
+    pli_filters_list filters;
+    pli_chain    *chain;   /* [shards]; NULL: the table has none              */
+    void         *penalty; /* [rows, cols], where there are some; NULL: all 1 */
 } pli_client_table;
 
 plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
@@ -217,5 +224,19 @@ int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t
  *  Nothing has changed where it fails with ENOMEM before the first message was sent. */
 plait_status pli_client_build_push(pli_client *client, pli_client_table *table, pli_kind kind, plait_error *err);
 plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err);
+
+/* client_filter.c. All in the machine, save open and close. */
+plait_status pli_client_filters_open(pli_client_table *table, const pli_layout *layout, plait_error *err);
+void         pli_client_filters_close(pli_client_table *table);
+/** Factors on the penalty [rows, cols], copied; NULL: all 1. */
+plait_status pli_client_filters_penalty(pli_client_table *table, const void *penalty, plait_error *err);
+/** A PULL, PUSH or CLOCK message as it travels to a server, in place of *msg. */
+plait_status pli_client_filter(pli_client *client, int32_t server, pli_kind kind, pli_msg **msg, plait_error *err);
+/** The answer to a get becomes what the server would have sent without filters. Errors: EFORMAT, ENOMEM. */
+plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg *msg, plait_error *err);
+/** A server asks for a list of keys. */
+void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out);
+/** What filters keep back of the table's updates becomes pending again. Errors: ENOMEM. */
+plait_status pli_client_take_back(pli_client_table *table, plait_error *err);
 
 #endif

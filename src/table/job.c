@@ -130,6 +130,8 @@ static uint64_t job_hash(const plait_job *job) {
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
     for (int32_t i = 0; i < job->layout.n_policies; i++) hash = hash_text(job->policies[i].name, hash);
+    for (int32_t i = 0; i < job->layout.n_filters; i++) hash = hash_text(job->filters[i].name, hash);
+    if (job->filter[0] != '\0') hash = hash_text(job->filter, hash);
     return hash;
 }
 
@@ -162,6 +164,22 @@ static plait_status copy_policies(plait_job *job, const plait_job_opts *opts, pl
     return PLAIT_OK;
 }
 
+static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    PLI_TRY(pli_filters_check_own(opts->filters, opts->n_filters, err));
+    job->filters = pli_calloc((size_t)opts->n_filters, sizeof *job->filters);
+    if (job->filters == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    if (opts->n_filters > 0) memcpy(job->filters, opts->filters, (size_t)opts->n_filters * sizeof *job->filters);
+    job->layout.filters = job->filters;
+    job->layout.n_filters = opts->n_filters;
+    job->layout.seed = opts->seed;
+    const char *names = opts->filter == NULL ? "" : opts->filter;
+    if (strlen(names) >= sizeof job->filter) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list", names);
+    strcpy(job->filter, names);
+    pli_filters_list       list;
+    const pli_filter_scope scope = pli_layout_filters(&job->layout);
+    return pli_filters_read(names, &scope, &list, err);
+}
+
 static plait_status take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
     bool        one_process = plait_comm_one_process(job->comm);
     const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
@@ -179,6 +197,7 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
         return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for", opts->backup, workers);
     job->layout.backup = opts->backup;
     PLI_TRY(copy_policies(job, opts, err));
+    PLI_TRY(copy_filters(job, opts, err));
     const pli_scope scope = pli_layout_scope(&job->layout);
     PLI_TRY(pli_pair_check(topology, consistency, &scope, one_process, err));
     PLI_TRY(copy_functions(job, opts, err));
@@ -229,6 +248,7 @@ static void free_job(void *state) {
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
     pli_free(job->functions);
     pli_free(job->policies);
+    pli_free(job->filters);
     pli_free(job->table);
     pli_free(job);
 }

@@ -25,6 +25,7 @@ plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32
         pli_rx_init(&peer->rx);
         pli_tx_init(&peer->tx, layout->resend_after_ns);
         peer->queue_last = &peer->queue;
+        peer->behind_last = &peer->behind;
     }
     return PLAIT_OK;
 }
@@ -41,6 +42,7 @@ static void close_peer(pli_peer *peer) {
     pli_rx_destroy(&peer->rx);
     pli_tx_destroy(&peer->tx);
     free_list(peer->queue);
+    free_list(peer->behind);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
@@ -53,6 +55,7 @@ void pli_server_close(pli_server *server) {
         pli_shard_close(&server->table[i]->shard);
         pli_policy_destroy(&server->table[i]->policy);
         pli_server_readers_close(server->table[i]);
+        pli_server_filters_close(server->table[i]);
         pli_free(server->table[i]->progress);
         pli_free(server->table[i]);
     }
@@ -123,6 +126,14 @@ void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *r
     pli_msg *msg = pli_msg_new(0);
     if (msg != NULL) msg->head.clock = (int64_t)state;
     answer_with(server, now_ns, request, PLI_STATE, msg, out);
+}
+
+void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token, pli_out *out) {
+    pli_msg *msg = pli_msg_new(PLAIT_TOKEN_BYTES);
+    if (msg != NULL) memcpy(pli_msg_body(msg), token, PLAIT_TOKEN_BYTES);
+    pli_msg request = *cause;
+    request.head.arg32 = table;
+    answer_with(server, now_ns, &request, PLI_MISSING, msg, out);
 }
 
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
@@ -463,7 +474,7 @@ static handler *const handlers[PLI_KINDS] = {
     [PLI_LEASE] = on_lease,
 };
 
-static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     handler *by_kind = msg->head.kind < PLI_KINDS ? handlers[msg->head.kind] : NULL;
     bool     kept = false;
     msg->next = NULL;
@@ -472,6 +483,16 @@ static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
                      (unsigned)msg->head.kind);
     else if (out->error.code >= 0) kept = by_kind(server, now_ns, msg, out);
     if (!kept) pli_msg_free(&msg);
+}
+
+static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    int32_t src = msg->head.src;
+    if (!(msg->head.flags & PLI_FLAG_FILTERED) && msg->head.kind != PLI_KEYS && server->peer[src].behind == NULL) {
+        act(server, now_ns, msg, out);
+        return;
+    }
+    pli_server_take_filtered(server, msg, out);
+    while ((msg = pli_server_next_unfiltered(server, now_ns, src, out)) != NULL) act(server, now_ns, msg, out);
 }
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -538,6 +559,9 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
+    free_list(peer->behind);
+    peer->behind = NULL;
+    peer->behind_last = &peer->behind;
     drop_parked(server, event->rank);
     pli_tx_acked(&peer->tx, peer->tx.next - 1);
     look_again(server, now_ns, out);

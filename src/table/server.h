@@ -33,12 +33,19 @@ typedef struct pli_layout {
     const plait_consistency *policies; /* [n_policies], borrowed: the program's own */
     int32_t               n_policies;
     int32_t               backup;
+    const plait_filter      *filters; /* [n_filters], borrowed: the program's own */
+    int32_t               n_filters;
+    uint64_t              seed;
 } pli_layout;
 
 /** Where the job's policies are looked up. */
 static inline pli_scope pli_layout_scope(const pli_layout *layout) {
     return (pli_scope){ .own = layout->policies, .n_own = layout->n_policies, 
                         .setting = { .workers = layout->workers, .backup = layout->backup } };
+}
+
+static inline pli_filter_scope pli_layout_filters(const pli_layout *layout) {
+    return (pli_filter_scope){ .own = layout->filters, .n_own = layout->n_filters };
 }
 
 typedef struct pli_server_table {
@@ -48,6 +55,9 @@ typedef struct pli_server_table {
     struct pli_reader *reader; /* [readers]: the workers, where the policy refreshes them; server_refresh.c */
     int32_t    readers;
     struct pli_progress *progress; /* [workers], where the rule asks how stale a push is; server_push.c */
+    pli_filters_list filters;
+    pli_chain *chain; /* [chains]: the workers, where the table has filters; server_filter.c */
+    int32_t    chains;
     uint64_t   hash;
     uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
@@ -62,6 +72,8 @@ typedef struct pli_peer {
     bool     listens;   /* is told of which version values are, for its event log */
     pli_msg *queue, **queue_last; /* CLOCK messages with pushes that are not applied yet */
     pli_msg *barrier, *call, *bye; /* said, and not yet answered */
+    pli_msg *behind, **behind_last; /* said, but a list of keys must come first: filtered messages, and what follows */
+    bool     asked;                 /* for that list */
 } pli_peer;
 
 typedef struct pli_server {
@@ -102,6 +114,8 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out);
 /** Tells a client that listens, before an answer, what the table's shard has applied. */
 void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out);
+/** Asks a worker for a list of keys. */
+void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token, pli_out *out);
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
                               pli_out *out);
 
@@ -125,6 +139,17 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
 bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);
 bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_msg *msg);
 void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+
+/* server_filter.c */
+plait_status pli_server_filters_open(const pli_server *server, pli_server_table *table, const char *names, plait_error *err);
+void         pli_server_filters_close(pli_server_table *table);
+/** Takes msg (a filtered message, KEYS, or what comes behind those). */
+void pli_server_take_filtered(pli_server *server, pli_msg *msg, pli_out *out);
+/** The next message of a worker that can be acted upon, as if there were no filters (taken); NULL: none, or not yet. */
+pli_msg *pli_server_next_unfiltered(pli_server *server, uint64_t now_ns, int32_t worker, pli_out *out);
+/** The answer (taken) to a pull that asked for values, as it travels. NULL: it could not be made, which fails the job. */
+pli_msg *pli_server_filter_answer(pli_server *server, pli_server_table *table, const pli_msg *request, const pli_wire_pull *pull,
+                                  bool exact, pli_msg *answer, pli_out *out);
 
 /* server_refresh.c */
 plait_status pli_server_readers_open(pli_server_table *table, int32_t workers, plait_error *err);

@@ -2,8 +2,21 @@
 #include <string.h>
 
 #include "table/events.h"
+#include "table/values.h"
 
 static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
+
+/* What follows a shard's rows: nothing, or the names of filters. */
+static bool take_filters(const pli_msg *msg, uint64_t rows_bytes, pli_spec *spec) {
+    uint64_t at = sizeof(pli_wire_create) + rows_bytes, bytes = msg->head.body_bytes - at;
+    if (bytes == 0) return true;
+    const char *text = pli_at(pli_msg_body(msg), (int64_t)at);
+    if (bytes % 8 != 0 || bytes > pli_pad8(sizeof spec->filter) || memchr(text, '\0', bytes) == NULL || text[0] == '\0' ||
+        strlen(text) >= sizeof spec->filter)
+        return false;
+    strcpy(spec->filter, text);
+    return true;
+}
 
 static plait_status decode_create(const pli_server *server, const pli_msg *msg, pli_spec *spec, int32_t *shard_out,
                                   plait_error *err) {
@@ -21,7 +34,8 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     int64_t bytes = rows * pli_row_bytes(spec);
     if (*shard_out < 0 || spec->id >= 1 << 16 || !spec->topology->on_servers ||
         !right_size(create.initial_bytes, bytes) || !right_size(create.penalty_bytes, bytes) ||
-        msg->head.body_bytes - sizeof create != pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes))
+        msg->head.body_bytes - sizeof create < pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) ||
+        !take_filters(msg, pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes), spec))
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a CREATE message is malformed", spec->name);
     return PLAIT_OK;
 }
@@ -50,6 +64,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     if (status < 0) goto free_policy;
     status = pli_server_readers_open(table, server->layout.workers, err);
     if (status >= 0) status = pli_server_progress_open(table, server->layout.workers, err);
+    if (status >= 0) status = pli_server_filters_open(server, table, spec.filter, err);
     if (status < 0) goto close_readers;
     table->hash = wire->spec_hash;
     server->table[spec.id] = table;
@@ -58,6 +73,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     pli_raise_table(server->sink, server->rank, true, &spec, spec.placement.shards, false);
     return PLAIT_OK;
 close_readers:
+    pli_free(table->progress);
     pli_server_readers_close(table);
     pli_shard_close(&table->shard);
 free_policy:

@@ -113,6 +113,8 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
                       : pull.flags == PLI_PULL_ALL ? all_answer(&table->shard)
                                                    : range_answer(&table->shard, &pull);
     if (pull.flags == PLI_PULL_KEYS) pli_out_work(out, PLI_WORK_KEYS, (uint64_t)pull.n);
+    if (table->chain != NULL && pull.flags != PLI_PULL_ALL && pull.n > 0 && answer != NULL)
+        answer = pli_server_filter_answer(server, table, msg, &pull, met, answer, out);
     if (answer != NULL) answer->head.clock = pli_server_version(server, table);
     if (pull.n > 0) pli_server_note_fetch(table, msg->head.src);
     if (pull.flags != PLI_PULL_ALL) pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));

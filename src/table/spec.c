@@ -35,6 +35,10 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     if (strlen(consistency) >= sizeof spec.consistency)
         return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long", opts->name, consistency);
     strcpy(spec.consistency, consistency);
+    const char *filter = opts->filter == NULL ? "" : opts->filter;
+    if (strlen(filter) >= sizeof spec.filter)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: filters '%.40s...' are too long a list", opts->name, filter);
+    strcpy(spec.filter, filter);
     spec.keyed = opts->rows == 0 || opts->keyed != 0;
     spec.ruled = opts->rule.name != NULL;
     if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
@@ -124,6 +128,7 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
     pli_spec_encode(spec, &wire);
     size_t   bytes = (size_t)(spec->rows * pli_row_bytes(spec));
     uint64_t hash = pli_hash_bytes(&wire, sizeof wire, 1);
+    if (spec->filter[0] != '\0') hash = pli_hash_bytes(spec->filter, strlen(spec->filter), hash);
     hash = initial == NULL ? hash : pli_hash_bytes(initial, bytes, hash);
     return penalty == NULL ? hash : pli_hash_bytes(penalty, bytes, hash ^ 2);
 }

@@ -7,6 +7,7 @@
 
 #include "optim/optim.h"
 #include "table/consistency/consistency.h"
+#include "table/filter/filter.h"
 #include "table/placement.h"
 #include "table/topology/topology.h"
 
@@ -27,6 +28,7 @@ typedef struct pli_spec {
     int64_t      batch; /* of the job                                                               */
     const pli_topology *topology;
     char         consistency[48];
+    char         filter[PLI_FILTERS_TEXT]; /* "": none */
     pli_placement placement;
 } pli_spec;
 
@@ -40,7 +42,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
 /** Of everything that must agree between ranks. */
 uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *penalty);
 
-/* How a spec travels: fixed fields, checked when it arrives. */
+/* How a spec travels: fixed fields, checked when it arrives. Its filters travel behind them, where it has some. */
 typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware;
     int64_t  rows, cols, batch, schedule_clocks;

@@ -65,7 +65,11 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     PLI_TRY(pli_pair_check(topology, consistency, &scope, plait_comm_one_process(job->comm), err));
     bool by_staleness = opts->rule.name != NULL && opts->rule.staleness_aware;
     PLI_TRY(pli_pair_check_options(topology, consistency, &scope, by_staleness, err));
-    PLI_TRY(pli_spec_make(job->next_id, opts, topology, consistency, job->batch, &table->spec, err));
+    const pli_filter_scope filters = pli_layout_filters(&job->layout);
+    plait_table_opts       own = *opts;
+    if (own.filter == NULL) own.filter = job->filter;
+    PLI_TRY(pli_filters_check_pair(own.filter, &filters, topology, consistency, opts->rule.name == NULL, err));
+    PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
             return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);

@@ -6,6 +6,7 @@
  *                over local: the shared values themselves), topologies.c (the list), pairs.c (what goes with what)
  *     consistency/  one policy a file
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
+ *     filter/    filters on messages, one a file; client_filter.c and server_filter.c put messages through them
  *     shard.h, store.h             rows and how pushes move them
  *     leases.h                     who computes which block of the data: the book at one server, lease.c its asker
  *
@@ -56,10 +57,11 @@ typedef struct pli_get_request pli_get_request;
 struct plait_job {
     plait_comm     *comm;
     pli_layout      layout;
-    char            topology[32], consistency[48];
+    char            topology[32], consistency[48], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
+    plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left;
     int64_t         dropped; /* as of the last barrier */
     pli_server      server;

@@ -17,6 +17,7 @@
  *   BYE      no further message comes                                                      -> REPLY when all have said it
  *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream
  *            (seq 0), asked now and then                                                   -> HELD, if this server holds it
+ *   KEYS     pli_wire_keys, a list of keys that the server has asked for by MISSING, filtered
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
  *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream
@@ -24,8 +25,13 @@
  *            whose messages have the flag STATE: those with an event log
  *   FRESH, FRESH_KEYS   clock: version; arg32: the table. Unasked: all rows of this dense shard, or keys [n] that this
  *            client has read and their values [n, cols], where n follows from the body's size
+ *   MISSING  arg32: the table; token of a list of keys that the server does not know (it was started anew, or had no
+ *            memory): what the worker says waits until the list has come
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
+ *
+ * Where a table has filters (filter/filter.h), messages with its values or keys have the flag FILTERED. In a PULL what
+ * follows pli_wire_pull is a filtered part, in a REPLY all of the body is one; of a PUSH or CLOCK those parts are that say so.
  */
 #ifndef PLI_TABLE_WIRE_H
 #define PLI_TABLE_WIRE_H
@@ -36,14 +42,15 @@
 
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
-    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KINDS
+    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING, PLI_KINDS
 } pli_kind;
 
-enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200 }; /* of head.flags; the lower bits are comm's */
+enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400 }; /* of head.flags; the lower bits are comm's */
 
 typedef struct pli_wire_create {
     uint64_t      job_hash, spec_hash;
-    uint64_t      initial_bytes, penalty_bytes; /* 0: none, else of the shard's rows; each padded to 8 */
+    uint64_t      initial_bytes, penalty_bytes; /* 0: none, else of the shard's rows; each padded to 8; then, where
+                                                   the table has filters, their names as text, padded to 8   */
     pli_wire_spec spec;
 } pli_wire_create;
 
@@ -57,12 +64,21 @@ typedef struct pli_wire_pull {
     int64_t  first, n; /* keys [n] follow under PLI_PULL_KEYS */
 } pli_wire_pull;
 
-enum { PLI_PART_KEYED = 1, PLI_PART_DROPPED = 2 /* not to be applied: set by the server itself in what it keeps */ };
+enum {
+    PLI_PART_KEYED = 1,
+    PLI_PART_DROPPED = 2, /* not to be applied: set by the server itself in what it keeps */
+    PLI_PART_FILTERED = 4 /* keys_at: where the filtered part lies; values_at: its bytes   */
+};
 typedef struct pli_wire_part {
     uint32_t table, flags;
     int64_t  examples, first, n;
     uint64_t keys_at, values_at; /* in the body; multiples of 8 */
 } pli_wire_part;
+
+typedef struct pli_wire_keys {
+    uint32_t table, zero;
+    int64_t  n; /* the filtered list follows */
+} pli_wire_keys;
 
 typedef struct pli_wire_call {
     uint32_t function, updates, n_tables, met; /* met: as PLI_PULL_MET */

@@ -56,7 +56,7 @@ static double loss_of(const problem *p, const double *w) {
 
 typedef struct setting {
     const problem *problem;
-    const char    *topology, *consistency;
+    const char    *topology, *consistency, *filter;
     plait_rule_opts rule;
     plait_type     type;
     int            keyed, sparse;
@@ -184,6 +184,7 @@ static void run(setting *s) {
     job_opts.topology = s->topology;
     job_opts.consistency = s->consistency;
     job_opts.batch = BATCH;
+    job_opts.filter = s->filter;
     memset(s->model, 0, (size_t)s->problem->rows * sizeof *s->model);
     if (plait_run(&comm_opts, &job_opts, train, s, &err) < 0)
         fail_msg("%s x %s, rule %s, %d+%d ranks: rank %d: %s", s->topology, s->consistency, s->rule.name, s->workers,
@@ -252,12 +253,53 @@ static void test_allreduce_delay(void **state) { (void)state; each_setting("allr
 static void test_local_async(void **state) { (void)state; each_setting("local", "async", 1); }
 static void test_ps_async(void **state) { (void)state; each_setting("ps", "async", 1); }
 
+/* --- filters ---------------------------------------------------------------------------------------------------------- */
+
+static const struct filtered {
+    const char *filter, *consistency, *rule;
+    double      most; /* of the way from the start to the serial loop's loss may be left; 0: the model is the same bits */
+} filtered[] = {
+    { "key-cache", "bsp", "adam", 0 }, { "key-delta", "bsp", "ftrl", 0 }, { "zstd", "bsp", "momentum", 0 },
+    { "key-cache,key-delta,zstd", "bsp", "adagrad", 0 }, { "key-cache,key-delta,zstd", "bounded-delay:0", "adagrad", 0 },
+    { "fp16", "bsp", "adagrad", 0.001 }, { "bf16,zstd", "bsp", "sgd", 0.005 }, { "fixed16", "ssp:1", "sgd", 0.6 },
+    { "key-cache,fixed8", "bsp", "adagrad", 0.02 }, { "onebit", "bsp", "sgd", 0.2 }, { "kkt,fixed16", "bsp", "adagrad", 0.005 },
+    { "topk:0.2", "async", "sgd", 0.6 }, { "significant:0.01,key-delta", "async", "sgd", 0.6 }, { "randk:0.5,fp16", "async", "sgd", 0.6 },
+};
+
+static void test_filters(void **state) {
+    static const double zeros[600];
+    static double       expected[600], plain[600], model[600];
+    problem            *p = malloc(sizeof *p);
+    (void)state;
+    make_problem(p, 600);
+    for (size_t i = 0; i < sizeof filtered / sizeof *filtered; i++)
+        for (int shape = 0; shape < 3; shape++) { /* dense, keyed, sparse */
+            const struct filtered *f = &filtered[i];
+            setting s = { .problem = p, .topology = "ps", .consistency = f->consistency, .type = PLAIT_F64,
+                          .keyed = shape > 0, .sparse = shape == 2, .model = plain, .workers = 3, .servers = 2 };
+            plait_rule_opts_init(&s.rule);
+            s.rule.name = f->rule;
+            s.rule.l1 = 0.001;
+            if (f->rule[0] == 's') s.rule.learning_rate = 0.1;
+            serial(&s, expected);
+            if (f->most == 0) run(&s);
+            s.filter = f->filter;
+            s.model = model;
+            run(&s);
+            if (f->most == 0) assert_memory_equal(model, plain, sizeof model);
+            double start = loss_of(p, zeros), best = loss_of(p, expected), loss = loss_of(p, model);
+            if (f->most > 0 && !(loss < best + f->most * (start - best)))
+                fail_msg("filter %s x %s, shape %d: loss %g from %g, serial %g", f->filter, f->consistency, shape, loss, start, best);
+        }
+    free(p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_local_bsp), cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_local_ssp),
         cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
         cmocka_unit_test(test_allreduce_bsp), cmocka_unit_test(test_allreduce_delay_0), cmocka_unit_test(test_allreduce_delay),
-        cmocka_unit_test(test_local_async),
+        cmocka_unit_test(test_local_async), cmocka_unit_test(test_filters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

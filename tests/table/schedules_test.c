@@ -18,6 +18,7 @@
  *     any             nothing that was not added; of each worker and row a prefix in time; never less than was read before
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict to it:
  * what is refuted is printed, and the program ends with 4.
+ * Half of the tables that lie on servers have filters without loss, and servers forget what they know of lists of keys.
  * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
 #include <math.h>
 #include <errno.h>
@@ -95,6 +96,7 @@ typedef struct world {
     uint8_t         computed[BLOCKS_MAX][CLOCKS];
     int8_t          holder[BLOCKS_MAX];
     int64_t         moved;
+    pli_random    filters; /* draws of filters, apart from the schedule's */
     int           log_fd; /* a file in memory */
     char          log_path[32];
     pli_eventlog *log;
@@ -191,18 +193,24 @@ static void make_spec(world *w, int32_t id) {
         opts.rule.name = "sgd";
         opts.rule.learning_rate = 1;
     }
+    static const char *const filters[] = { "key-cache", "key-delta", "zstd", "key-cache,key-delta,zstd" };
+    uint64_t filtered = pli_random_below(&w->filters, 8);
+    if (filtered < 4) opts.filter = filters[filtered];
     w->promise[id] = promises[policy];
     SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
+    if (w->spec[id].placement.shards == 1) w->spec[id].filter[0] = '\0';
     if (w->spec[id].placement.shards == 1) w->spec[id].topology = pli_topology_find("local");
 }
 
 static pli_msg *create_message(const world *w, const pli_spec *spec) {
     pli_wire_create create = { .job_hash = w->layout.job_hash, .spec_hash = pli_spec_hash(spec, NULL, NULL) };
     pli_spec_encode(spec, &create.spec);
-    pli_msg *msg = pli_msg_new(sizeof create);
+    size_t   names = spec->filter[0] == '\0' ? 0 : pli_pad8(strlen(spec->filter) + 1);
+    pli_msg *msg = pli_msg_new(sizeof create + names);
     memcpy(pli_msg_body(msg), &create, sizeof create);
+    if (names > 0) strncpy((char *)pli_msg_body(msg) + sizeof create, spec->filter, names);
     return msg;
 }
 
@@ -254,6 +262,7 @@ static void draw_terms(world *w) {
 static void open_world(world *w, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->seed = seed;
+    w->filters = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 2, 0);
     pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 1, 0);
     direct_opts net = { 0 };
     if (pli_random_below(&random, 3) > 0) {
@@ -612,8 +621,19 @@ static void send_kept(world *w, int32_t k) {
         if (w->worker[k].table[t]->kept) push(w, k, t, PLI_PUSH);
 }
 
+/* A server forgets what it knows of a worker's lists of keys, as one that is started anew: it has to ask for them. */
+static void forget_lists(world *w, int32_t k) {
+    pli_server       *server = &w->server[pli_random_below(&w->filters, (uint64_t)w->layout.servers)];
+    pli_server_table *table = pli_server_table_of(server, pli_random_below(&w->filters, (uint64_t)w->tables));
+    if (table == NULL || table->chain == NULL || pli_random_below(&w->filters, 3) > 0) return;
+    const plait_filter_table described = table->chain[k].table;
+    pli_chain_close(&table->chain[k]);
+    SURE(w, pli_chain_open(&table->chain[k], &table->filters, &described, NULL) == PLAIT_OK);
+}
+
 static void end_clock(world *w, int32_t k) {
     worker *me = &w->worker[k];
+    forget_lists(w, k);
     if (me->leaves_at == me->client.clock) {
         if (!me->dies) send_kept(w, k);
         leave_or_die(w, k);

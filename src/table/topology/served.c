@@ -24,13 +24,15 @@ static pli_msg *make_create(const plait_table *table, int32_t shard, const void 
     pli_wire_create create = { .job_hash = table->job->layout.job_hash, .spec_hash = pli_spec_hash(spec, initial, penalty),
                                .initial_bytes = initial == NULL ? 0 : bytes, .penalty_bytes = penalty == NULL ? 0 : bytes };
     pli_spec_encode(spec, &create.spec);
-    pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes));
+    uint64_t names = spec->filter[0] == '\0' ? 0 : pli_pad8(strlen(spec->filter) + 1);
+    pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) + names);
     if (msg == NULL) return NULL;
     unsigned char *body = pli_msg_body(msg);
     memcpy(body, &create, sizeof create);
     body += sizeof create;
     if (initial != NULL) memcpy(body, pli_at_const(initial, first * row_bytes), bytes);
     if (penalty != NULL) memcpy(body + pli_pad8(create.initial_bytes), pli_at_const(penalty, first * row_bytes), bytes);
+    if (names > 0) strncpy((char *)body + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes), spec->filter, names);
     return msg;
 }
 
@@ -60,6 +62,7 @@ static plait_status create_shards(plait_table *table, const void *initial, const
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = pli_client_table_open(&table->spec, &job->layout, &table->served, err);
+    if (status >= 0) status = pli_client_filters_penalty(table->served, penalty, err);
     if (status >= 0 && plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
         status = create_shards(table, initial, penalty, err);
     char what[WHAT_BYTES];
@@ -305,9 +308,27 @@ static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, 
     return table->served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table, err);
 }
 
+/* What filters have kept back whole goes as it is; and with it what is pending of clocks that have ended. */
+static plait_status send_kept_back(plait_table *table, plait_error *err) {
+    plait_job *job = table->job;
+    uint64_t   now_ns;
+    pli_out    out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_take_back(table->served, err);
+    job->client.exact = true;
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = send_pending(table, err);
+    job->client.exact = false;
+    return status;
+}
+
 plait_status pli_served_send_kept(plait_job *job, plait_error *err) {
-    for (int64_t i = 0; i < job->tables; i++)
-        if (job->table[i]->served != NULL && job->table[i]->served->kept) PLI_TRY(send_pending(job->table[i], err));
+    for (int64_t i = 0; i < job->tables; i++) {
+        const pli_client_table *served = job->table[i]->served;
+        if (served == NULL) continue;
+        if (served->kept) PLI_TRY(send_pending(job->table[i], err));
+        if (!served->at_clock && pli_filters_have(&served->filters, PLAIT_KEPT_BACK)) PLI_TRY(send_kept_back(job->table[i], err));
+    }
     return PLAIT_OK;
 }
 

@@ -1,0 +1,69 @@
+/* bf16 - values as the upper half of a float32: 8 bits of mantissa, its whole range, two bytes. Rounded to the nearest, ties
+ * to even, but never up to infinity. Infinities and NaN stay what they are.
+ *
+ * Paper: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. */
+#include "table/filter/filter.h"
+
+#include <math.h>
+#include <float.h>
+#include <string.h>
+
+static uint16_t narrow(float value) {
+    uint32_t x;
+    memcpy(&x, &value, sizeof x);
+    if ((x & 0x7fffffff) > 0x7f800000) return (uint16_t)(x >> 16 | 0x40);
+    if ((x & 0x7fffffff) == 0x7f800000) return (uint16_t)(x >> 16);
+    uint32_t up = x + 0x7fff + (x >> 16 & 1);
+    return (uint16_t)(((up & 0x7f800000) == 0x7f800000 ? x : up) >> 16);
+}
+
+static float widen(uint16_t h) {
+    uint32_t x = (uint32_t)h << 16;
+    float    value;
+    memcpy(&value, &x, sizeof value);
+    return value;
+}
+
+static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {
+    (void)state, (void)table;
+    return pli_filter_takes_none("bf16", parameters, err);
+}
+
+static int64_t bound(const void *state, const plait_part *part, int64_t n) {
+    (void)state, (void)part;
+    return n * 2;
+}
+
+/* A float64 that no float32 holds is cut to the largest one. */
+static float to_f32(double x) { return isfinite(x) && fabs(x) > FLT_MAX ? copysignf(FLT_MAX, (float)(x > 0 ? 1 : -1)) : (float)x; }
+
+static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+    (void)state, (void)row;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h = narrow(to_f32(pli_value_at(part->type, values, i)));
+        memcpy((unsigned char *)bytes + 2 * i, &h, sizeof h);
+    }
+    return n * 2;
+}
+
+static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+    (void)state;
+    if (size % 2 != 0 || size / 2 != n) return PLAIT_EFORMAT;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h;
+        memcpy(&h, (const unsigned char *)bytes + 2 * i, sizeof h);
+        pli_value_put(part->type, values, i, (double)widen(h));
+    }
+    return PLAIT_OK;
+}
+
+const plait_filter pli_bf16_filter = {
+    .name = "bf16",
+    .parameters = "",
+    .summary = "values as the upper half of 32-bit floats (bfloat16)",
+    .state_bytes = 1,
+    .loss = PLAIT_ROUNDED,
+    .answers = 1,
+    .parse = parse,
+    .values = { .bound = bound, .encode = encode, .decode = decode },
+};

@@ -1,0 +1,81 @@
+/* fp16 - values as IEEE 754 binary16: 11 bits of mantissa, from 6e-8 to 65504, two bytes. Rounded to the nearest, ties to
+ * even; what is larger becomes 65504, and the rest follows as residual. Infinities and NaN stay what they are.
+ *
+ * Paper: IEEE 754-2019, section 3.6; Micikevicius et al., "Mixed Precision Training", ICLR 2018. */
+#include "table/filter/filter.h"
+
+#include <math.h>
+#include <float.h>
+#include <string.h>
+
+/* By hand, so that every machine rounds alike. */
+static uint16_t narrow(float value) {
+    uint32_t x;
+    memcpy(&x, &value, sizeof x);
+    uint16_t sign = (uint16_t)(x >> 16 & 0x8000);
+    x &= 0x7fffffff;
+    if (x > 0x7f800000) return sign | 0x7e00;
+    if (x == 0x7f800000) return sign | 0x7c00;
+    if (x >= 0x477ff000) return sign | 0x7bff;       /* would round to more than 65504   */
+    if (x < 0x33000001) return sign;                 /* half of the smallest, or less    */
+    uint32_t drop = x < 0x38800000 ? 126 - (x >> 23) : 13; /* bits of the mantissa; subnormal below 2^-14 */
+    uint32_t mantissa = x < 0x38800000 ? (x & 0x7fffff) | 0x800000 : x - 0x38000000;
+    uint32_t rest = mantissa & ((UINT32_C(1) << drop) - 1), half = UINT32_C(1) << (drop - 1), kept = mantissa >> drop;
+    return (uint16_t)(sign | (kept + (rest > half || (rest == half && (kept & 1)))));
+}
+
+static float widen(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff, x;
+    float    value;
+    if (exponent == 0) {
+        value = (float)mantissa * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    x = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | mantissa << 13;
+    memcpy(&value, &x, sizeof value);
+    return value;
+}
+
+static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {
+    (void)state, (void)table;
+    return pli_filter_takes_none("fp16", parameters, err);
+}
+
+static int64_t bound(const void *state, const plait_part *part, int64_t n) {
+    (void)state, (void)part;
+    return n * 2;
+}
+
+/* A float64 that no float32 holds is cut to the largest one. */
+static float to_f32(double x) { return isfinite(x) && fabs(x) > FLT_MAX ? copysignf(FLT_MAX, (float)(x > 0 ? 1 : -1)) : (float)x; }
+
+static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+    (void)state, (void)row;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h = narrow(to_f32(pli_value_at(part->type, values, i)));
+        memcpy((unsigned char *)bytes + 2 * i, &h, sizeof h);
+    }
+    return n * 2;
+}
+
+static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+    (void)state;
+    if (size % 2 != 0 || size / 2 != n) return PLAIT_EFORMAT;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h;
+        memcpy(&h, (const unsigned char *)bytes + 2 * i, sizeof h);
+        pli_value_put(part->type, values, i, (double)widen(h));
+    }
+    return PLAIT_OK;
+}
+
+const plait_filter pli_fp16_filter = {
+    .name = "fp16",
+    .parameters = "",
+    .summary = "values as 16-bit floats of 11 bits (IEEE binary16)",
+    .state_bytes = 1,
+    .loss = PLAIT_ROUNDED,
+    .answers = 1,
+    .parse = parse,
+    .values = { .bound = bound, .encode = encode, .decode = decode },
+};

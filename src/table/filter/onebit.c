@@ -1,0 +1,72 @@
+/* onebit - a value's sign, beside the two means of its column: of the values from 0 up, and of those below. The error is
+ * larger than the value more often than not; what makes it work is that all of it joins the next push.
+ *
+ * Paper: Seide, Fu, Droppo, Li, Yu, "1-Bit Stochastic Gradient Descent and its Application to Data-Parallel Distributed
+ * Training of Speech DNNs", Interspeech 2014. */
+#include "table/filter/filter.h"
+
+#include <string.h>
+
+static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {
+    (void)state, (void)table;
+    return pli_filter_takes_none("onebit", parameters, err);
+}
+
+static int64_t size_of(const plait_part *part, int64_t n) {
+    return 2 * part->cols * pli_value_bytes(part->type) + (n + 7) / 8;
+}
+
+static int64_t bound(const void *state, const plait_part *part, int64_t n) {
+    (void)state;
+    return size_of(part, n);
+}
+
+/* Of each column: mean of the values from 0 up (side 0), of those below (side 1). NaN counts as 0 or more. */
+static void put_means(const plait_part *part, int64_t n, const void *values, void *means) {
+    for (int64_t c = 0; c < part->cols; c++) {
+        double  sum[2] = { 0, 0 };
+        int64_t count[2] = { 0, 0 };
+        for (int64_t i = c; i < n; i += part->cols) {
+            double x = pli_value_at(part->type, values, i);
+            sum[x < 0] += x;
+            count[x < 0]++;
+        }
+        for (int side = 0; side < 2; side++)
+            pli_value_put(part->type, means, 2 * c + side, count[side] > 0 ? sum[side] / (double)count[side] : 0);
+    }
+}
+
+static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+    int64_t        means = 2 * part->cols * pli_value_bytes(part->type), size = size_of(part, n);
+    unsigned char *bit = (unsigned char *)bytes + means;
+    void          *mean = pli_malloc((size_t)means); /* bytes need not be aligned */
+    (void)state, (void)row;
+    if (mean == NULL) return PLAIT_ENOMEM;
+    put_means(part, n, values, mean);
+    memcpy(bytes, mean, (size_t)means);
+    pli_free(mean);
+    memset(bit, 0, (size_t)(size - means));
+    for (int64_t i = 0; i < n; i++)
+        if (pli_value_at(part->type, values, i) < 0) bit[i / 8] |= (unsigned char)(1 << i % 8);
+    return size;
+}
+
+static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+    int64_t              width = pli_value_bytes(part->type), means = 2 * part->cols * width;
+    const unsigned char *mean = bytes, *bit = mean + means;
+    (void)state;
+    if (size != size_of(part, n)) return PLAIT_EFORMAT;
+    for (int64_t i = 0; i < n; i++)
+        memcpy((unsigned char *)values + i * width, mean + (2 * (i % part->cols) + (bit[i / 8] >> i % 8 & 1)) * width, (size_t)width);
+    return PLAIT_OK;
+}
+
+const plait_filter pli_onebit_filter = {
+    .name = "onebit",
+    .parameters = "",
+    .summary = "of a push the values' signs, beside two means a column",
+    .state_bytes = 1,
+    .loss = PLAIT_ROUNDED,
+    .parse = parse,
+    .values = { .bound = bound, .encode = encode, .decode = decode },
+};
