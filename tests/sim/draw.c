@@ -14,7 +14,7 @@ typedef struct policy {
     feature     is;
     int64_t     bound;
     bool        exact;
-    bool        one_by_one; /* servers apply its pushes one by one: steps may shrink by staleness */
+    bool        ages; /* servers know how old what a push came from was: steps may shrink by staleness */
 } policy;
 
 static const policy policies[] = {
@@ -23,8 +23,8 @@ static const policy policies[] = {
     { "ssp:0", SSP, 0, false, true },
     { "ssp:1", SSP, 1, false, true },
     { "ssp:4", SSP, 4, false, true },
-    { "essp:0", ESSP, 0, false, true },
-    { "essp:2", ESSP, 2, false, true },
+    { "essp:0", ESSP, 0, false, false },
+    { "essp:2", ESSP, 2, false, false },
     { "asp:3:4", ASP, 3, false, true },
     { "asp:1:9", ASP, 1, false, true },
     { "bounded-delay:0", BOUNDED_DELAY, 0, false, false },
@@ -61,7 +61,7 @@ static void draw_table(dice *d, table_plan *t) {
     plan   *p = d->plan;
     policy  drawn = policies[pick(d, sizeof policies / sizeof *policies)];
     bool    sums = p->backup == 0 && chance(d, ALLREDUCE, 5);
-    if (sums || p->backup > 0) drawn = policies[0];
+    if (p->backup > 0 || (sums && drawn.is != BOUNDED_DELAY)) drawn = policies[0];
     if (!sums) note(d, PS);
     note(d, drawn.is);
     *t = (table_plan){ .topology = sums ? "allreduce" : "ps", .consistency = drawn.spec, .bound = drawn.bound,
@@ -69,7 +69,7 @@ static void draw_table(dice *d, table_plan *t) {
     t->ruled = chance(d, RULED, 3);
     t->sparse = chance(d, SPARSE, 3);
     t->keyed = !t->sparse && chance(d, KEYED, 3);
-    t->staleness_aware = t->ruled && drawn.one_by_one && chance(d, STALENESS_AWARE, 3);
+    t->staleness_aware = t->ruled && drawn.ages && chance(d, STALENESS_AWARE, 3);
 }
 
 static void draw_job(dice *d) {

@@ -66,7 +66,11 @@ static plait_status begin_sum(const plait_table *table, pli_sum *sum) {
 
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
-    PLI_TRY(plait_request_wait(&table->replica->first->request));
+    pli_sum *sum = table->replica->first;
+    if (sum->request == NULL) /* its collective has failed, and whoever ends the job comes here again */
+        return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
+                                                    table->spec.name, (long long)sum->clock);
+    PLI_TRY(plait_request_wait(&sum->request));
     return pli_replica_apply(table->replica, err);
 }
 
