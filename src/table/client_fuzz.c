@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TABLES = 5, ROWS = 2000 };
+enum { TABLES = 6, ROWS = 2000 };
 
 typedef struct fuzzed {
     pli_client        client;
@@ -19,12 +19,14 @@ typedef struct fuzzed {
 
 static const uint64_t keys[] = { 1999, 3, 700, 3 };
 
-static void add_table(fuzzed *f, int32_t id, int64_t rows, const char *consistency) {
+static void add_table(fuzzed *f, int32_t id, int64_t rows, const char *consistency, const char *filter) {
     plait_table_opts opts;
     pli_spec         spec;
     plait_table_opts_init(&opts);
     opts.name = "t";
     opts.rows = rows;
+    opts.filter = filter;
+    opts.rule.name = filter == NULL ? NULL : "sgd";
     if (pli_spec_make(id, &opts, "ps", consistency, 1, &spec, NULL) < 0) abort();
     spec.placement = pli_placement_make(rows, 4, false, 2, 1);
     if (pli_client_table_open(&spec, &f->client.layout, &f->table[id], NULL) < 0) abort();
@@ -46,7 +48,7 @@ static void deliver(fuzzed *f, const uint8_t *head, size_t bytes, pli_out *out) 
     msg->head.kind = head[0] % 2 == 0 ? PLI_REPLY : head[0];
     msg->head.src = (int8_t)head[1];
     msg->head.arg32 = head[2];
-    msg->head.flags = head[3] & 1 ? PLI_FLAG_FAILED : 0;
+    msg->head.flags = (head[3] & 1 ? PLI_FLAG_FAILED : 0) | (head[3] & 2 ? PLI_FLAG_FILTERED : 0);
     msg->head.clock = (int8_t)head[3];
     msg->head.incarnation = 1;
     if (msg->head.src == 1 || msg->head.src == 2) msg->head.seq = ++f->seq[msg->head.src - 1];
@@ -72,11 +74,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memset(&f, 0, sizeof f);
     pli_out_init(&out);
     if (pli_client_open(&f.client, &layout, 0, 0, 1, NULL) < 0) abort();
-    add_table(&f, 0, ROWS, "bsp");
-    add_table(&f, 1, ROWS, "ssp:1");
-    add_table(&f, 2, 0, "ssp:1");
-    add_table(&f, 3, ROWS, "essp:1");
-    add_table(&f, 4, 0, "essp:1");
+    add_table(&f, 0, ROWS, "bsp", NULL);
+    add_table(&f, 1, ROWS, "ssp:1", NULL);
+    add_table(&f, 2, 0, "ssp:1", NULL);
+    add_table(&f, 3, ROWS, "essp:1", NULL);
+    add_table(&f, 4, 0, "essp:1", NULL);
+    add_table(&f, 5, ROWS, "bsp", "key-cache,fixed8,zstd");
     begin(&f, &out);
     while (size >= 6) {
         size_t bytes = (size_t)data[4] | (size_t)data[5] << 8;
@@ -85,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         data += 6 + bytes;
         size -= 6 + bytes;
     }
-    for (int t = 3; t < TABLES; t++) pli_cache_take_fresh(&f.client, f.table[t]);
+    for (int t = 3; t < 5; t++) pli_cache_take_fresh(&f.client, f.table[t]);
     pli_out_drop(&out);
     end(&f);
     return 0;

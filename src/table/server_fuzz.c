@@ -1,5 +1,5 @@
 /* A server that is told anything by two workers: an error of the job, or an answer, and nothing read or written
- * outside of a message. Input: frames of kind, source, clock, arg32 (a byte each), two bytes of length, a body. */
+ * outside of a message. Input: frames of kind (from 128 on: and filtered), source, clock, arg32 (a byte each), two bytes of length, a body. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ static pli_msg *next_frame(const uint8_t **data, size_t *size, uint64_t *seq) {
     if (bytes > *size - 6) bytes = *size - 6;
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) abort();
-    msg->head.kind = head[0];
+    msg->head.kind = head[0] & 127;
+    msg->head.flags = head[0] & 128 ? PLI_FLAG_FILTERED : 0;
     msg->head.src = (int8_t)head[1];
     msg->head.clock = (int8_t)head[2];
     msg->head.arg32 = head[3];
@@ -53,7 +54,7 @@ static pli_msg *next_frame(const uint8_t **data, size_t *size, uint64_t *seq) {
     return msg;
 }
 
-static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule) {
+static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule, const char *filter) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
     pli_spec spec;
@@ -65,9 +66,11 @@ static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency
     if (pli_spec_make(id, &opts, "ps", consistency, 1, &spec, NULL) < 0) abort();
     pli_wire_create create = { .spec_hash = 1 };
     pli_spec_encode(&spec, &create.spec);
-    pli_msg *msg = pli_msg_new(sizeof create);
+    size_t   names = filter == NULL ? 0 : pli_pad8(strlen(filter) + 1);
+    pli_msg *msg = pli_msg_new(sizeof create + names);
     if (msg == NULL) abort();
     memcpy(pli_msg_body(msg), &create, sizeof create);
+    if (names > 0) strncpy((char *)pli_msg_body(msg) + sizeof create, filter, names);
     msg->head.kind = PLI_CREATE;
     msg->head.incarnation = 1;
     msg->head.seq = (uint64_t)id + 1;
@@ -78,11 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .functions = functions, .n_functions = 2 };
     pli_server       server;
     pli_msg         *msg;
-    uint64_t         seq[2] = { 3, 0 };
+    uint64_t         seq[2] = { 4, 0 };
     if (pli_server_open(&server, &layout, RANK, 0, 1, NULL) < 0) abort();
-    deliver(&server, create_message(0, 600, "bsp", "sgd"));
-    deliver(&server, create_message(1, 0, "async", NULL));
-    deliver(&server, create_message(2, 50, "ssp:1", "adam"));
+    deliver(&server, create_message(0, 600, "bsp", "sgd", NULL));
+    deliver(&server, create_message(1, 0, "async", NULL, NULL));
+    deliver(&server, create_message(2, 50, "ssp:1", "adam", NULL));
+    deliver(&server, create_message(3, 0, "async", "sgd", "key-cache,key-delta,fixed8,zstd"));
     while ((msg = next_frame(&data, &size, seq)) != NULL) {
         if (is_large(msg)) pli_msg_free(&msg);
         else deliver(&server, msg);
