@@ -75,7 +75,7 @@ typedef struct plait_report {
     double  idle_share; /* of the workers' time in training: waited for others */
     int64_t bytes_sent, peak_rss_bytes;
     int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
-    char    model_hash[65];
+    char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
 } plait_report;
 

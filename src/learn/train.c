@@ -254,7 +254,8 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     }
     pli_text_free(&description);
     if (status < 0) return status;
-    plait_model_hash(*model_out, report.model_hash);
+    bool first = plait_comm_rank(run->comm) == 0 || !pli_comm_shares_process(run->comm);
+    if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
     if (report_out != NULL) *report_out = report;
     return PLAIT_OK;
 }
