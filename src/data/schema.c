@@ -153,7 +153,7 @@ static void number_columns(pli_schema *schema) {
         if (column->role == PLI_ROLE_TEXT) key += (uint64_t)column->dict.n;
         /* as a float: the last bits of a double could tell how often parts were counted */
         if (column->sum != NULL)
-            column->mean = column->count > 0 ? (float)(pli_exact_value(column->sum) / (double)column->count) : 0;
+            column->mean = column->count > 0 ? (float)(pli_superacc_value(column->sum) / (double)column->count) : 0;
     }
     schema->features = (int64_t)key;
 }
@@ -218,7 +218,7 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
         return pli_dict_merge(&into->dict, &from->dict);
     }
     if (into->sum != NULL && from->sum != NULL) {
-        pli_exact_merge(into->sum, from->sum);
+        pli_superacc_merge(into->sum, from->sum);
     } else { /* already joined ones: by weight */
         double count = (double)(into->count + from->count);
         if (count > 0) into->mean = (into->mean * (double)into->count + from->mean * (double)from->count) / count;

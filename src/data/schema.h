@@ -7,7 +7,7 @@
 #define PLI_DATA_SCHEMA_H
 
 #include "data/data.h"
-#include "data/exact.h"
+#include "data/superacc.h"
 
 typedef enum pli_data_format { PLI_FORMAT_NONE, PLI_FORMAT_LIBSVM, PLI_FORMAT_TABLE } pli_data_format;
 typedef enum pli_role { PLI_ROLE_NUMBER, PLI_ROLE_TEXT, PLI_ROLE_LABEL, PLI_ROLE_WEIGHT } pli_role;
@@ -26,7 +26,7 @@ typedef struct pli_column {
     uint64_t   first_key; /* numbers: the key; texts: that of the first text              */
     double     mean;      /* of the cells that are there: what a missing number is taken for */
     int64_t    count;     /* cells that are there (numbers)                               */
-    pli_exact *sum;       /* of them; NULL once joined                                    */
+    pli_superacc *sum;       /* of them; NULL once joined                                    */
 } pli_column;
 
 struct pli_schema {

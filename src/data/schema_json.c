@@ -20,9 +20,9 @@ static json_t *texts_json(const pli_dict *dict) {
     return list;
 }
 
-static json_t *sum_json(const pli_exact *sum) {
+static json_t *sum_json(const pli_superacc *sum) {
     json_t *list = json_array();
-    for (int k = 0; k < PLI_EXACT_BINS; k++) {
+    for (int k = 0; k < PLI_SUPERACC_BINS; k++) {
         if (sum->bin[k] == 0) continue;
         json_array_append_new(list, json_integer(k));
         json_array_append_new(list, json_integer((json_int_t)(sum->bin[k] >> 64)));
@@ -138,7 +138,7 @@ static bool read_sum(const json_t *list, pli_column *column) {
         json_int_t bin = json_integer_value(json_array_get(list, i));
         json_int_t high = json_integer_value(json_array_get(list, i + 1)),
                    low = json_integer_value(json_array_get(list, i + 2));
-        if (bin < 0 || bin >= PLI_EXACT_BINS) return false;
+        if (bin < 0 || bin >= PLI_SUPERACC_BINS) return false;
         column->sum->bin[bin] = (__int128)(((unsigned __int128)(uint64_t)high << 64) | (uint64_t)low);
     }
     return true;

@@ -33,7 +33,7 @@ typedef struct pli_table_rules {
 
 /* Sums of number columns over rows: for their means. Zero-initialised is empty. */
 typedef struct pli_table_sums {
-    pli_exact *sum;     /* [columns] */
+    pli_superacc *sum;     /* [columns] */
     int64_t   *missing; /* [columns] */
     int64_t    rows;
 } pli_table_sums;

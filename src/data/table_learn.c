@@ -168,7 +168,7 @@ bool pli_table_add_sums(const pli_dataset *d, pli_table_sums *sums, const pli_ro
             if (isnan(value))
                 sums->missing[at]++;
             else
-                pli_exact_add(&sums->sum[at], value);
+                pli_superacc_add(&sums->sum[at], value);
         }
     }
     return true;
@@ -182,7 +182,7 @@ plait_status pli_table_take_sums(pli_dataset *d, const pli_table_sums *sums, int
         if (column->sum == NULL && (column->sum = pli_calloc(1, sizeof *column->sum)) == NULL) return no_memory(err);
         for (int64_t i = 0; i < n; i++) {
             if (sums[i].sum == NULL) continue;
-            pli_exact_merge(column->sum, &sums[i].sum[c]);
+            pli_superacc_merge(column->sum, &sums[i].sum[c]);
             column->count += sums[i].rows - sums[i].missing[c];
         }
     }

@@ -131,7 +131,7 @@ static uint64_t job_hash(const plait_job *job) {
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
     for (int32_t i = 0; i < job->layout.n_policies; i++) hash = hash_text(job->policies[i].name, hash);
     for (int32_t i = 0; i < job->layout.n_filters; i++) hash = hash_text(job->filters[i].name, hash);
-    if (job->filter[0] != '\0') hash = hash_text(job->filter, hash);
+    if (job->filter[0] != '\0') hash = hash_text(job->filter, pli_hash_bytes(&job->layout.seed, sizeof job->layout.seed, hash));
     return hash;
 }
 

@@ -1,20 +1,20 @@
-/* data/exact.h - sums of doubles that do not depend on their order: each value is an integer of 53 bits times a
+/* data/superacc.h - sums of doubles that do not depend on their order: each value is an integer of 53 bits times a
  * power of two; values whose exponents share their upper bits are added as integers of 128 bits. Exact for up to
  * 2^42 values (a superaccumulator; Kulisch, "Computer Arithmetic and Validity", 2008, in its small form). */
-#ifndef PLI_DATA_EXACT_H
-#define PLI_DATA_EXACT_H
+#ifndef PLI_DATA_SUPERACC_H
+#define PLI_DATA_SUPERACC_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { PLI_EXACT_BINS = 64 };
+enum { PLI_SUPERACC_BINS = 64 };
 
-typedef struct pli_exact {
-    __int128 bin[PLI_EXACT_BINS];
-} pli_exact; /* bin k counts units of 2^(32k - 1075) */
+typedef struct pli_superacc {
+    __int128 bin[PLI_SUPERACC_BINS];
+} pli_superacc; /* bin k counts units of 2^(32k - 1075) */
 
-static inline void pli_exact_add(pli_exact *sum, double value) {
+static inline void pli_superacc_add(pli_superacc *sum, double value) {
     uint64_t bits;
     memcpy(&bits, &value, 8);
     int      exponent = (int)(bits >> 52) & 2047;
@@ -24,14 +24,14 @@ static inline void pli_exact_add(pli_exact *sum, double value) {
     sum->bin[exponent >> 5] += bits >> 63 ? -units : units;
 }
 
-static inline void pli_exact_merge(pli_exact *sum, const pli_exact *other) {
-    for (int k = 0; k < PLI_EXACT_BINS; k++) sum->bin[k] += other->bin[k];
+static inline void pli_superacc_merge(pli_superacc *sum, const pli_superacc *other) {
+    for (int k = 0; k < PLI_SUPERACC_BINS; k++) sum->bin[k] += other->bin[k];
 }
 
 /** The sum as a double: small bins first, so that little is lost; a function of the exact sum's bins alone. */
-static inline double pli_exact_value(const pli_exact *sum) {
+static inline double pli_superacc_value(const pli_superacc *sum) {
     double value = 0;
-    for (int k = 0; k < PLI_EXACT_BINS; k++) value += ldexp((double)sum->bin[k], 32 * k - 1075);
+    for (int k = 0; k < PLI_SUPERACC_BINS; k++) value += ldexp((double)sum->bin[k], 32 * k - 1075);
     return value;
 }
 
