@@ -57,6 +57,13 @@ static void judge(pli_audit *audit) {
         audit->verdict = PLI_AUDIT_EMPTY;
         snprintf(audit->why, sizeof audit->why, "the event log is empty: no rank has read, updated or ended a clock");
     }
+    for (int64_t t = 0; audit->as != NULL && audit->verdict == PLI_AUDIT_PROVEN && t < audit->tables; t++) {
+        if (!audit->table[t].known || !audit->table[t].shared) continue;
+        audit->verdict = PLI_AUDIT_EMPTY;
+        snprintf(audit->why, sizeof audit->why,
+                 "table %s cannot be judged by %s: workers write its shared values in place (Hogwild), and it is not logged",
+                 audit->table[t].name, audit->as);
+    }
     for (int32_t w = 0; audit->verdict == PLI_AUDIT_PROVEN && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (worker->done || worker->dead) continue;

@@ -34,17 +34,22 @@ static void raise_event(maker *m, pli_event event) {
     sink->raise(sink->user, &event);
 }
 
-static void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {
-    const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .backup = backup };
-    const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
-                                    .cols = 2, .shards = replicas ? 0 : SHARDS, .ruled = ruled };
+static void begin_table(maker *m, const pli_event_table *table, int32_t backup) {
+    const pli_event_job job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .backup = backup };
+    const bool          replicas = table->shards == 0;
     *m = (maker){ .replicas = replicas };
     snprintf(m->path, sizeof m->path, "audit_test.%d.events", (int)getpid());
     assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
     for (int32_t rank = 0; rank < RANKS; rank++) {
         raise_event(m, (pli_event){ .kind = PLI_EVENT_JOB, .rank = rank, .info.job = &job });
-        if (rank < SERVER || !replicas) raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = &table });
+        if (rank < SERVER || !replicas) raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = table });
     }
+}
+
+static void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {
+    const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
+                                    .cols = 2, .shards = replicas ? 0 : SHARDS, .ruled = ruled };
+    begin_table(m, &table, backup);
 }
 
 static void begin(maker *m, const char *consistency, bool ruled, bool replicas) { begin_with(m, consistency, ruled, replicas, 0); }
@@ -457,12 +462,125 @@ static void test_fetches_and_pushes(void **state) {
         inc(&m, 0);
         end_clock(&m, 0, 0);
         if (late) end_clock(&m, 0, 1);
-        push(&m, 0, 1);
+        push(&m, 0, 1 + late);
         if (!late) end_clock(&m, 0, 1);
-        apply_all(&m, 0, 1);
+        apply_all(&m, 0, 1 + late);
         for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 0, 0), tick(&m, s, 0, 1);
         if (late) refuted(&m, "pushes", "ended clock 1");
         else proven(&m);
+    }
+}
+
+/* An inc that never leaves is missed by nobody's reads alone: where a worker reads ruled tables, or not at all. */
+static void test_an_update_that_is_never_pushed(void **state) {
+    static const char *const all[] = { "bsp", "ssp:3", "async", "downpour:1:1" };
+    (void)state;
+    maker m;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int replicas = 0; replicas < 1 + (i == 0); replicas++) {
+            begin(&m, all[i], true, replicas);
+            inc(&m, 2);
+            for (int64_t c = 0; c < 2; c++) {
+                end_clock(&m, 2, c);
+                for (int32_t s = 0; s < SHARDS && !replicas; s++) tick(&m, s, 2, c);
+                for (int32_t w = 0; w < WORKERS && replicas; w++) sum(&m, w, c);
+                for (int32_t w = 0; w < 2 && replicas; w++) end_clock(&m, w, c);
+            }
+            refuted(&m, "pushes", "with an update of clock 0 of table w not yet pushed");
+        }
+    /* what downpour keeps back leaves before a barrier, and before the worker does */
+    static const pli_event_kind ends[] = { PLI_EVENT_BARRIER, PLI_EVENT_LEAVE, PLI_EVENT_DONE };
+    for (int i = 0; i < 3; i++) {
+        begin(&m, i == 0 ? "my-own:4" : "downpour:1:9", true, false);
+        inc(&m, 2);
+        end_clock(&m, 2, 0);
+        for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
+        if (ends[i] != PLI_EVENT_DONE) plain(&m, 2, ends[i]);
+        refuted(&m, "pushes", i == 0 ? "passed a barrier in clock 1" : "ended its part in clock 1");
+    }
+    begin(&m, "downpour:1:9", true, false); /* of a clock that has not ended it may be dropped */
+    inc(&m, 2);
+    plain(&m, 2, PLI_EVENT_LEAVE);
+    proven(&m);
+}
+
+static void test_a_push_goes_to_every_shard(void **state) {
+    (void)state;
+    maker m;
+    for (int32_t sent = 0; sent < SHARDS; sent++) { /* to shard 1 only, or nowhere */
+        const pli_event_part p = { .table = 0, .shard = 1 };
+        begin(&m, "async", true, false);
+        inc(&m, 2);
+        raise_event(&m, (pli_event){ .kind = PLI_EVENT_PUSH, .rank = 2 });
+        if (sent > 0)
+            raise_event(&m, (pli_event){ .kind = PLI_EVENT_SEND, .rank = 2, .peer = 1, .table = -1, .seq = 1, .n = 1, .info.part = &p });
+        if (sent > 0) apply(&m, 1, 2, 1, 0);
+        end_clock(&m, 2, 0);
+        for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
+        refuted(&m, "exactly once", "was not sent to shard 0 once");
+    }
+}
+
+/* What was on its way when its worker died may be lost, but not what came before something that arrived. */
+static void test_what_is_lost_with_a_dead_worker(void **state) {
+    (void)state;
+    for (int64_t lost = 1; lost < 3; lost++) {
+        maker m;
+        begin(&m, "ssp:0", false, false);
+        for (int64_t c = 0; c < 3; c++) {
+            if (c != lost) whole_clock(&m, 2, c);
+            else inc(&m, 2), push(&m, 2, c), end_clock(&m, 2, c), tick(&m, 0, 2, c), tick(&m, 1, 2, c);
+        }
+        for (int32_t s = 0; s < SHARDS; s++) raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
+        for (int32_t rank = 0; rank < RANKS; rank++)
+            if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
+        if (lost == 2) judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
+        else judge(&m, NULL, PLI_AUDIT_REFUTED, "exactly once", "was never applied");
+    }
+}
+
+static void test_a_server_that_hears_of_no_clock(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "ssp:0", false, false);
+    for (int32_t w = 0; w < WORKERS; w++) inc(&m, w), push(&m, w, 0), end_clock(&m, w, 0), apply_all(&m, w, 0);
+    refuted(&m, "clocks", "knows 0");
+}
+
+static void test_a_push_is_of_its_workers_clock(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "ssp:0", false, false);
+    inc(&m, 1);
+    push(&m, 1, 1);
+    end_clock(&m, 1, 0);
+    apply_all(&m, 1, 1);
+    for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 1, 0);
+    refuted(&m, "clocks", "as of clock 1, when it was in clock 0");
+}
+
+static void test_bounded_delay_0_sees_no_more_than_bsp(void **state) {
+    (void)state;
+    for (int delay = 0; delay < 2; delay++) {
+        maker m;
+        begin(&m, delay ? "bounded-delay:1" : "bounded-delay:0", true, false);
+        for (int32_t w = 0; w < WORKERS; w++) whole_clock(&m, w, 0);
+        whole_clock(&m, 1, 1);
+        get(&m, 0, 1, WORKERS + 1, 0);
+        if (delay) proven(&m);
+        else refuted(&m, "future", NULL);
+    }
+}
+
+static void test_shared_memory_is_judged_by_no_promise(void **state) {
+    const pli_event_table table = { .name = "w", .topology = "local", .consistency = "async", .rows = 100, .cols = 2, .shared = true };
+    (void)state;
+    for (int as = 0; as < 2; as++) {
+        maker m;
+        begin_table(&m, &table, 0);
+        for (int32_t w = 0; w < WORKERS; w++) end_clock(&m, w, 0);
+        end(&m);
+        judge(&m, as ? "bsp" : NULL, as ? PLI_AUDIT_EMPTY : PLI_AUDIT_PROVEN, NULL, NULL);
     }
 }
 
@@ -725,7 +843,11 @@ static void test_a_file_a_rank(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
+        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier),
+        cmocka_unit_test(test_an_update_that_is_never_pushed), cmocka_unit_test(test_a_push_goes_to_every_shard),
+        cmocka_unit_test(test_what_is_lost_with_a_dead_worker), cmocka_unit_test(test_a_server_that_hears_of_no_clock),
+        cmocka_unit_test(test_a_push_is_of_its_workers_clock), cmocka_unit_test(test_bounded_delay_0_sees_no_more_than_bsp),
+        cmocka_unit_test(test_shared_memory_is_judged_by_no_promise), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
         cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_broken_off_before_a_late_push),
         cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),

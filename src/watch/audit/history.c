@@ -149,26 +149,48 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 
 /* --- what never came, and what came in another order ------------------------------------------------------------------- */
 
-static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
+/* later: one that its worker sent after it was applied, so it had come, whatever became of its worker. */
+static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part,
+                          bool later) {
     bool broke_off = !audit->worker[worker].done; /* then a backup rule might have dropped what had not come yet */
-    if (audit->worker[worker].dead || (broke_off && audit->job.backup > 0)) {
+    if ((audit->worker[worker].dead && !later) || (broke_off && audit->job.backup > 0)) {
         part->at = PART_DIED;
         table->figures.lost++;
         return;
     }
-    if (broke_off) return;
+    if (broke_off && !later) return;
     char                name[256];
     pli_audit_violation v = violation_of(table, worker, part, push_of(table, worker, part)->time_ns);
     name_push(audit, table, worker, shard, part, name);
     audit_violation(audit, table, &v, "%s was never applied", name);
 }
 
+/* A push goes to every shard, one part each; only the last of who broke off may be on its way to some. */
+static void check_parts(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker) {
+    const audit_sender *sender = shard->sender[worker];
+    const audit_pusher *pusher = &table->pusher[worker];
+    int64_t             n = sender == NULL ? 0 : sender->n, i = 0;
+    while (i < n && sender->part[i].push == i) i++;
+    if (i == pusher->n || (i == pusher->n - 1 && !audit->worker[worker].done)) return;
+    audit_violation(audit, table,
+                    &(pli_audit_violation){ .rule = "exactly once",
+                                            .rank = worker,
+                                            .clock = pusher->push[i].clock,
+                                            .time_ns = pusher->push[i].time_ns },
+                    "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once", (long long)i + 1,
+                    worker, table->name, (long long)pusher->push[i].clock, audit_seconds(audit, pusher->push[i].time_ns),
+                    (int)(shard - table->shard));
+}
+
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
     audit_sender     *sender = shard->sender[worker];
     const audit_part *last = NULL;
+    int64_t           applied = sender == NULL ? 0 : sender->n; /* behind the last that is */
+    check_parts(audit, table, shard, worker);
+    while (applied > 0 && sender->part[applied - 1].at <= 0) applied--;
     for (int64_t i = 0; sender != NULL && i < sender->n; i++) {
         audit_part *part = &sender->part[i];
-        if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part);
+        if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part, i < applied);
         if (part->at <= 0) continue;
         if (last != NULL && part->at < last->at) {
             char                name[256];
@@ -187,6 +209,9 @@ static void check_ticks(pli_audit *audit, int32_t s) {
     const audit_server *server = &audit->server[s];
     bool                used = false;
     for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w] > 0;
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++)
+            used = used || (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == audit->job.first_server + s);
     for (int32_t w = 0; used && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (!worker->done || worker->dead || server->ticks[w] == worker->clocks) continue;

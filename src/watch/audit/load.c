@@ -150,6 +150,17 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
     return PLAIT_OK;
 }
 
+/* A push is of the clock that its worker is in, or (a replica's) has just ended. */
+static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
+    int64_t clocks = audit->worker[event->rank].clocks;
+    if (event->clock == clocks || (table->shards == 0 && event->clock == clocks - 1)) return;
+    audit_violation(audit, table,
+                    &(pli_audit_violation){
+                        .rule = "clocks", .rank = event->rank, .clock = clocks, .time_ns = event->time_ns },
+                    "rank %d pushed to table %s at %.6f s as of clock %lld, when it was in clock %lld", event->rank,
+                    table->name, audit_seconds(audit, event->time_ns), (long long)event->clock, (long long)clocks);
+}
+
 static void end_clock(pli_audit *audit, const pli_event *event) {
     audit_worker *worker = &audit->worker[event->rank];
     if (event->clock != worker->clocks)
@@ -178,7 +189,10 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     note_returned(audit, event);
     switch (event->kind) {
     case PLI_EVENT_INC: return add_inc(table, event, err);
-    case PLI_EVENT_PUSH: table->figures.pushes++; return add_push(&table->pusher[event->rank], event, err);
+    case PLI_EVENT_PUSH:
+        table->figures.pushes++;
+        check_label(audit, table, event);
+        return add_push(&table->pusher[event->rank], event, err);
     case PLI_EVENT_SUM: return add_sum(table, event, err);
     case PLI_EVENT_SEND:
         for (int64_t i = 0; i < event->n; i++) PLI_TRY(add_part(audit, event, &event->info.part[i], err));

@@ -44,7 +44,9 @@ static bool read_asp(const words *w, pli_promise *p) {
 
 static bool read_bounded_delay(const words *w, pli_promise *p) {
     p->fetch = 1;
-    return w->n == 2 && number(w, 1, 0, &p->bound);
+    if (w->n != 2 || !number(w, 1, 0, &p->bound)) return false;
+    p->exact = p->bound == 0; /* bsp's model */
+    return true;
 }
 
 static bool read_sequential(const words *w, pli_promise *p) {

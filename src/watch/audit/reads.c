@@ -89,25 +89,42 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
 
 /* --- the worker's other events --------------------------------------------------------------------------------------------- */
 
-/* downpour: an update leaves within P clocks. */
-static void check_pushed(pli_audit *audit, const reader *r, audit_table *table, const table_reads *reads,
-                         const pli_event *event) {
-    uint64_t pushed = reads->pushes == 0 ? 0 : table->pusher[r->rank].push[reads->pushes - 1].incs;
-    if (table->promise.push == 0 || reads->incs <= pushed || reads->oldest + table->promise.push - 1 > event->clock)
-        return;
+/* The oldest clock whose updates need not have left when a clock ends: all leave with their own, under downpour within P. A
+ * replica's leave just behind the clock's end. */
+static int64_t may_stay(const audit_table *table, int64_t clock) {
+    const pli_promise *promise = &table->promise;
+    if (!promise->known) return INT64_MIN;
+    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->shards == 0);
+}
+
+/* from: the oldest clock of which updates may be left. */
+static void check_pushed(pli_audit *audit, const reader *r, int32_t t, int64_t from, const pli_event *event) {
+    audit_table       *table = &audit->table[t];
+    const table_reads *reads = &r->table[t];
+    uint64_t           pushed = reads->pushes == 0 ? 0 : table->pusher[r->rank].push[reads->pushes - 1].incs;
+    if (table->shared || r->left || reads->incs <= pushed || reads->oldest >= from) return;
     audit_violation(
         audit, table,
-        &(pli_audit_violation){ .rule = "pushes", .rank = r->rank, .clock = event->clock, .time_ns = event->time_ns },
-        "rank %d ended clock %lld at %.6f s with an update of clock %lld of table %s not yet pushed; %s promises it",
-        r->rank, (long long)event->clock, audit_seconds(audit, event->time_ns), (long long)reads->oldest, table->name,
+        &(pli_audit_violation){ .rule = "pushes", .rank = r->rank, .clock = r->clock, .time_ns = event->time_ns },
+        "rank %d %s clock %lld at %.6f s with an update of clock %lld of table %s not yet pushed; %s promises it", r->rank,
+        event->kind == PLI_EVENT_CLOCK     ? "ended"
+        : event->kind == PLI_EVENT_BARRIER ? "passed a barrier in"
+                                           : "ended its part in",
+        (long long)r->clock, audit_seconds(audit, event->time_ns), (long long)reads->oldest, table->name,
         table->promise.spec);
 }
 
 static void on_clock(pli_audit *audit, reader *r, const pli_event *event) {
-    for (int64_t t = 0; t < audit->tables; t++)
-        if (audit->table[t].known) check_pushed(audit, r, &audit->table[t], &r->table[t], event);
+    for (int32_t t = 0; t < audit->tables; t++)
+        if (audit->table[t].known) check_pushed(audit, r, t, may_stay(&audit->table[t], event->clock), event);
     r->clock = event->clock + 1;
     r->after_barrier = false;
+}
+
+/* At a barrier, and when it leaves, a worker has sent all that is of clocks it has ended. */
+static void check_all_pushed(pli_audit *audit, const reader *r, const pli_event *event) {
+    for (int32_t t = 0; t < audit->tables; t++)
+        if (audit->table[t].known) check_pushed(audit, r, t, r->clock, event);
 }
 
 static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
@@ -126,10 +143,13 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     case PLI_EVENT_PUSH: r->table[event->table].pushes++; return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
+        check_all_pushed(audit, r, event);
         r->barriers++;
         r->after_barrier = true;
         return PLAIT_OK;
+    case PLI_EVENT_DONE: check_all_pushed(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_LEAVE:
+        check_all_pushed(audit, r, event);
         r->left = true;
         for (int64_t t = 0; t < audit->tables; t++) r->table[t].left_incs = r->table[t].incs;
         return PLAIT_OK;
