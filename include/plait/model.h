@@ -32,6 +32,15 @@ typedef struct plait_shares {
     const int64_t *rows;  /* [workers] that each has computed in the epoch; borrowed */
 } plait_shares;
 
+/* A moment of a run: what the weights were worth that the reporting worker read then. */
+typedef struct plait_point {
+    int64_t clock;     /* that it had ended                                                                   */
+    double  seconds;   /* since training began                                                                */
+    double  bytes;     /* sent since then by all workers' ranks, each up to its own end of that clock         */
+    double  objective; /* on all rows trained on                                                              */
+    double  train_loss;
+} plait_point;
+
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber"           */
@@ -64,6 +73,9 @@ typedef struct plait_train_opts {
     const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to who is fast */
     void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one rank */
     void *user;
+    int64_t curve; /* measure the objective at so many moments of the run, after it; 0: none. Where data streams, or rows grow
+                      by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB of them */
+    void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
 } plait_train_opts;
 
 /* The record of a run; NaN where a value does not apply. */
@@ -73,6 +85,9 @@ typedef struct plait_report {
     double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
     double  idle_share; /* of the workers' time in training: waited for others */
+    double  compute_seconds, wait_seconds, network_seconds; /* of train_seconds, this worker's own: it worked; others were
+                                     late; messages were made, on their way or taken in (NaN where ranks are processes:
+                                     the way counts as waiting) */
     int64_t bytes_sent, peak_rss_bytes;
     int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */

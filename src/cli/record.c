@@ -16,6 +16,7 @@ void pli_record_init(plait_report *r) {
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
     r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = r->idle_share = NAN;
+    r->compute_seconds = r->wait_seconds = r->network_seconds = NAN;
 }
 
 static void name(pli_text *text, const char *key, const char *value) {

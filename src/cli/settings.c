@@ -97,6 +97,8 @@ const pli_opt pli_train_rows[] = {
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the model here, then FILE.done", 0, 0, "run" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print the run's record as one JSON object", 0, 0, "run" },
     { "metrics", PLI_OPT_TEXT, AT(metrics), NULL, "FILE", "write what happens, one JSON object a line", 0, 0, "run" },
+    { "curve", PLI_OPT_I64, AT(curve), "0", "N",
+      "write the objective at N moments of the run to the metrics, measured when it is over", 0, 4096, "run" },
     { "events", PLI_OPT_TEXT, AT(events), NULL, "FILE", "write an event log for 'plait audit' (FILE.RANK where ranks are processes)",
       0, 0, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
@@ -229,6 +231,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->patience = s->patience;
     t->backup = (int32_t)s->backup;
     t->staleness_aware = s->staleness_aware;
+    t->curve = s->metrics != NULL ? s->curve : 0;
     t->seed = (uint64_t)s->seed;
     t->balance = s->balance;
     t->init_model = s->init_model;
@@ -297,5 +300,6 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
     static const char *const steps[] = { "learning-rate", "batch", "schedule" };
     for (size_t i = 0; is(s->optimizer, "lbfgs") && i < sizeof steps / sizeof *steps; i++)
         if (given(opts, steps[i])) pli_text_add(text, "--%s has no effect on --optimizer lbfgs\n", steps[i]);
+    if (s->curve > 0 && s->metrics == NULL) pli_text_add(text, "--curve has no effect without --metrics FILE\n");
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

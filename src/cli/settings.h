@@ -17,7 +17,7 @@ typedef struct pli_train_settings {
     const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *table, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster;
-    int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup;
+    int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
     double      learning_rate, momentum, l1, l2, huber_delta;
     uint64_t    timeout_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

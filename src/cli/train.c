@@ -68,6 +68,11 @@ static void on_shares(void *user, const plait_shares *shares) {
     pli_metrics_shares(r->metrics, shares);
 }
 
+static void on_point(void *user, const plait_point *point) {
+    run *r = user;
+    pli_metrics_point(r->metrics, point);
+}
+
 /* --- the metrics' first lines: who takes part ------------------------------------------------------- */
 
 typedef struct member {
@@ -90,6 +95,19 @@ static plait_status tell_members(plait_comm *comm, pli_metrics *metrics) {
         status = plait_comm_recv(comm, i, TAG_START, &mine, sizeof mine, &bytes, NULL);
         if (status >= 0) pli_metrics_start(metrics, mine.rank, mine.host, mine.pid, true);
     }
+    pli_free(all);
+    return status;
+}
+
+/* Where each worker's time went. Collective over the workers. */
+static plait_status tell_times(plait_comm *comm, const plait_report *report, pli_metrics *metrics) {
+    double  mine[3] = { report->compute_seconds, report->wait_seconds, report->network_seconds };
+    int32_t workers = plait_comm_workers(comm);
+    double *all = pli_array((size_t)workers, sizeof mine);
+    if (all == NULL) return PLAIT_ENOMEM;
+    plait_status status = plait_comm_allgather(comm, mine, sizeof mine, all);
+    for (int32_t i = 0; i < workers && status >= 0; i++)
+        pli_metrics_rank(metrics, i, all[3 * i], all[3 * i + 1], all[3 * i + 2]);
     pli_free(all);
     return status;
 }
@@ -162,9 +180,12 @@ static plait_status work(plait_comm *comm, void *user) {
         if (leads(comm)) {
             opts.progress = on_progress;
             opts.shares = on_shares;
+            opts.point = on_point;
             opts.user = r;
         }
         status = plait_train(comm, &opts, &report, &model);
+        if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run && plait_comm_rank(comm) < plait_comm_workers(comm))
+            status = tell_times(comm, &report, leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
     if (leads(comm)) {

@@ -24,6 +24,14 @@ uint64_t pli_comm_now(const plait_comm *comm) {
     return pli_world_now(comm->world);
 }
 uint64_t pli_comm_stamp(const plait_comm *comm) { return pli_world_now(comm->world); }
+void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times) {
+    const pli_world *world = comm->world;
+    uint64_t         waited = pli_comm_waited_ns(comm);
+    times->in_flight = world->place.count == world->size;
+    times->wait_ns = times->in_flight ? waited - comm->in_flight_ns : waited;
+    times->network_ns = comm->in_calls_ns - times->wait_ns;
+}
+
 uint64_t pli_comm_waited_ns(const plait_comm *comm) {
     return atomic_load_explicit(&comm->waited_ns, memory_order_relaxed);
 }
@@ -74,12 +82,14 @@ plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
 
 void pli_comm_enter(plait_comm *comm, const char *call) {
     if (comm->depth++ > 0) return;
+    comm->entered_ns = pli_comm_now(comm);
     comm->site = (pli_call_site){ .call = call, .file = comm->at_file, .line = comm->at_line, .ordinal = ++comm->calls };
     comm->at_file = NULL;
 }
 
 plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
     if (--comm->depth > 0) return status;
+    comm->in_calls_ns += pli_comm_stamp(comm) - comm->entered_ns;
     if (status == PLAIT_EPEER || status == PLAIT_ETIMEOUT || status == PLAIT_EMISMATCH) {
         char   site[160];
         size_t at = strlen(comm->error.text), room = sizeof comm->error.text - at;

@@ -75,6 +75,15 @@ void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
 
 bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_comm_work? */
 
+/** Where this rank's time went so far, in public calls that may wait: wait until others had done their part, network while
+ *  messages were on their way, were made or taken in. The rest is its own work. in_flight false: ranks are processes, so
+ *  that nobody knows when a message set off, and the whole wait counts as wait. The rank's own thread. */
+typedef struct pli_comm_times {
+    uint64_t wait_ns, network_ns;
+    bool     in_flight;
+} pli_comm_times;
+void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times_out);
+
 /** How long this rank's waits have lasted so far. */
 uint64_t pli_comm_waited_ns(const plait_comm *comm);
 

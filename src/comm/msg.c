@@ -48,6 +48,7 @@ static pli_msg *msg_with(pli_slab *body, size_t offset, size_t bytes) {
     msg->offset = offset;
     msg->next = NULL;
     msg->note = 0;
+    msg->origin_ns = 0;
     return msg;
 }
 

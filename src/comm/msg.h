@@ -57,6 +57,8 @@ typedef struct pli_msg {
     size_t          offset; /* of the body in the slab                                       */
     struct pli_msg *next;   /* of whichever list holds it                                    */
     uint64_t        note;   /* of the machine that received it; does not travel              */
+    uint64_t        origin_ns; /* when a rank's own call or wake-up set off the chain of messages to which this one
+                                  belongs; 0: not stamped yet. Does not travel: from another process it begins anew */
 } pli_msg;
 
 /** A message with a body of its own [body_bytes] (0: none); head zeroed but for version and body_bytes. */

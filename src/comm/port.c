@@ -125,8 +125,15 @@ void pli_comm_charge(plait_comm *comm, const pli_out *out) {
     for (int kind = 0; kind < PLI_WORK_KINDS; kind++) pli_comm_work(comm, (pli_work_kind)kind, out->work[kind]);
 }
 
-/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. */
-static void empty(pli_port *port, pli_out *out, pli_work *work) {
+/* The messages from `first` on continue what began at origin_ns, save those that were sent before. */
+static void stamp(pli_msg *first, uint64_t origin_ns) {
+    for (pli_msg *msg = first; msg != NULL; msg = msg->next)
+        if (msg->origin_ns == 0) msg->origin_ns = origin_ns;
+}
+
+/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. cause_ns: when
+ * began what it rings for. */
+static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *work) {
     plait_comm *comm = port->comm;
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
         next = msg->next;
@@ -144,7 +151,8 @@ static void empty(pli_port *port, pli_out *out, pli_work *work) {
         pli_comm_fail(comm, &out->error);
         ring = true;
     }
-    if (ring) pli_comm_ring(comm);
+    if (out->ring) pli_comm_ring_since(comm, cause_ns);
+    else if (ring) pli_comm_ring(comm);
     pli_out_init(out);
 }
 
@@ -163,6 +171,18 @@ static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
     pli_msg_free(msg);
 }
 
+/* Hands the machine a message. What it answers, and whom it rings, belongs to that message's chain. */
+static void take(pli_port *port, uint64_t now_ns, pli_msg *msg, pli_out *out, uint64_t *cause_ns) {
+    uint64_t  origin_ns = msg->origin_ns != 0 ? msg->origin_ns : now_ns;
+    pli_msg **answers = out->last;
+    bool      rings = out->ring;
+    out->ring = false;
+    port->ops->on_message(port->machine, now_ns, msg, out);
+    stamp(*answers, origin_ns);
+    if (out->ring) *cause_ns = origin_ns;
+    out->ring = out->ring || rings;
+}
+
 /* With the lock held: messages first, then the member events that stood in the log before the inbox was taken, so that
  * a rank's last message comes before the news of its end. */
 static void run_locked(pli_port *port, pli_work *work) {
@@ -171,13 +191,13 @@ static void run_locked(pli_port *port, pli_work *work) {
     SHAKE();
     pli_msg   *msg = take_all(port);
     bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN;
-    uint64_t   now_ns = open ? pli_world_now(world) : 0;
+    uint64_t   now_ns = open ? pli_world_now(world) : 0, cause_ns = now_ns;
     pli_out    out;
     pli_out_init(&out);
     for (pli_msg *next; msg != NULL; msg = next) {
         next = msg->next;
         msg->next = NULL;
-        if (open && msg->head.job == port->job) port->ops->on_message(port->machine, now_ns, msg, &out);
+        if (open && msg->head.job == port->job) take(port, now_ns, msg, &out, &cause_ns);
         else take_late(port, &msg, work);
     }
     for (int32_t i = atomic_load_explicit(&port->seen, memory_order_relaxed); open && i < events; i++) {
@@ -186,7 +206,8 @@ static void run_locked(pli_port *port, pli_work *work) {
             port->ops->on_member(port->machine, now_ns, event, &out);
     }
     atomic_store(&port->seen, events);
-    empty(port, &out, work);
+    stamp(out.first, now_ns);
+    empty(port, &out, cause_ns, work);
 }
 
 static void try_port(pli_port *port, pli_work *work) {
@@ -260,7 +281,9 @@ void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
 void pli_port_leave(pli_port *port, pli_out *out) {
     pli_work work;
     pli_work_init(&work);
-    empty(port, out, &work);
+    uint64_t now_ns = out->first != NULL || out->ring ? pli_world_now(port->comm->world) : 0;
+    stamp(out->first, now_ns);
+    empty(port, out, now_ns, &work);
     unlock(port);
     try_port(port, &work);
     pli_work_run(&work, port->comm->world);

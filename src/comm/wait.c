@@ -26,6 +26,11 @@ void pli_comm_shake(void) {
 }
 #endif
 
+void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns) {
+    atomic_store_explicit(&comm->cause_ns, cause_ns, memory_order_relaxed);
+    pli_comm_ring(comm);
+}
+
 void pli_comm_ring(plait_comm *comm) {
     atomic_fetch_add(&comm->bell, 1);
     SHAKE();
@@ -146,6 +151,18 @@ static bool lend_time(plait_comm *comm, uint32_t bell, int32_t *idle, uint64_t *
     return false;
 }
 
+/* A wait is over. Until the cause of its end began, another rank was late; from then on messages were on their way
+ * (the wait state "late sender" of Wolf, Mohr: "Automatic Performance Analysis of Hybrid MPI/OpenMP Applications", 2003,
+ * followed back along the messages that set off each other). */
+static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
+    uint64_t cause_ns = atomic_load_explicit(&comm->cause_ns, memory_order_relaxed);
+    if (cause_ns < start_ns) cause_ns = start_ns;
+    if (cause_ns > now_ns) cause_ns = now_ns;
+    atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed);
+    comm->in_flight_ns += now_ns - cause_ns;
+    if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
+}
+
 /* sure: the loss of the job does not end the wait, and timeout_ns is its own. */
 static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
                          uint64_t timeout_ns, plait_error *err) {
@@ -188,8 +205,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         rest(comm, bell, now_ns, until_ns, nap_ns);
     }
     if (told) set_reason(comm, NULL, 0);
-    if (start_ns != 0)
-        atomic_fetch_add_explicit(&comm->waited_ns, pli_world_now(world) - start_ns, memory_order_relaxed);
+    if (start_ns != 0) note_wait(comm, start_ns, pli_world_now(world));
     return status;
 }
 

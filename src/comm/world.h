@@ -43,6 +43,9 @@ struct plait_comm {
     _Atomic uint32_t sleepers;          /* waiters in, or on their way into, the futex         */
     _Atomic uint64_t bytes_sent;
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
+    _Atomic uint64_t cause_ns;  /* when began what rang the bell last; relaxed: a figure, not a promise */
+    uint64_t in_flight_ns;      /* of waited_ns; the rank's thread only, as the next two */
+    uint64_t in_calls_ns, entered_ns;
 
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, as the next three */
@@ -119,6 +122,8 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
+/** The same, where what it tells has its cause at cause_ns: the beginning of a chain of messages, or the ringer's act. */
+void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns);
 /** A machine of this rank has failed, or the rank is lost by itself: its waits end. The first reason counts. */
 void pli_comm_fail(plait_comm *comm, const plait_error *why);
 /** Hands what was done to a transport that charges for it. */

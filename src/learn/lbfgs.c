@@ -128,6 +128,7 @@ static plait_status evaluate(lbfgs *l) {
     const void *values;
     pli_weights weights;
     PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
+    if (pli_curve_due(run)) pli_curve_keep(run, values);
     raw_weights(l, values, &weights);
     PLI_TRY(pli_gradient_run(&l->gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
     pli_run_charge(run, &l->batch, l->gradient.size);
@@ -383,6 +384,7 @@ static plait_status begin(lbfgs *l) {
 plait_status pli_lbfgs_train(pli_run *run) {
     lbfgs        l = { .run = run, .stretch = 1 };
     plait_status status = begin(&l);
+    if (status == PLAIT_OK) status = pli_curve_begin(run, l.values, l.type, run->epochs);
     pli_meter_start(&l.meter, run);
     if (status == PLAIT_OK) status = iterate(&l);
     pli_batches_destroy(&l.batches);

@@ -196,7 +196,8 @@ void pli_report_init(plait_report *report) {
     *report = (plait_report){ .objective = NAN, .train_loss = NAN, .progressive_loss = NAN, .test_loss = NAN,
                               .test_accuracy = NAN, .test_auc = NAN, .test_rmse = NAN, .test_mae = NAN,
                               .load_seconds = NAN, .train_seconds = NAN, .cpu_seconds = NAN,
-                              .clocks_per_second = NAN, .idle_share = NAN, .validation_loss = NAN,
+                              .clocks_per_second = NAN, .idle_share = NAN, .compute_seconds = NAN, .wait_seconds = NAN,
+                              .network_seconds = NAN, .validation_loss = NAN,
                               .updates_dropped = -1, .clocks_skipped = -1 };
 }
 

@@ -8,6 +8,7 @@
  *     balance.c  whose blocks a worker computes, where they may change hands
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
+ *     curve.c    what the weights were worth on the way
  *     pace.c     did the workers of a policy without a bound run together?
  *     train.c    the order of it all, the report
  */
@@ -29,6 +30,18 @@ typedef enum pli_form {
     PLI_KEYED, /* dense, but a batch pushes the few rows that it touched    */
     PLI_SPARSE /* rows grow by key                                          */
 } pli_form;
+
+/* The weights at some moments of a run, kept to be measured when it is over (curve.c). */
+typedef struct pli_curve {
+    int64_t        points, next; /* asked for; passed so far                          */
+    int64_t        values;       /* of one copy                                       */
+    plait_type     type;
+    int64_t       *mark, *clock; /* [points] clock from which it is due; its own      */
+    double        *seconds, *bytes; /* [points], [points + 1]: the last at the end */
+    unsigned char *weights;      /* [points, values], on the reporting worker         */
+    bool          *taken;        /* [points]                                          */
+    bool           due;          /* the weights of point next - 1 are still to be kept */
+} pli_curve;
 
 typedef struct pli_run {
     plait_comm             *comm;
@@ -69,7 +82,9 @@ typedef struct pli_run {
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced, told_far; /* the last two: of pace.c */
-    uint64_t     begun_ns, cpu_ns;
+    uint64_t     begun_ns, cpu_ns, training_ns /* when training began */, training_bytes;
+    pli_comm_times times; /* of training */
+    pli_curve    curve;
 } pli_run;
 
 /** Checks names and ranges. Errors: ENAME, EINVAL, EREFUSED. */
@@ -113,6 +128,9 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
 /** Loss of a solution on what is held back, of all workers; NaN without any. Collective. */
 plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out);
 
+/** l2/2 ||w||^2 + l1 ||w||_1, in the data's units. */
+double pli_run_penalty_of(const pli_run *run, const pli_solution *solution);
+
 /** Has the caller asked to stop? */
 static inline bool pli_run_stopped(const pli_run *run) {
     return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;
@@ -132,6 +150,19 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
 
 /** EDIVERGED with the remedy, unless sums are finite. */
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);
+
+/* --- the curve ------------------------------------------------------------------------------------------- */
+
+/** Before the first clock: weights are `values` numbers of this type, clocks about so many. */
+plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks);
+/** A clock begins. true: the reporting worker shall give the weights that it reads now to pli_curve_keep. */
+bool         pli_curve_due(pli_run *run);
+void         pli_curve_keep(pli_run *run, const void *weights);
+/** Training is over. */
+void         pli_curve_end(pli_run *run);
+/** Measures what was kept and tells it, and last the solution, whose report is filled. Collective over the workers. */
+plait_status pli_curve_measure(pli_run *run, const plait_report *report);
+void         pli_curve_free(pli_curve *curve);
 
 /* --- pace ------------------------------------------------------------------------------------------------ */
 

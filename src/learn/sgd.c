@@ -90,6 +90,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
     const void  *values;
     PLI_TRY(plait_table_read(run->w, 0, rows, &values));
     if (plait_job_is_late(run->job)) return PLAIT_OK;
+    pli_curve_keep(run, values);
     const float *w = values;
     pli_weights  weights = { .f32 = w, .bias = sgd->bias };
     for (int64_t c = 0; c < k; c++) sgd->bias[c] = run->linear.intercept ? (double)w[d * k + c] : 0;
@@ -257,6 +258,14 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     return PLAIT_OK;
 }
 
+/* For the curve, where no step reads the whole table. */
+static plait_status keep_table(pli_run *run) {
+    const void *values;
+    PLI_TRY(plait_table_read(run->w, 0, run->linear.features + run->linear.intercept, &values));
+    if (!plait_job_is_late(run->job)) pli_curve_keep(run, values);
+    return PLAIT_OK;
+}
+
 enum { STOP_EVERY = 16 };
 
 static plait_status hear_others(pli_sgd *sgd, bool *stop_out) {
@@ -288,6 +297,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
     for (int64_t clock = 0; clock < run->clocks; clock++) {
         pli_sums sums;
+        if (pli_curve_due(run) && (run->form != PLI_DENSE || run->rowwise)) PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (epoch == 0) pli_sums_add(&run->progressive, &sums);
@@ -399,6 +409,9 @@ plait_status pli_sgd_train(pli_run *run) {
     plait_status status = create_weights(run);
     if (status == PLAIT_OK) sgd.sums_need_all = pli_topology_find(plait_table_topology(run->w))->needs_all;
     if (status == PLAIT_OK) status = begin(&sgd);
+    if (status == PLAIT_OK)
+        status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,
+                                 run->clocks * run->epochs);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
     if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);

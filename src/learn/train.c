@@ -129,13 +129,12 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
 }
 
-/* l2/2 ||w||^2 + l1 ||w||_1, in the data's units. */
-static double penalty_of(const pli_run *run) {
+double pli_run_penalty_of(const pli_run *run, const pli_solution *solution) {
     double  square = 0, absolute = 0;
-    int64_t n = run->solution.rows * run->linear.columns;
+    int64_t n = solution->rows * run->linear.columns;
     for (int64_t i = 0; i < n; i++) {
-        square += run->solution.weight[i] * run->solution.weight[i];
-        absolute += fabs(run->solution.weight[i]);
+        square += solution->weight[i] * solution->weight[i];
+        absolute += fabs(solution->weight[i]);
     }
     return run->l2 / 2 * square + run->l1 * absolute;
 }
@@ -180,7 +179,8 @@ static plait_status judge(pli_run *run, plait_report *report) {
     pli_ranking ranking = { 0 };
     double      auc = NAN;
     pli_linear  linear = run->linear;
-    PLI_TRY(pli_run_finite(run, penalty_of(run), run->clocks_done));
+    double penalty = pli_run_penalty_of(run, &run->solution);
+    PLI_TRY(pli_run_finite(run, penalty, run->clocks_done));
     PLI_TRY(pli_sums_agree(run->comm, &run->progressive));
     report->progressive_loss = pli_sums_loss(&run->progressive);
     if (!run->stream) {
@@ -190,7 +190,7 @@ static plait_status judge(pli_run *run, plait_report *report) {
         PLI_TRY(pli_pace_judge(run, &sums));
         PLI_TRY(pli_sums_agree(run->comm, &sums));
         report->train_loss = pli_sums_loss(&sums);
-        report->objective = sums.loss / (double)run->train_rows + penalty_of(run);
+        report->objective = sums.loss / (double)run->train_rows + penalty;
         PLI_TRY(warn_if_astray(run, report->objective));
     }
     linear.class_weight = NULL;
@@ -224,6 +224,9 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->validation_loss = run->validation_loss;
     r->load_seconds = run->load_seconds;
     r->train_seconds = run->train_seconds;
+    r->wait_seconds = (double)run->times.wait_ns * 1e-9;
+    r->network_seconds = run->times.in_flight ? (double)run->times.network_ns * 1e-9 : NAN;
+    r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
     r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
     r->interrupted = run->interrupted;
     PLI_TRY(plait_comm_allreduce(run->comm, sums, 5, PLAIT_F64, PLAIT_SUM));
@@ -245,6 +248,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     pli_report_init(&report);
     plait_status status = judge(run, &report);
     if (status == PLAIT_OK) status = fill_report(run, &report);
+    if (status == PLAIT_OK) status = pli_curve_measure(run, &report);
     if (status == PLAIT_OK) status = describe(run, &description);
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
@@ -271,6 +275,7 @@ static void clean(pli_run *run) {
     pli_solution_free(&run->solution);
     pli_free(run->label);
     pli_free(run->class_weight);
+    pli_curve_free(&run->curve);
 }
 
 static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
@@ -278,11 +283,19 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(agree_options(run));
     PLI_TRY(pli_prepare(run));
     PLI_TRY(create_job(run->comm, run->opts, run->rowwise ? 1 : run->batch, &run->job));
-    uint64_t     begun_ns = pli_comm_now(run->comm), waited_ns = pli_comm_waited_ns(run->comm);
+    pli_comm_times before;
+    uint64_t       waited_ns = pli_comm_waited_ns(run->comm);
+    pli_comm_tell_times(run->comm, &before);
+    run->training_bytes = plait_comm_bytes_sent(run->comm);
+    run->training_ns = pli_comm_now(run->comm);
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
         status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
-        run->train_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
+        run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
+        pli_comm_tell_times(run->comm, &run->times);
+        run->times.wait_ns -= before.wait_ns;
+        run->times.network_ns -= before.network_ns;
+        pli_curve_end(run);
         run->idle_seconds = (double)(pli_comm_waited_ns(run->comm) - waited_ns) * 1e-9;
         if (status == PLAIT_OK) status = finish(run, report_out, model_out);
     } else if (report_out != NULL) {

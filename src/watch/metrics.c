@@ -104,6 +104,29 @@ void pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why) {
     put(metrics, &line, true);
 }
 
+void pli_metrics_point(pli_metrics *metrics, const plait_point *point) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "point");
+    pli_json_i64(&line, "clock", point->clock);
+    pli_json_f64(&line, "seconds", point->seconds);
+    pli_json_f64(&line, "bytes", point->bytes);
+    pli_json_f64(&line, "objective", point->objective);
+    pli_json_f64(&line, "train_loss", point->train_loss);
+    put(metrics, &line, false);
+}
+
+void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double wait, double network) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "rank");
+    pli_json_i64(&line, "rank", rank);
+    pli_json_f64(&line, "compute_seconds", compute);
+    pli_json_f64(&line, "wait_seconds", wait);
+    pli_json_f64(&line, "network_seconds", network);
+    put(metrics, &line, false);
+}
+
 void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {
     if (metrics == NULL) return;
     pli_text line = { 0 };

@@ -19,7 +19,7 @@ void pli_json_end(pli_text *text);                                    /* no newl
 
 /* --- the metrics file: one JSON object a line -------------------------------------------------------- */
 
-/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "end" last. Belongs to the leading rank's
+/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "point", "rank", "end" last. Belongs to the leading rank's
  * thread. Nothing here fails at once: the first failed write is remembered for pli_metrics_close, so that a full
  * disk does not cost the training. */
 typedef struct pli_metrics pli_metrics;
@@ -28,6 +28,10 @@ void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 /** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
+/** A line "point": a moment of the run's curve. */
+void pli_metrics_point(pli_metrics *metrics, const plait_point *point);
+/** A line "rank": where a worker's time in training went. network NaN: not told apart from wait. */
+void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double wait, double network);
 /** status: "success", or why the run ended; report may be NULL. */
 /** A rank was lost, and why; the end tells it too. */
 void         pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why);

@@ -16,6 +16,15 @@ record = json.load(open("model.done"))
 assert record["clocks"] > 0 and len(record["model_hash"]) == 64 and record["ranks_lost"] == [] and record["run"], record' ||
         fail "a line is no JSON"
 fi
+# Moments of the run: none twice, the last is the record's; and where each worker's time went.
+works curve train --data part --epochs 3 --workers 2 --topology ps --consistency ssp:1 --metrics m --curve 8 --json --quiet
+grep '"event": "point"' m >points
+[ "$(wc -l <points)" -eq 9 ] || fail "$(wc -l <points) points instead of 8 and the end"
+[ "$(sed 's/.*"clock": \([0-9]*\),.*/\1/' points | sort -n -u | wc -l)" -eq 9 ] || fail "a clock twice"
+end=$(sed -n '$s/.*"objective": \([^,}]*\).*/\1/p' points)
+grep -q "\"objective\": $end," curve.out || fail "the last point, $end, is not the record's objective"
+[ "$(grep -c '"event": "rank", "rank": [01], "compute_seconds": [0-9.e-]*, "wait_seconds": [0-9.e-]*, "network_seconds": [0-9.e-]*}' m)" -eq 2 ] ||
+    fail "not where two workers' time went: $(grep '"rank"' m)"
 code=0
 "$PLAIT" train --data gone --metrics m --quiet 2>err || code=$?
 [ $code -eq 1 ] || fail "exit $code of a run without data"

@@ -35,8 +35,9 @@ bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
 }
 
 static void ring_others(const pli_transport *t, const plait_comm *comm) {
+    uint64_t now_ns = pli_now_ns();
     for (int32_t r = 0; r < t->workers; r++)
-        if (r != comm->rank) pli_comm_ring(&t->world->local[r]);
+        if (r != comm->rank) pli_comm_ring_since(&t->world->local[r], now_ns);
 }
 
 static void lay_out(pli_seat *seat, const plait_comm *comm, const pli_coll *call) {
