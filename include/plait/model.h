@@ -87,7 +87,7 @@ typedef struct plait_report {
     double  idle_share; /* of the workers' time in training: waited for others */
     double  compute_seconds, wait_seconds, network_seconds; /* of train_seconds, this worker's own: it worked; others were
                                      late; messages were made, on their way or taken in (NaN where ranks are processes:
-                                     the way counts as waiting) */
+                                     then it counts as waiting) */
     int64_t bytes_sent, peak_rss_bytes;
     int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */

@@ -251,6 +251,23 @@ plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tab
     return status;
 }
 
+char **pli_env_without(const pli_opt *rows) {
+    size_t n = 0, kept = 0;
+    char   name[VARIABLE_BYTES];
+    while (environ != NULL && environ[n] != NULL) n++;
+    char **env = pli_calloc(n + 1, sizeof *env);
+    for (size_t i = 0; env != NULL && i < n; i++) {
+        size_t         length = strcspn(environ[i], "=");
+        const pli_opt *row = rows;
+        for (; row->name != NULL; row++) {
+            variable_name(row->name, name);
+            if (strlen(name) == length && strncmp(environ[i], name, length) == 0) break;
+        }
+        if (row->name == NULL) env[kept++] = environ[i];
+    }
+    return env;
+}
+
 /* --- life ---------------------------------------------------------------------------------------------- */
 
 static plait_status create(const pli_opt *rows, pli_opts **opts_out, plait_error *err) {

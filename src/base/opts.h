@@ -71,6 +71,10 @@ void pli_opts_help(const pli_opt *rows, int width, pli_text *text);
 plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tables, const char *const *others,
                                       size_t n_others, plait_error *err);
 
+/** The environment without the variables of these rows: for a process that shall have its options from elsewhere. Ended by
+ *  NULL, borrows its texts; freed by the caller. NULL: no memory. */
+char **pli_env_without(const pli_opt *rows);
+
 /** An environment variable, or NULL. For the few that are not options (a launcher's, NO_COLOR, HOME). */
 const char *pli_env(const char *name);
 

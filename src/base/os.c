@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,6 +100,38 @@ int64_t pli_mappings_left(void) {
     for (int c; (c = getc(file)) != EOF;) now += c == '\n';
     fclose(file);
     return most > now ? most - now : 0;
+}
+
+int64_t pli_memory_total_bytes(void) {
+    int64_t kib = number_in_file("/proc/meminfo", "MemTotal:");
+    return kib >= 0 ? kib * 1024 : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+void pli_cpu_name(char name[128]) {
+    char  line[512];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    name[0] = '\0';
+    while (file != NULL && name[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+        snprintf(name, 128, "%s", colon + 1 + strspn(colon + 1, " "));
+        name[strcspn(name, "\n")] = '\0';
+    }
+    if (file != NULL) fclose(file);
+}
+
+void pli_kernel_name(char name[128]) {
+    struct utsname system;
+    if (uname(&system) != 0) {
+        name[0] = '\0';
+        return;
+    }
+    snprintf(name, 128, "%.30s %.60s %.30s", system.sysname, system.release, system.machine);
+}
+
+double pli_load(void) {
+    double load = NAN;
+    return getloadavg(&load, 1) == 1 ? load : (double)NAN;
 }
 
 /* Cores' worth of time that the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max PERIOD". */

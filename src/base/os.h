@@ -18,6 +18,14 @@ int32_t  pli_pid(void);
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
 int64_t  pli_mappings_left(void);   /* of memory, that this process may still make; INT64_MAX: not known */
+int64_t  pli_memory_total_bytes(void); /* of the machine                            */
+void     pli_cpu_name(char name[128]);    /* "" if the system does not say */
+void     pli_kernel_name(char name[128]); /* "Linux 6.1.0 x86_64"          */
+double   pli_load(void);                  /* runnable tasks, averaged over a minute; NaN: not known */
+/** A new directory for temporary files of this user only, below TMPDIR or /tmp: NAME-XXXXXX. Freed by the caller; NULL: there
+ *  is no place for it. remove takes the files in it, too, but no directories. */
+char *pli_temporary_directory(const char *name);
+void  pli_remove_directory(const char *path);
 
 /* --- waiting: a 32-bit futex, private to the process -------------------------------------------------- */
 /** Sleeps while *word == expected, until woken or timeout_ns has passed (UINT64_MAX: never). May return early. */

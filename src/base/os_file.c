@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/opts.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
 
@@ -361,4 +362,22 @@ plait_status pli_glob(const char *pattern, pli_text *paths_by_newline, plait_err
     for (size_t i = 0; answer == 0 && fits && i < found.gl_pathc; i++) fits = add_name(&names, found.gl_pathv[i]);
     globfree(&found);
     return give_names(&names, fits, pattern, paths_by_newline, err);
+}
+
+/* --- temporary directories ------------------------------------------------------------------------- */
+
+char *pli_temporary_directory(const char *name) {
+    const char *below = pli_env("TMPDIR");
+    char       *path = pli_format("%s/%s-XXXXXX", below != NULL && below[0] != '\0' ? below : "/tmp", name);
+    if (path != NULL && mkdtemp(path) != NULL) return path;
+    pli_free(path);
+    return NULL;
+}
+
+void pli_remove_directory(const char *path) {
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory != NULL) closedir(directory);
+    rmdir(path);
 }

@@ -206,8 +206,9 @@ void pli_cli_completion(pli_text *text) {
     for (size_t i = 0; commands[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", commands[i]->name);
     pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[at]} in\n");
     for (size_t i = 0; commands[i] != NULL; i++) {
-        bool config = strcmp(commands[i]->name, "config") == 0; /* takes the options of train beside its own */
-        complete_command(text, commands[i], config ? pli_command_find("train")->rows : commands[i]->rows);
+        /* these take the options of train beside their own */
+        bool both = strcmp(commands[i]->name, "config") == 0 || strcmp(commands[i]->name, "compare") == 0;
+        complete_command(text, commands[i], both ? pli_command_find("train")->rows : commands[i]->rows);
     }
     pli_text_add(text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
     complete_topics(text);

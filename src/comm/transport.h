@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    3u
+#define PLI_TRANSPORT_ABI    4u
 #define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */

@@ -1,9 +1,9 @@
 /* What the weights were worth on the way: the objective at some moments of a run, measured when it is over.
  *
- * While the run lasts, the reporting worker keeps copies of weights that it has read anyhow (only where batches read by key
- * it reads the whole table for it), at marks that lie closer at the beginning, where the loss falls; each worker notes how
- * many bytes it had sent by then. Afterwards all workers measure each copy on their rows. So the objective costs the run
- * nothing but a copy, and every point is exact. */
+ * While the run lasts, the reporting worker keeps copies of weights that it has read anyhow (only where batches
+ * read by key it reads the whole table for it), at marks that lie closer at the beginning, where the loss falls;
+ * each worker notes how many bytes it had sent by then. Afterwards all workers measure each copy on their rows. So
+ * the objective costs the run nothing but a copy, and every point is exact. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define KEPT_BYTES ((int64_t)64 << 20)
 
 static int64_t width(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
-static bool reports(const pli_run *run) { return plait_comm_rank(run->comm) == 0; }
+static bool    reports(const pli_run *run) { return plait_comm_rank(run->comm) == 0; }
 
 plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
     pli_curve *c = &run->curve;
@@ -100,8 +100,11 @@ static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums)
 static void tell(const pli_run *run, const double *sums, const plait_report *report) {
     const pli_curve *c = &run->curve;
     for (int64_t i = 0; i <= c->points; i++) {
-        plait_point p = { .clock = report->clocks, .seconds = report->train_seconds, .objective = report->objective,
-                          .train_loss = report->train_loss, .bytes = c->bytes[c->points] };
+        plait_point p = { .clock = report->clocks,
+                          .seconds = report->train_seconds,
+                          .objective = report->objective,
+                          .train_loss = report->train_loss,
+                          .bytes = c->bytes[c->points] };
         if (i < c->points && !c->taken[i]) continue;
         if (i < c->points) {
             p = (plait_point){ .clock = c->clock[i], .seconds = c->seconds[i], .bytes = c->bytes[i] };
@@ -117,7 +120,8 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     if (c->points == 0) return PLAIT_OK;
     double        *sums = pli_calloc((size_t)c->points, 3 * sizeof *sums);
     unsigned char *copy = pli_calloc((size_t)c->values, (size_t)width(c->type));
-    plait_status   status = sums != NULL && copy != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
+    plait_status   status =
+        sums != NULL && copy != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
     if (status == PLAIT_OK) status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken, 0);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = measure_all(run, copy, sums);

@@ -224,7 +224,7 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->validation_loss = run->validation_loss;
     r->load_seconds = run->load_seconds;
     r->train_seconds = run->train_seconds;
-    r->wait_seconds = (double)run->times.wait_ns * 1e-9;
+    r->wait_seconds = (double)(run->times.wait_ns + (run->times.in_flight ? 0 : run->times.network_ns)) * 1e-9;
     r->network_seconds = run->times.in_flight ? (double)run->times.network_ns * 1e-9 : NAN;
     r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
     r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;

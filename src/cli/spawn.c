@@ -1,0 +1,90 @@
+/* See spawn.h. A handler passes signals on, since a thread of a library could receive those that this one blocks; a
+ * child in a group of its own hears of the terminal's Ctrl-C only through it, and once. */
+#include "cli/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int handled[] = { SIGINT, SIGTERM, SIGHUP };
+enum { HANDLED = sizeof handled / sizeof handled[0] };
+
+static _Atomic int child;   /* while it runs; else 0 */
+static _Atomic int stopped; /* the first signal that asked to stop */
+
+static void hand_on(int number) {
+    int kept = errno, pid = atomic_load(&child), none = 0;
+    atomic_compare_exchange_strong(&stopped, &none, number);
+    if (pid > 0) kill(pid, number);
+    errno = kept;
+}
+
+static void handle_by(void (*handler)(int)) {
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < HANDLED; i++) sigaction(handled[i], &action, NULL);
+}
+
+void pli_spawn_begin(void) {
+    atomic_store(&stopped, 0);
+    handle_by(hand_on);
+}
+
+void pli_spawn_end(void) { handle_by(SIG_DFL); }
+int  pli_spawn_stopped(void) { return atomic_load(&stopped); }
+
+/* Reaped only when no handler can take its number for a living one's. */
+static int32_t attend(pid_t pid) {
+    siginfo_t     info = { 0 };
+    int           status = 0;
+    struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+        poll(&end, 1, end.fd >= 0 ? -1 : 20);
+    if (end.fd >= 0) close(end.fd);
+    atomic_store(&child, 0);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return PLI_EXIT_FAILED;
+    return WIFSIGNALED(status) ? PLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int start(pid_t *pid, char *const *argv, char *const *env, const char *out_path, const char *err_path) {
+    posix_spawnattr_t          attr;
+    posix_spawn_file_actions_t files;
+    sigset_t                   defaults;
+    const int                  flags = O_WRONLY | O_CREAT | O_TRUNC;
+    sigemptyset(&defaults);
+    for (int i = 0; i < HANDLED; i++) sigaddset(&defaults, handled[i]);
+    int bad = posix_spawnattr_init(&attr);
+    if (bad != 0) return bad;
+    bad = posix_spawn_file_actions_init(&files);
+    if (bad == 0) {
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+        posix_spawnattr_setsigdefault(&attr, &defaults);
+        posix_spawnattr_setpgroup(&attr, 0);
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out_path, flags, 0600);
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err_path, flags, 0600);
+        bad = posix_spawn(pid, argv[0], &files, &attr, argv, env);
+        posix_spawn_file_actions_destroy(&files);
+    }
+    posix_spawnattr_destroy(&attr);
+    return bad;
+}
+
+plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path, const char *err_path,
+                       int32_t *exit_out, plait_error *err) {
+    pid_t pid = 0;
+    int   bad = start(&pid, argv, env, out_path, err_path);
+    if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
+    atomic_store(&child, (int)pid);
+    if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came between the two */
+    *exit_out = attend(pid);
+    return PLAIT_OK;
+}

@@ -1,0 +1,112 @@
+/* The comparison for a terminal, also a narrow one: a row a pair, the fastest first; why a pair did not run stands
+ * below. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/compare/compare.h"
+
+static const char *const outcome_names[PLI_OUTCOMES] = { "ran", "refused", "failed", "stopped" };
+
+/* By time; pairs that never came there after them, pairs that did not run last. */
+static double place(const pli_compared_pair *p) {
+    if (p->runs == 0) return 2e300;
+    return isfinite(p->seconds) ? p->seconds : 1e300;
+}
+
+static int32_t *order(const pli_comparison *c) {
+    int32_t *at = pli_array((size_t)c->pairs + 1, sizeof *at);
+    for (int32_t i = 0; at != NULL && i < c->pairs; i++) {
+        int32_t k = i;
+        for (; k > 0 && place(&c->pair[at[k - 1]]) > place(&c->pair[i]); k--) at[k] = at[k - 1];
+        at[k] = i;
+    }
+    return at;
+}
+
+/* Breaks words so that no line is wider, and indents all but the first. */
+static void wrap(const char *words, int width, int indent, pli_text *text) {
+    int used = 0;
+    for (const char *at = words; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (used > 0 && used + 1 + (int)length > width) {
+            pli_text_add(text, "\n%*s", indent, "");
+            used = indent;
+        } else if (used > 0) {
+            pli_text_add(text, " ");
+            used++;
+        }
+        pli_text_add(text, "%.*s", (int)length, at);
+        used += (int)length;
+        at += length;
+        at += strspn(at, " ");
+    }
+    pli_text_add(text, "\n");
+}
+
+/* "ps x bsp failed: why"; a refusal's reason begins with the pair itself, which is not said twice. */
+static void why_not(const pli_compared_pair *p, const char *name, pli_text *text) {
+    static const char refused[] = " is refused";
+    const char       *at = p->reason != NULL ? strstr(p->reason, refused) : NULL;
+    if (p->outcome == PLI_RAN) {
+        pli_text_add(text, "%s not run", name);
+    } else if (at != NULL) {
+        pli_text_add(text, "%s refused%s", name, at + sizeof refused - 1);
+    } else {
+        pli_text_add(text, "%s %s: %s", name, outcome_names[p->outcome], p->reason != NULL ? p->reason : "");
+    }
+}
+
+static void add_row(const pli_comparison *c, int32_t pair, int widest, int width, pli_text *text) {
+    const pli_compared_pair *p = &c->pair[pair];
+    char                     name[104], time[24], low[24], high[24], bytes[24];
+    pli_compare_name(p, name);
+    pli_compare_seconds(p->seconds, time);
+    pli_compare_seconds(p->seconds_min, low);
+    pli_compare_seconds(p->seconds_max, high);
+    pli_compare_bytes(p->bytes, bytes);
+    bool marked = c->as_good != NULL && c->as_good[pair];
+    pli_text_add(text, "%c %-*s %9s", marked ? '*' : ' ', widest, name, time);
+    if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8.6g", p->loss);
+    if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", bytes);
+    if (width >= widest + 12 + 20 + 20 + 12 && p->runs > 1 && isfinite(p->seconds_max))
+        pli_text_add(text, "  %s to %s", low, high);
+    pli_text_add(text, "\n");
+}
+
+static void add_head(int widest, int width, pli_text *text) {
+    pli_text_add(text, "  %-*s %9s", widest, "setting", "time");
+    if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8s", "loss");
+    if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", "bytes");
+    if (width >= widest + 12 + 20 + 20 + 12) pli_text_add(text, "  over the repeats");
+    pli_text_add(text, "\n");
+}
+
+void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
+    int32_t *at = order(c);
+    int      widest = 7;
+    char     name[104];
+    for (int32_t i = 0; i < c->pairs; i++) {
+        pli_compare_name(&c->pair[i], name);
+        if ((int)strlen(name) > widest) widest = (int)strlen(name);
+    }
+    if (width < 40) width = 40;
+    add_head(widest, width, text);
+    for (int32_t i = 0; at != NULL && i < c->pairs; i++)
+        if (c->pair[at[i]].runs > 0) add_row(c, at[i], widest, width, text);
+    for (int32_t i = 0; at != NULL && i < c->pairs; i++) {
+        const pli_compared_pair *p = &c->pair[at[i]];
+        if (p->runs > 0) continue;
+        pli_text line = { 0 };
+        pli_compare_name(p, name);
+        why_not(p, name, &line);
+        pli_text_add(text, "  ");
+        if (line.data != NULL) wrap(line.data, width - 2, 4, text);
+        text->failed = text->failed || line.failed;
+        pli_text_free(&line);
+    }
+    pli_text_add(text, "\n");
+    if (c->sentence.data != NULL) wrap(c->sentence.data, width, 0, text);
+    if (at == NULL) text->failed = true;
+    pli_free(at);
+}

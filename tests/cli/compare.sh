@@ -1,0 +1,76 @@
+#!/bin/sh
+# compare: a row a pair, also one that is refused; JSON that parses; a page that asks for nothing; an interrupted
+# comparison tells what was done. Argument: yes where SimGrid is there.
+. "$(dirname "$0")/common.sh"
+
+json() { # json FILE EXPRESSION: the expression must hold of the object `o` that is the file's last line
+    command -v python3 >/dev/null || return 0
+    tail -n 1 "$1" | python3 -c "import json, sys
+o = json.load(sys.stdin)
+assert $2, o" 2>json.err || fail "not so in $1: $2: $(tail -n 3 json.err)"
+}
+
+mkdir tmp
+export TMPDIR="$PWD/tmp"
+works few compare --data part --workers 2 --epochs 3 --topology local,allreduce --consistency bsp,ssp:1 --report page.html --json
+grep -q '^. local x ssp:1 ' few.out || fail "no row of local x ssp:1"
+grep -q '^  allreduce x ssp:1 refused: [a-z]' few.out || fail "no reason why allreduce x ssp:1 is refused"
+[ "$(ls -A tmp)" = "" ] || fail "left behind: $(ls -A tmp)"
+json few.out 'len(o["pairs"]) == 4 and len(o["runs"]) == 10 and not o["interrupted"] and o["repeats"] == 3'
+json few.out 'all(r["model_hash"] and r["objective"] > 0 and len(r["ranks"]) == 2 for r in o["runs"] if r["outcome"] == "ran")'
+json few.out 'all(len(r["points"]["loss"]) == len(r["points"]["bytes"]) > 10 for r in o["runs"] if r["outcome"] == "ran")'
+json few.out '[p["outcome"] for p in o["pairs"]] == ["ran", "ran", "ran", "refused"]'
+json few.out 'o["pairs"][1]["audit"] == "proven" and o["pairs"][1]["staleness_max"] <= 1 and sum(o["pairs"][1]["staleness"]) > 0'
+json few.out 'o["judgement"]["sentence"] and o["machine"]["cores"] > 0 and o["machine"]["plait"]'
+json few.out 'o["runs"][0]["outcome"] == "refused" and o["runs"][0]["exit_code"] == 2'
+
+# The page: whole, with its data, and nothing in it that a browser would fetch.
+grep -q '</html>' page.html || fail "the page has no end"
+grep -q '"topology": "local"' page.html || fail "the page has no data"
+grep -n '@COMPARISON@\|https\{0,1\}://\|//[a-z]*\.\|<script[^>]*src\|<link[^>]*href="[^d]\|@import\|url(' page.html && fail "the page refers to something outside"
+
+# Names and options that are wrong are said before anything runs; what a run says is its row.
+exits 2 'out.*is for a single run' out compare --data part --out model
+exits 2 'no data' nothing compare --topology ps
+exits 2 'can be read only once' pipe compare --data -
+exits 1 'nowhere/page' nowhere compare --data part --report nowhere/page.html
+run missing compare --data gone --topology local --consistency bsp --quiet
+[ $code -eq 1 ] || fail "exit $code where no run could read its data"
+grep -q 'local x bsp failed: .*gone' missing.out || fail "no reason: $(cat missing.out)"
+run typo compare --data part --topology lokal --consistency bsp --quiet
+[ $code -eq 2 ] || fail "exit $code of a topology that does not exist"
+grep -q "lokal x bsp refused: .*did you mean 'local'" typo.out || fail "no nearest name: $(cat typo.out)"
+[ "$(ls -A tmp)" = "" ] || fail "left behind: $(ls -A tmp)"
+
+# Options of the job come from variables and a configuration, too; those of a run do not reach the runs.
+printf 'epochs: 2\nout: model\nmetrics: m\n' >job.yaml
+PLAIT_SEED=3 PLAIT_WORKERS=9 works from compare --config job.yaml --data part --workers 2 --topology ps --consistency bsp --repeats 1 --json
+json from.out 'o["runs"][0]["epochs"] == 2 and o["runs"][0]["workers"] == 2 and "--seed 3" in o["settings"]'
+[ ! -e model ] && [ ! -e m ] || fail "a run has written what the configuration names for a single one"
+
+# A narrow terminal, and a target of one's own.
+works target compare --data part --epochs 2 --topology local --consistency bsp --repeats 1 --target 0.0001 --quiet
+grep -q 'No setting reached an objective of 0.0001' target.out || fail "reached what cannot be reached"
+
+# The first Ctrl-C: the run at hand ends, what was done is told.
+"$PLAIT" compare --data part --epochs 100000 --batch 20 --topology local --consistency bsp --report cut.html --json >cut.out 2>cut.err &
+pid=$!
+until_holds 60 sh -c 'ls tmp/*/metrics' >ls.out 2>&1 || fail "it does not begin"
+until_holds 60 sh -c 'grep -q clock tmp/*/metrics' || fail "no clock of a run"
+kill -INT $pid
+wait $pid && code=0 || code=$?
+[ $code -eq 75 ] || fail "exit $code of an interrupted comparison: $(cat cut.err)"
+json cut.out 'o["interrupted"] and o["runs"][-1]["outcome"] == "stopped" and "Interrupted" in o["judgement"]["sentence"]'
+grep -q '</html>' cut.html || fail "an interrupted comparison has no page"
+[ "$(ls -A tmp)" = "" ] || fail "left behind: $(ls -A tmp)"
+
+if [ "${1:-}" = yes ]; then
+    # In simulated time repeats differ by their seeds, and a slow rank is what the others wait for.
+    printf 'version: 1\nhosts: [{count: 3}]\ncost: {entry: 1 us}\nevents: [{slow: {ranks: 1, factor: 3}}]\n' >slow.yaml
+    works sim compare --data part --epochs 3 --workers 3 --transport sim --cluster slow.yaml --topology ps,allreduce --consistency bsp --json
+    json sim.out 'len({r["trace_hash"] for r in o["runs"]}) == 6 and all(r["virtual_seconds"] > 0 for r in o["runs"])'
+    json sim.out 'all(r["ranks"][0]["wait_seconds"] > 1.5 * r["ranks"][0]["compute_seconds"] for r in o["runs"])'
+    json sim.out 'all(r["ranks"][1]["wait_seconds"] < 0.1 * r["ranks"][1]["compute_seconds"] for r in o["runs"])'
+    json sim.out 'all(abs(sum(r["ranks"][k][t] for t in ("compute_seconds", "wait_seconds", "network_seconds")) - r["train_seconds"]) < 0.01 * r["train_seconds"] for r in o["runs"] for k in range(3))'
+fi
+finish
