@@ -212,6 +212,28 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
     return failed(comm);
 }
 
+/* Collectives are the workers': each adds what its share of the servers tells it. */
+static plait_status add_up_bytes(plait_comm *comm, uint64_t *bytes_out) {
+    enum { TAG_BYTES = -2 };
+    int32_t  workers = plait_comm_workers(comm);
+    uint64_t theirs = 0, mine = plait_comm_bytes_sent(comm);
+    if (!pli_comm_is_worker(comm))
+        return pli_comm_send(comm, (comm->rank - workers) % workers, TAG_BYTES, &mine, sizeof mine);
+    for (int32_t s = comm->rank; s < plait_comm_servers(comm); s += workers) {
+        PLI_TRY(pli_comm_recv(comm, workers + s, TAG_BYTES, &theirs, sizeof theirs, NULL, NULL));
+        mine += theirs;
+    }
+    PLI_TRY(plait_comm_allreduce(comm, &mine, 1, PLAIT_I64, PLAIT_SUM));
+    *bytes_out = mine;
+    return PLAIT_OK;
+}
+
+plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out) {
+    *bytes_out = 0;
+    pli_comm_enter(comm, "the sum of the bytes sent");
+    return pli_comm_leave(comm, add_up_bytes(comm, bytes_out));
+}
+
 /* --- collectives ------------------------------------------------------------------------------------------ */
 
 static bool is_done(void *arg) { return pli_coll_is_done(&((pli_call *)arg)->run); }

@@ -205,8 +205,8 @@ static plait_status judge(pli_run *run, plait_report *report) {
 }
 
 static plait_status fill_report(pli_run *run, plait_report *r) {
-    double sums[5] = { (double)plait_comm_bytes_sent(run->comm), (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9,
-                       run->idle_seconds, run->train_seconds, (double)run->clocks_skipped };
+    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, run->idle_seconds, run->train_seconds,
+                       (double)run->clocks_skipped };
     double peak = (double)pli_peak_rss_bytes();
     r->rows = run->rows;
     r->features = run->linear.features;
@@ -229,15 +229,14 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
     r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
     r->interrupted = run->interrupted;
-    PLI_TRY(plait_comm_allreduce(run->comm, sums, 5, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
-    r->bytes_sent = (int64_t)sums[0];
     if (run->opts->backup > 0) {
         r->updates_dropped = plait_job_dropped(run->job);
-        r->clocks_skipped = (int64_t)sums[4];
+        r->clocks_skipped = (int64_t)sums[3];
     }
-    r->idle_share = sums[3] > 0 ? sums[2] / sums[3] : NAN;
-    r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[1] / plait_comm_workers(run->comm) : sums[1];
+    r->idle_share = sums[2] > 0 ? sums[1] / sums[2] : NAN;
+    r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[0] / plait_comm_workers(run->comm) : sums[0];
     r->peak_rss_bytes = (int64_t)peak;
     return PLAIT_OK;
 }
@@ -278,6 +277,15 @@ static void clean(pli_run *run) {
     pli_curve_free(&run->curve);
 }
 
+/* On servers, too: what they have sent counts. */
+static plait_status end_job(plait_comm *comm, plait_job **job, plait_report *report_out) {
+    uint64_t bytes = 0;
+    PLI_TRY(plait_job_destroy(job));
+    PLI_TRY(pli_comm_bytes_of_all(comm, &bytes));
+    if (report_out != NULL) report_out->bytes_sent = (int64_t)bytes;
+    return PLAIT_OK;
+}
+
 static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
     PLI_TRY(pli_options_check(run));
     PLI_TRY(agree_options(run));
@@ -302,7 +310,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
         pli_report_init(report_out);
         status = fill_report(run, report_out);
     }
-    if (status == PLAIT_OK) status = plait_job_destroy(&run->job);
+    if (status == PLAIT_OK) status = end_job(run->comm, &run->job, report_out);
     if (status < 0) {
         pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
         plait_model_destroy(model_out);
@@ -315,7 +323,7 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
     if (!pli_comm_is_worker(comm)) {
         plait_job *job = NULL;
         PLI_TRY(create_job(comm, opts, 1, &job));
-        return plait_job_destroy(&job);
+        return end_job(comm, &job, NULL);
     }
     pli_run run = { .comm = comm,
                     .opts = opts,
