@@ -160,7 +160,7 @@ static plait_status measure_message(double *least_ns, plait_error *err) {
 
 static void add_cost(pli_text *text, const char *name, double ns, const char *what) {
     char value[32];
-    snprintf(value, sizeof value, "%.4g ns", ns);
+    snprintf(value, sizeof value, ns < 1000 ? "%.4g ns" : "%.0f ns", ns);
     pli_text_add(text, "  %s: %-*s # %s\n", name, 17 - (int)strlen(name), value, what);
 }
 

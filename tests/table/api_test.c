@@ -322,6 +322,12 @@ static void test_refused_pairs(void **state) {
 
 /* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */
 
+/* Of two rows that were given 1 + 4 and 2. Under Hogwild others write between two reads, and over what was written. */
+static bool holds_own(const plait_table *table, const double *value) {
+    bool races = strcmp(plait_table_topology(table), "local") == 0 && strcmp(plait_table_consistency(table), "async") == 0;
+    return races ? value[0] > 0 && value[1] > 0 : value[0] >= 5 && value[1] >= 2 && value[2] == value[0];
+}
+
 static plait_status own_updates(plait_job *job, void *user) {
     plait_comm     *comm = plait_job_comm(job);
     plait_table    *x, *s;
@@ -333,8 +339,8 @@ static plait_status own_updates(plait_job *job, void *user) {
     (void)user;
     CHECK(make_table(job, "x", 1000, 1, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
     CHECK(plait_table_inc(x, 3, keys, one, 0) == PLAIT_OK && plait_table_inc(s, 3, keys, one, 0) == PLAIT_OK);
-    CHECK(plait_table_get(x, 3, keys, value) == PLAIT_OK && value[0] >= 5 && value[1] >= 2 && value[2] == value[0]);
-    CHECK(plait_table_get(s, 3, keys, value) == PLAIT_OK && value[0] >= 5 && value[1] >= 2 && value[2] == value[0]);
+    CHECK(plait_table_get(x, 3, keys, value) == PLAIT_OK && holds_own(x, value));
+    CHECK(plait_table_get(s, 3, keys, value) == PLAIT_OK && holds_own(s, value));
     CHECK(plait_table_read(x, 0, 1000, (const void **)&read) == PLAIT_OK && read[900] >= 5 && read[2] >= 2);
     CHECK(plait_table_read(x, 900, 1, (const void **)&again) == PLAIT_OK && again[0] >= 5 && read[2] >= 2);
     CHECK(plait_table_get_begin(x, 3, keys, value, &got) == PLAIT_OK);
