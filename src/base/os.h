@@ -15,6 +15,11 @@ uint64_t pli_cpu_ns(void);          /* user + system time of the process        
 int64_t  pli_peak_rss_bytes(void);  /* VmHWM                                        */
 int32_t  pli_cores(void);           /* that this process may use                    */
 int32_t  pli_pid(void);
+/** Until the child has ended, which is not reaped yet: its number is no other's. Waits in a poll, in which the thread
+ *  sanitizer lets handlers run. */
+void     pli_child_attend(int32_t pid);
+/** Reaps it: its exit code, 128 + n where signal n ended it; -1: it is no child. */
+int32_t  pli_child_reap(int32_t pid);
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
 int64_t  pli_mappings_left(void);   /* of memory, that this process may still make; INT64_MAX: not known */

@@ -4,13 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const int handled[] = { SIGINT, SIGTERM, SIGHUP };
@@ -39,20 +36,6 @@ void pli_spawn_begin(void) {
 
 void pli_spawn_end(void) { handle_by(SIG_DFL); }
 int  pli_spawn_stopped(void) { return atomic_load(&stopped); }
-
-/* Reaped only when no handler can take its number for a living one's. */
-static int32_t attend(pid_t pid) {
-    siginfo_t     info = { 0 };
-    int           status = 0;
-    struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
-        poll(&end, 1, end.fd >= 0 ? -1 : 20);
-    if (end.fd >= 0) close(end.fd);
-    atomic_store(&child, 0);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return PLI_EXIT_FAILED;
-    return WIFSIGNALED(status) ? PLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 static int start(pid_t *pid, char *const *argv, char *const *env, const char *out_path, const char *err_path) {
     posix_spawnattr_t          attr;
@@ -85,6 +68,9 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
     if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
     atomic_store(&child, (int)pid);
     if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came between the two */
-    *exit_out = attend(pid);
+    pli_child_attend(pid);
+    atomic_store(&child, 0);
+    *exit_out = pli_child_reap(pid);
+    if (*exit_out < 0) *exit_out = PLI_EXIT_FAILED;
     return PLAIT_OK;
 }

@@ -3,14 +3,11 @@
 #include "comm/launch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -178,22 +175,6 @@ static int spawn(pid_t *pid, const char **argv, const char **env) {
     return bad;
 }
 
-/* Until the process has ended. It is reaped only when no handler can take its number for a living one's any more. Waiting
- * is a poll of the process's descriptor (where the system has none: a look every 20 ms), since the thread sanitizer lets
- * handlers run in a poll and not in a wait. */
-static int32_t attend(pid_t pid) {
-    siginfo_t     info = { 0 };
-    int           status = 0;
-    struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
-        poll(&end, 1, end.fd >= 0 ? -1 : 20);
-    if (end.fd >= 0) close(end.fd);
-    atomic_store(&child, 0);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return 1;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static plait_status run(const char **argv, const char **env, int32_t *exit_out, plait_error *err) {
     pid_t            pid = 0;
     struct sigaction before[HANDED_ON];
@@ -205,7 +186,10 @@ static plait_status run(const char **argv, const char **env, int32_t *exit_out, 
         atomic_store(&child, (int)pid);
         int sig = atomic_exchange(&early, 0);
         if (sig != 0) hand_on(sig);
-        *exit_out = attend(pid);
+        pli_child_attend(pid);
+        atomic_store(&child, 0);
+        *exit_out = pli_child_reap(pid);
+        if (*exit_out < 0) *exit_out = 1;
     }
     give_signals_back(before);
     return bad == 0 ? PLAIT_OK : pli_fail_errno(err, bad, "cannot start %s", argv[0]);

@@ -82,3 +82,11 @@ void pli_msg_free(pli_msg **msg_ptr) {
     pli_slab_unref(&msg->body);
     pli_free(msg);
 }
+
+void pli_msg_free_list(pli_msg **list) {
+    for (pli_msg *msg = *list, *next; msg != NULL; msg = next) {
+        next = msg->next;
+        pli_msg_free(&msg);
+    }
+    *list = NULL;
+}

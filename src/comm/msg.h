@@ -68,6 +68,7 @@ pli_msg *pli_msg_of_slab(pli_slab *slab, size_t offset, size_t bytes);
 /** Another message with the same head and body (for resending and for doubling in tests). */
 pli_msg *pli_msg_copy(const pli_msg *msg);
 void     pli_msg_free(pli_msg **msg);
+void     pli_msg_free_list(pli_msg **list); /* all that are linked by next */
 static inline void *pli_msg_body(const pli_msg *msg) {
     return msg->body == NULL ? NULL : (unsigned char *)msg->body->memory + msg->offset;
 }

@@ -16,16 +16,8 @@ void pli_tx_init(pli_tx *tx, uint64_t resend_after_ns) {
     tx->kept_last = &tx->kept;
 }
 
-static void free_list(pli_msg **list) {
-    for (pli_msg *msg = *list, *next; msg != NULL; msg = next) {
-        next = msg->next;
-        pli_msg_free(&msg);
-    }
-    *list = NULL;
-}
-
 void pli_tx_destroy(pli_tx *tx) {
-    free_list(&tx->kept);
+    pli_msg_free_list(&tx->kept);
     tx->kept_last = &tx->kept;
 }
 
@@ -86,7 +78,7 @@ void pli_rx_init(pli_rx *rx) {
 }
 
 void pli_rx_destroy(pli_rx *rx) {
-    free_list(&rx->stash);
+    pli_msg_free_list(&rx->stash);
     rx->stashed = 0;
 }
 

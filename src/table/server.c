@@ -30,19 +30,11 @@ plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32
     return PLAIT_OK;
 }
 
-static void free_list(pli_msg *list) {
-    while (list != NULL) {
-        pli_msg *next = list->next;
-        pli_msg_free(&list);
-        list = next;
-    }
-}
-
 static void close_peer(pli_peer *peer) {
     pli_rx_destroy(&peer->rx);
     pli_tx_destroy(&peer->tx);
-    free_list(peer->queue);
-    free_list(peer->behind);
+    pli_msg_free_list(&peer->queue);
+    pli_msg_free_list(&peer->behind);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
@@ -59,7 +51,7 @@ void pli_server_close(pli_server *server) {
         pli_free(server->table[i]->progress);
         pli_free(server->table[i]);
     }
-    free_list(server->parked);
+    pli_msg_free_list(&server->parked);
     pli_book_close(&server->book);
     pli_free(server->table);
     pli_free(server->peer);
@@ -559,8 +551,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
-    free_list(peer->behind);
-    peer->behind = NULL;
+    pli_msg_free_list(&peer->behind);
     peer->behind_last = &peer->behind;
     drop_parked(server, event->rank);
     pli_tx_acked(&peer->tx, peer->tx.next - 1);

@@ -52,20 +52,13 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
                     (long long)(2 * wanted));
 }
 
-static void free_list(sim_list *list) {
-    for (pli_msg *msg = list->first, *next; msg != NULL; msg = next) {
-        next = msg->next;
-        pli_msg_free(&msg);
-    }
-}
-
 static void free_transport(pli_transport *sim) {
     for (int32_t i = 0; sim->rank != NULL && i < sim->size; i++) {
         sim_rank *r = &sim->rank[i];
         for (int64_t l = 0; l < r->letters; l++) pli_msg_free(&r->letter[l].msg);
-        free_list(&r->out);
-        free_list(&r->due);
-        free_list(&r->arrived);
+        pli_msg_free_list(&r->out.first);
+        pli_msg_free_list(&r->due.first);
+        pli_msg_free_list(&r->arrived.first);
         pli_free(r->letter);
         if (r->body.bell != NULL) sg_sem_destroy(r->body.bell);
         for (int32_t l = 0; l < SIM_LANES; l++)

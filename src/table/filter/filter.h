@@ -169,4 +169,10 @@ int64_t      pli_fixed_bound(const plait_part *part, int64_t n, int width);
 int64_t      pli_fixed_encode(const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes, int width);
 plait_status pli_fixed_decode(const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values, int width);
 
+/* half.c: what fp16 and bf16 share; narrow and widen: theirs, between a float32 and two bytes */
+int64_t      pli_half_bound(const void *state, const plait_part *part, int64_t n);
+int64_t      pli_half_encode(const plait_part *part, int64_t n, const void *values, void *bytes, uint16_t (*narrow)(float value));
+plait_status pli_half_decode(const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values,
+                             float (*widen)(uint16_t half));
+
 #endif

@@ -4,8 +4,6 @@
  * Paper: IEEE 754-2019, section 3.6; Micikevicius et al., "Mixed Precision Training", ICLR 2018. */
 #include "table/filter/filter.h"
 
-#include <math.h>
-#include <float.h>
 #include <string.h>
 
 /* By hand, so that every machine rounds alike. */
@@ -41,32 +39,14 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
     return pli_filter_takes_none("fp16", parameters, err);
 }
 
-static int64_t bound(const void *state, const plait_part *part, int64_t n) {
-    (void)state, (void)part;
-    return n * 2;
-}
-
-/* A float64 that no float32 holds is cut to the largest one. */
-static float to_f32(double x) { return isfinite(x) && fabs(x) > FLT_MAX ? copysignf(FLT_MAX, (float)(x > 0 ? 1 : -1)) : (float)x; }
-
 static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
     (void)state, (void)row;
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t h = narrow(to_f32(pli_value_at(part->type, values, i)));
-        memcpy((unsigned char *)bytes + 2 * i, &h, sizeof h);
-    }
-    return n * 2;
+    return pli_half_encode(part, n, values, bytes, narrow);
 }
 
 static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
     (void)state;
-    if (size % 2 != 0 || size / 2 != n) return PLAIT_EFORMAT;
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t h;
-        memcpy(&h, (const unsigned char *)bytes + 2 * i, sizeof h);
-        pli_value_put(part->type, values, i, (double)widen(h));
-    }
-    return PLAIT_OK;
+    return pli_half_decode(part, n, bytes, size, values, widen);
 }
 
 const plait_filter pli_fp16_filter = {
@@ -77,5 +57,5 @@ const plait_filter pli_fp16_filter = {
     .loss = PLAIT_ROUNDED,
     .answers = 1,
     .parse = parse,
-    .values = { .bound = bound, .encode = encode, .decode = decode },
+    .values = { .bound = pli_half_bound, .encode = encode, .decode = decode },
 };
