@@ -8,22 +8,20 @@ LC_ALL=C grep -q "$(printf '\033\|\r')" plain.err && fail "escapes off a termina
 command -v python3 >/dev/null || skip "no python3, which gives the terminal"
 
 cat >terminal.py <<'END'
-import fcntl, os, pty, re, struct, sys, termios
+import fcntl, os, pty, re, select, struct, subprocess, sys, termios
 columns, words = int(sys.argv[1]), sys.argv[2:]
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    os.execv(words[0], words)
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave)
+# This side keeps the slave open: when its last end closes, what the master has not read yet may be lost.
 out = b""
 while True:
-    try:
-        piece = os.read(fd, 4096)
-    except OSError:
+    ended = child.poll() is not None
+    if select.select([master], [], [], 0 if ended else 0.05)[0]:
+        out += os.read(master, 65536)
+    elif ended:
         break
-    if not piece:
-        break
-    out += piece
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+code = child.returncode
 lines = re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;]*[mK]", "", out.decode()))
 bars = [line for line in lines if line.startswith("epoch")]
 assert code == 0, code
@@ -32,7 +30,7 @@ assert max(map(len, bars)) < columns, max(bars, key=len)
 assert ("[#" in "".join(bars)) == (columns >= 60), bars
 assert (b"\x1b[32m" in out) == (os.environ.get("NO_COLOR", "") == "" and columns >= 60 and os.environ["TERM"] != "dumb"), out
 assert "50/50" in bars[-1], bars
-assert b"model hash" in out
+assert b"model hash" in out, out
 END
 for columns in 40 60 80 200; do
     TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --epochs 50 || fail "$columns columns"
