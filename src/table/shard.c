@@ -158,17 +158,30 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
-                                  plait_error *err) {
+/* One push of a ruled table by itself. times: how many times as far as its share of a clock. */
+static plait_status apply_alone(pli_shard *shard, int64_t clock, double times, int64_t own_units, int64_t units,
+                                const pli_push_part *part, plait_error *err) {
     const pli_spec *spec = &shard->spec;
     pli_step        step = { 0 };
-    if (!part->touched) return PLAIT_OK;
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, part->examples < 1 ? 1 : part->examples, spec->batch, 0);
-    step.rate /= (double)staleness;
-    step.fraction /= (double)staleness;
-    if (!apply_part(shard, part, &step, part->examples / staleness)) return no_memory(shard, err);
-    shard->store.units += part->examples;
+    step.rate *= times;
+    step.fraction *= times;
+    if (!apply_part(shard, part, &step, own_units)) return no_memory(shard, err);
+    shard->store.units += units;
     shard->applied++;
     return PLAIT_OK;
+}
+
+plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
+                                  plait_error *err) {
+    if (!part->touched) return PLAIT_OK;
+    return apply_alone(shard, clock, 1 / (double)staleness, part->examples / staleness, part->examples, part, err);
+}
+
+plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part, plait_error *err) {
+    int64_t units = part->examples * workers;
+    if (!part->touched) return PLAIT_OK;
+    for (int32_t i = 1; i < workers && !shard->spec.ruled; i++) PLI_TRY(apply_alone(shard, clock, 1, 0, 0, part, err));
+    return apply_alone(shard, clock, (double)workers, units, units, part, err);
 }
