@@ -14,6 +14,9 @@ for i in 1 2 3 4 5; do
         fail "odd lines: $(cat ask.out)"
 done
 kill -STOP $pid
+# The signal reaches the threads one by one.
+is_stopped() { ! cat /proc/"$1"/task/*/status | grep '^State:' | grep -qv 'T (stopped)'; }
+until_holds 30 is_stopped $pid || fail "the run does not stop"
 exits 1 "process $pid is stopped" stopped doctor $pid
 kill -CONT $pid
 kill -INT $pid
