@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "tensor/exact.h"
+#include "tensor/exact_cells.h"
 #include "tensor/tensor.h"
 
 enum { N = 61, TERMS = 37 };
@@ -104,6 +105,24 @@ static void grouped(bool wide, const terms *t, int groups, bool agree, double *o
     for (int g = 0; g < groups; g++) test_free(memory[g]);
 }
 
+/* The same groups as cells; merged backwards, and one into itself. */
+static void in_cells(bool wide, const terms *t, int groups, double *out) {
+    int64_t bytes = N * pli_cell_bytes(wide);
+    char   *cells = test_calloc((size_t)groups, (size_t)bytes);
+    float   narrow[N];
+    for (int k = 0; k < TERMS; k++)
+        pli_cells_add(wide, N, wide ? (const void *)t->f64[k] : t->f32[k], cells + k * 7 % groups * bytes);
+    for (int g = groups - 1; g > 0; g--) {
+        char *into = cells + (g - 1) * bytes;
+        pli_cells_merge(wide, N, g % 2 ? into : into + bytes, g % 2 ? into + bytes : into, into);
+    }
+    pli_cells_round(wide, N, cells, wide ? (void *)out : narrow);
+    for (int i = 0; !wide && i < N; i++) out[i] = (double)narrow[i];
+    pli_cells_round(wide, N, cells, cells); /* in place */
+    assert_memory_equal(cells, wide ? (void *)out : narrow, N * (wide ? sizeof *out : sizeof *narrow));
+    test_free(cells);
+}
+
 static void at_once(bool wide, const terms *t, double *out) {
     const float  *x32[TERMS];
     const double *x64[TERMS];
@@ -157,6 +176,8 @@ static void test_no_order_shows(void **state) {
                     assert_same(want, got);
                     grouped(wide, &t, groups, true, got);
                     assert_same(want, got);
+                    in_cells(wide, &t, groups, got);
+                    assert_same(want, got);
                 }
                 at_once(wide, &t, got);
                 assert_same(want, got);
@@ -193,17 +214,29 @@ static void test_how_much_is_lost(void **state) {
 
 static float sum_of_f32(int n, const float *x) {
     const float *term[8];
-    float        out;
-    for (int i = 0; i < n; i++) term[i] = &x[i];
+    float        out, other;
+    uint64_t     cell[PLI_CELL_BYTES_F32 / 8] = { 0 };
+    for (int i = 0; i < n; i++) {
+        term[i] = &x[i];
+        pli_cells_add(false, 1, &x[i], cell);
+    }
     pli_exact_sum_f32(n, term, 1, &out);
+    pli_cells_round(false, 1, cell, &other);
+    assert_memory_equal(&out, &other, sizeof out);
     return out;
 }
 
 static double sum_of_f64(int n, const double *x) {
     const double *term[8];
-    double        out;
-    for (int i = 0; i < n; i++) term[i] = &x[i];
+    double        out, other;
+    uint64_t      cell[PLI_CELL_BYTES_F64 / 8] = { 0 };
+    for (int i = 0; i < n; i++) {
+        term[i] = &x[i];
+        pli_cells_add(true, 1, &x[i], cell);
+    }
     pli_exact_sum_f64(n, term, 1, &out);
+    pli_cells_round(true, 1, cell, &other);
+    assert_memory_equal(&out, &other, sizeof out);
     return out;
 }
 
@@ -263,6 +296,8 @@ static void test_special_among_others(void **state) {
         assert_same(want, got);
         grouped(wide, &t, 5, false, got);
         assert_same(want, got);
+        in_cells(wide, &t, 5, got);
+        assert_same(want, got);
         at_once(wide, &t, got);
         assert_same(want, got);
         assert_true(wide ? isinf(want[0]) && isnan(want[60]) : isinf(want[17]) && isnan(want[18]));
@@ -300,6 +335,25 @@ static void test_processor(void **state) {
     }
 }
 
+/* What no sum can hold is some sum all the same. */
+static void test_cells_of_any_bits(void **state) {
+    (void)state;
+    pli_random r = pli_random_at(8, PLI_RANDOM_DATA, 3, 0);
+    for (int k = 0; k < 20000; k++) {
+        uint64_t a[4], b[4];
+        double   x = pli_random_normal(&r), out;
+        for (int i = 0; i < 4; i++) {
+            a[i] = pli_random_u64(&r) >> pli_random_below(&r, 64);
+            b[i] = pli_random_u64(&r) << pli_random_below(&r, 64);
+        }
+        for (int wide = 0; wide < 2; wide++) {
+            pli_cells_merge(wide, 1, a, b, a);
+            pli_cells_add(wide, 1, &x, a);
+            pli_cells_round(wide, 1, a, &out);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_order_shows),
@@ -309,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_special_among_others),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_processor),
+        cmocka_unit_test(test_cells_of_any_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
