@@ -30,7 +30,7 @@ typedef struct plait_comm plait_comm;       /* one rank's handle; lives while it
 typedef struct plait_request plait_request; /* something begun; ended by exactly one wait   */
 
 typedef enum plait_type { PLAIT_F32 = 0, PLAIT_F64 = 1, PLAIT_I64 = 2, PLAIT_U8 = 3 } plait_type;
-typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2 } plait_reduce;
+typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2, PLAIT_SUM_EXACT = 3 } plait_reduce;
 
 /* What a simulated run was. */
 typedef struct plait_simulated {
@@ -110,6 +110,9 @@ PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
 
 /** Reduces buf [n] element by element over all workers; each gets the result, with the same bits. The
  *  order of the sum is fixed for a setting (transport, number of workers, n). Types: F32, F64, I64.
+ *  PLAIT_SUM_EXACT (F32, F64): the sum's bits depend on the terms alone, not on their order, nor on which worker holds which: a
+ *  term loses less than 2^-22 (F64: 2^-62) of the largest of its element, and nothing else is lost before the last rounding.
+ *  Paper: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015.
  *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER. */
 PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
 

@@ -46,7 +46,15 @@ typedef struct pli_coll {
     bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
 
+/* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels. PLAIT_SUM only. */
+#define PLI_CELLS_F32 ((plait_type)4)
+#define PLI_CELLS_F64 ((plait_type)5)
+
 size_t pli_type_bytes(plait_type type);
+
+static inline bool pli_is_cells(plait_type type) { return type == PLI_CELLS_F32 || type == PLI_CELLS_F64; }
+/** The cells that sum floats or doubles. */
+static inline plait_type pli_cells_of(plait_type type) { return type == PLAIT_F64 ? PLI_CELLS_F64 : PLI_CELLS_F32; }
 
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {

@@ -275,9 +275,10 @@ static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *col
 static plait_status begin_native(plait_comm *comm, pli_call *call) {
     pli_world *world = comm->world;
     int32_t    workers = world->place.workers;
-    uint64_t   bytes = pli_coll_bytes(&call->coll, comm->rank, workers);
+    pli_coll   meeting = call->coll;
+    if (meeting.op == PLAIT_SUM_EXACT) meeting.type = pli_cells_of(meeting.type); /* as by messages */
+    uint64_t   bytes = pli_coll_bytes(&meeting, comm->rank, workers);
     if (world->ops->meets_by_messages) {
-        pli_coll meeting = call->coll;
         meeting.meet = true;
         bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* they count by themselves */
         begin_messages(comm, call, &meeting);
@@ -295,12 +296,13 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return failed(comm);
     call->comm = comm;
     call->coll = *coll;
+    call->native = world->place.workers > 1 && !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
+    if (coll->op == PLAIT_SUM_EXACT && !call->native && pli_exact_begin(call, &comm->error) < 0) return failed(comm);
     atomic_init(&call->run.waits_for, -1);
     call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1; /* pairs with the doctor's acquire, as joined does */
     if (world->place.workers == 1) return PLAIT_OK;
-    call->native = !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
     if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
-    begin_messages(comm, call, coll);
+    begin_messages(comm, call, &call->coll);
     return PLAIT_OK;
 }
 
@@ -334,6 +336,7 @@ static plait_status end_call(plait_comm *comm, pli_call *call) {
     if (world->place.workers > 1)
         status = call->native ? world->ops->wait(world->transport, call, &comm->error) : wait_for_messages(comm, call);
     if (status < 0 && call->native && world->ops->meets_by_messages) abort_call(comm, call, &comm->error);
+    if (call->cells != NULL) pli_exact_end(call, status);
     return status < 0 ? failed(comm) : PLAIT_OK;
 }
 
@@ -350,8 +353,9 @@ plait_status plait_comm_barrier(plait_comm *comm) {
 }
 
 static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op, pli_coll *call) {
-    bool numbers = type == PLAIT_F32 || type == PLAIT_F64 || type == PLAIT_I64;
-    if (n < 0 || (buf == NULL && n > 0) || !numbers || (unsigned)op > PLAIT_MAX) {
+    bool floats = type == PLAIT_F32 || type == PLAIT_F64, exact = op == PLAIT_SUM_EXACT;
+    bool known = exact ? floats : floats || type == PLAIT_I64;
+    if (n < 0 || (buf == NULL && n > 0) || !known || (unsigned)op > PLAIT_SUM_EXACT) {
         pli_fail(&comm->error, PLAIT_EINVAL, "allreduce: n %lld, type %d, op %d", (long long)n, (int)type, (int)op);
         return failed(comm);
     }
@@ -363,6 +367,11 @@ plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_
     pli_coll     call;
     plait_status status = allreduce_call(comm, buf, n, type, op, &call);
     return status < 0 ? status : run_call(comm, &call, "plait_comm_allreduce");
+}
+
+plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
+    const pli_coll call = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
+    return run_call(comm, &call, "the exact sum of a clock");
 }
 
 /* --- begun, and waited for later -------------------------------------------------------------------------- */
@@ -393,6 +402,7 @@ static void free_begun(pli_call *call) {
     while (*at != call) at = &(*at)->next;
     *at = call->next;
     free_pieces(call);
+    pli_free(call->cells);
     pli_free(call);
 }
 

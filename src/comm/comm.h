@@ -115,6 +115,8 @@ const pli_event_sink *pli_comm_events(const plait_comm *comm);
 plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
 plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
                            int32_t *from_out);
+/** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
+plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 

@@ -2,19 +2,22 @@
 #include <stdio.h>
 
 #include "comm/collective.h"
+#include "tensor/exact_cells.h"
 
 size_t pli_type_bytes(plait_type type) {
-    static const uint8_t bytes[] = { [PLAIT_F32] = 4, [PLAIT_F64] = 8, [PLAIT_I64] = 8, [PLAIT_U8] = 1 };
+    static const uint8_t bytes[] = { [PLAIT_F32] = 4, [PLAIT_F64] = 8, [PLAIT_I64] = 8, [PLAIT_U8] = 1,
+                                     [PLI_CELLS_F32] = PLI_CELL_BYTES_F32, [PLI_CELLS_F64] = PLI_CELL_BYTES_F64 };
     return bytes[type];
 }
 
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
-    static const char *const types[] = { "f32", "f64", "i64", "bytes" };
-    static const char *const ops[] = { "sum", "min", "max" };
+    static const char *const types[8] = { "f32", "f64", "i64", "bytes", "f32", "f64", "?", "?" };
+    static const char *const ops[4] = { "sum", "min", "max", "exact sum" };
     switch (call->kind) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
-        snprintf(text, bytes, "allreduce of %lld %s (%s)%s", (long long)call->n, types[call->type & 3], ops[call->op % 3],
+        snprintf(text, bytes, "allreduce of %lld %s (%s)%s", (long long)call->n, types[call->type & 7],
+                 ops[pli_is_cells(call->type) ? PLAIT_SUM_EXACT : call->op & 3],
                  call->begun ? ", begun" : "");
         return;
     case PLI_BROADCAST:

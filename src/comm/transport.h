@@ -38,6 +38,9 @@ typedef struct pli_call {
     size_t          *sizes;   /* pieces: where the outcome goes */
     void           **all_out;
     void            *flight;  /* the transport's, where it is native */
+    void            *cells;   /* an exact sum by messages: what travels in place of ... */
+    void            *exact;   /* ... the caller's buf, floats or (wide) doubles, that receives the sums */
+    bool             wide;
 } pli_call;
 
 typedef struct pli_transport_ops {

@@ -141,6 +141,10 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
 void pli_comm_tell_call(const void *call, char *text, size_t bytes);
 void pli_comm_show_call(const void *call, pli_wait *wait);
 
+/** comm/exact.c: an exact sum that goes by messages is turned into one of cells, and back when it is over. */
+plait_status pli_exact_begin(pli_call *call, plait_error *err);
+void         pli_exact_end(pli_call *call, plait_status status);
+
 /** Ends the collectives that were begun and not waited for: their memory is its owner's again. */
 void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 

@@ -9,7 +9,7 @@ static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
     (void)t;
-    return coll->kind == PLI_ALLREDUCE && (size_t)coll->n * pli_type_bytes(coll->type) > PLI_COLL_SMALL_BYTES &&
+    return coll->kind == PLI_ALLREDUCE && coll->op != PLAIT_SUM_EXACT && !pli_is_cells(coll->type) && (size_t)coll->n * pli_type_bytes(coll->type) > PLI_COLL_SMALL_BYTES &&
            coll->n <= CHUNK_BYTES;
 }
 

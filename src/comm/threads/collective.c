@@ -3,7 +3,7 @@
  * Small data lies in the slots, and everyone helps himself: one meeting. Large data stays where it is: after the first
  * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a second
  * meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the same for
- * all. What is begun and waited for later goes by messages instead, which are taken in by whoever sends them: here a
+ * all; exact sums take all workers' terms at once. What is begun and waited for later goes by messages instead, which are taken in by whoever sends them: here a
  * worker that computes would hold all up until it waits itself.
  *
  * Invariants:
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "comm/threads/threads.h"
+#include "tensor/exact.h"
 
 #define BROKEN (UINT64_C(1) << 63)
 enum { ARRIVED = 0, WORKING = 1, DONE = 2, TURNED_AWAY = 3 };
@@ -50,9 +51,12 @@ static void lay_out(pli_seat *seat, const plait_comm *comm, const pli_coll *call
 }
 
 plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *err) {
-    (void)err;
     plait_comm *comm = call->comm;
     pli_seat   *seat = &t->seat[comm->rank];
+    if (call->coll.op == PLAIT_SUM_EXACT && seat->term == NULL) {
+        seat->term = pli_array((size_t)t->workers, sizeof *seat->term);
+        if (seat->term == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %d workers", t->workers);
+    }
     uint64_t    g = ++seat->started, in = atomic_load(&t->in);
     lay_out(seat, comm, &call->coll);
     atomic_store(&seat->work, 4 * g + ARRIVED);
@@ -183,6 +187,12 @@ static plait_status check_calls(const struct meeting *m, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* out [n] = the exact sum of all workers' terms, each [n]. */
+static void sum_exactly(const struct meeting *m, const pli_coll *call, const void *const *term, int64_t n, void *out) {
+    if (call->type == PLAIT_F64) pli_exact_sum_f64(m->t->workers, (const double *const *)term, n, out);
+    else pli_exact_sum_f32(m->t->workers, (const float *const *)term, n, out);
+}
+
 static void finish_small(const struct meeting *m, const pli_coll *call) {
     size_t bytes = call_bytes(call);
     if (bytes == 0 || call->kind == PLI_COLL_BARRIER) return;
@@ -192,6 +202,12 @@ static void finish_small(const struct meeting *m, const pli_coll *call) {
         for (int32_t r = 0; r < m->t->workers; r++)
             memcpy((unsigned char *)call->buf + (size_t)r * bytes, slot_of(m, r)->data, bytes);
     } else {
+        if (call->op == PLAIT_SUM_EXACT) {
+            const void **term = m->t->seat[m->comm->rank].term;
+            for (int32_t r = 0; r < m->t->workers; r++) term[r] = slot_of(m, r)->data;
+            sum_exactly(m, call, term, call->n, call->buf);
+            return;
+        }
         memcpy(call->buf, slot_of(m, 0)->data, bytes);
         for (int32_t r = 1; r < m->t->workers; r++)
             pli_reduce(call->buf, call->buf, slot_of(m, r)->data, call->n, call->type, call->op);
@@ -219,6 +235,20 @@ static void reduce_slice(const struct meeting *m, const pli_coll *call) {
     }
 }
 
+static void reduce_slice_exactly(const struct meeting *m, const pli_coll *call) {
+    _Alignas(LINE_BYTES) unsigned char sum[BLOCK_BYTES];
+    const void **term = m->t->seat[m->comm->rank].term;
+    size_t       size = pli_type_bytes(call->type);
+    int64_t      block = BLOCK_BYTES / (int64_t)size, to = slice_from(call, m->comm->rank + 1, m->t->workers);
+    for (int64_t i = slice_from(call, m->comm->rank, m->t->workers); i < to; i += block) {
+        int64_t n = to - i < block ? to - i : block;
+        for (int32_t r = 0; r < m->t->workers; r++) term[r] = (unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size;
+        sum_exactly(m, call, term, n, sum);
+        for (int32_t r = 0; r < m->t->workers; r++)
+            memcpy((unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size, sum, (size_t)n * size);
+    }
+}
+
 static void gather_pieces(const struct meeting *m, const pli_coll *call) {
     for (int32_t r = 0; r < m->t->workers; r++) {
         size_t at = call->starts != NULL ? call->starts[r] : (size_t)r * call_bytes(call);
@@ -230,7 +260,7 @@ static void gather_pieces(const struct meeting *m, const pli_coll *call) {
 
 static void work_on_large(const struct meeting *m, const pli_coll *call) {
     switch (call->kind) {
-    case PLI_ALLREDUCE: reduce_slice(m, call); return;
+    case PLI_ALLREDUCE: (call->op == PLAIT_SUM_EXACT ? reduce_slice_exactly : reduce_slice)(m, call); return;
     case PLI_ALLGATHER: gather_pieces(m, call); return;
     case PLI_BROADCAST:
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));

@@ -11,6 +11,7 @@ static void close_threads(pli_transport **transport, bool all_ended) {
     *transport = NULL;
     if (t == NULL) return;
     pthread_mutex_destroy(&t->finding_lock);
+    for (int32_t r = 0; r < t->workers; r++) pli_free(t->seat[r].term);
     pli_free(t->seat);
     pli_free(t);
 }

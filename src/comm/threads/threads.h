@@ -16,6 +16,7 @@ typedef struct pli_slot {
 typedef struct pli_seat {
     _Alignas(64) uint64_t started; /* calls; the worker's own */
     uint64_t         large;        /* of them those with a second meeting; the worker's own      */
+    const void     **term;         /* [workers] for exact sums, from the first one on; the worker's own */
     _Atomic uint64_t arrived;      /* number of the last call that it has come to; release        */
     _Atomic uint64_t work;         /* 4 * call + what it does there: see collective.c              */
     pli_slot         slot[2];
