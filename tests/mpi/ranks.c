@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "tensor/exact_cells.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -31,6 +32,31 @@ static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin)
     CHECK(plait_comm_allreduce(comm, &lowest, 1, PLAIT_I64, PLAIT_MIN) == PLAIT_OK);
     CHECK(plait_comm_allreduce(comm, &highest, 1, PLAIT_I64, PLAIT_MAX) == PLAIT_OK);
     CHECK(lowest == highest); /* the same bits everywhere */
+    return PLAIT_OK;
+}
+
+/* Dealt out to the workers, 24 numbers of very different sizes a place give the bits that they give here, with one worker. */
+static plait_status reduce_exactly(plait_comm *comm, int64_t n, double *buf) {
+    enum { TERMS = 24 };
+    int32_t  me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    uint64_t mine[PLI_CELL_BYTES_F64 / 8] = { 0 }, all[PLI_CELL_BYTES_F64 / 8] = { 0 };
+    for (int32_t t = 0; t < TERMS; t++) {
+        double x = input(t, 3 * t) * (double)(INT64_C(1) << 7 * t % 60) * (t % 2 ? -1 : 1);
+        pli_cells_add(true, 1, &x, all);
+        if (t % w == me) pli_cells_add(true, 1, &x, mine);
+        if (t == me)
+            for (int64_t i = 0; i < n; i++) buf[i] = x;
+    }
+    CHECK(plait_comm_allreduce(comm, buf, n, PLAIT_F64, PLAIT_SUM_EXACT) == PLAIT_OK);
+    CHECK(pli_comm_sum_cells(comm, true, 1, mine) == PLAIT_OK);
+    CHECK(memcmp(mine, all, sizeof all) == 0);
+    memset(mine, 0, sizeof mine);
+    for (int32_t t = 0; t < w; t++) {
+        double x = input(t, 3 * t) * (double)(INT64_C(1) << 7 * t % 60) * (t % 2 ? -1 : 1);
+        pli_cells_add(true, 1, &x, mine);
+    }
+    pli_cells_round(true, 1, mine, mine);
+    for (int64_t i = 0; i < n; i++) CHECK(memcmp(&buf[i], mine, sizeof *buf) == 0);
     return PLAIT_OK;
 }
 
@@ -66,6 +92,7 @@ static plait_status exchange(plait_comm *comm, double *buf, unsigned char *all) 
         int64_t n = lengths[k];
         PLI_TRY(reduce(comm, n, buf, false));
         PLI_TRY(reduce(comm, n, buf, true));
+        PLI_TRY(reduce_exactly(comm, n, buf));
         for (int32_t root = 0; root < w; root++) {
             for (int64_t i = 0; i < n; i++) buf[i] = me == root ? (double)(i + root) : -1;
             CHECK(plait_comm_broadcast(comm, buf, (size_t)n * sizeof *buf, root) == PLAIT_OK);
