@@ -134,6 +134,27 @@ void pli_sim_die(sim_rank *r) {
     pli_sim_wake(r->sim, &r->body);
 }
 
+/* --- ringing ------------------------------------------------------------------------------------------------------ */
+
+static void ring(sim_rank *r) {
+    pli_sim_wake(r->sim, &r->body);
+    if (r->sim->world->place.resend_after_ns > 0 && r->watcher != NULL) pli_sim_wake(r->sim, r->watcher);
+}
+
+static void ring_at_last(sim_actor *me) {
+    if (me->rings) ring(me->rank);
+    me->rings = false;
+}
+
+/* What has changed may be when something is to be sent again. */
+void pli_sim_ring(pli_transport *sim, int32_t rank) {
+    sim_actor *me = self();
+    sim_rank  *r = &sim->rank[rank];
+    r->rung = true;
+    if (me != NULL && me->rank == r) me->rings = true;
+    else ring(r);
+}
+
 /* --- paying ---------------------------------------------------------------------------------------------------- */
 
 void pli_sim_pay(sim_actor *me) {
@@ -146,7 +167,10 @@ void pli_sim_pay(sim_actor *me) {
         if (until > r->dies) until = r->dies;
         bool never = until >= FOREVER; /* frozen for good */
         sg_actor_sleep_until(never ? pli_script_freeze(&r->sim->cluster, r->rank, now) : until);
-        if (never) pli_sim_thaw(r, me);
+        if (never) {
+            ring_at_last(me);
+            pli_sim_thaw(r, me);
+        }
         pli_sim_die(r);
     }
     me->owed = 0;
@@ -180,10 +204,9 @@ static double departs(sim_rank *src, const sim_rank *dst, size_t bytes) {
     return src->departed;
 }
 
-static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double delay) {
+static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double leaves, double delay) {
     sim_rank *dst = &sim->rank[msg->head.dst];
-    double    way = pli_cluster_latency(&sim->cluster, src->host, dst->host) + delay;
-    if (pli_sim_post(dst, msg, ns_of(departs(src, dst, sizeof(pli_head) + msg->head.body_bytes) + way))) {
+    if (pli_sim_post(dst, msg, ns_of(leaves + pli_cluster_latency(&sim->cluster, src->host, dst->host) + delay))) {
         src->on_the_way++;
     } else {
         plait_error why;
@@ -193,62 +216,93 @@ static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double delay) 
     }
 }
 
-/* Gives a message to the world outside. */
+/* Gives a message to the world outside. A link that is cut holds all until the same instant, in order. */
 static void dispatch(pli_transport *sim, sim_rank *src, pli_msg *msg) {
-    pli_fate fate = { .copies = 1 };
-    if (sim->cluster.mishaps > 0)
-        fate = pli_script_fate(&sim->cluster, sim->seed, src->rank, msg->head.dst, src->sent, pli_sim_clock());
+    sim_rank *dst = &sim->rank[msg->head.dst];
+    size_t    bytes = sizeof(pli_head) + msg->head.body_bytes;
+    double    leaves = departs(src, dst, bytes);
+    pli_fate  fate = { .copies = 1 };
+    if (sim->cluster.mishaps > 0) fate = pli_script_fate(&sim->cluster, sim->seed, src->rank, dst->rank, src->sent, leaves);
     src->sent++;
     if (src->dead) fate.copies = 0;
     for (int32_t copy = 1; copy < fate.copies; copy++) {
         pli_msg *twin = pli_msg_copy(msg);
-        if (twin != NULL) post(sim, src, twin, fate.delay[copy]);
+        if (twin != NULL) post(sim, src, twin, departs(src, dst, bytes), fate.delay[copy]);
     }
     if (fate.copies == 0) {
         pli_msg_free(&msg);
     } else {
-        post(sim, src, msg, fate.delay[0]);
+        post(sim, src, msg, leaves, fate.delay[0]);
+    }
+}
+
+static bool has_sent_to(const sim_actor *actor, int32_t dst) {
+    const pli_msg *msg = actor->out.first;
+    while (msg != NULL && msg->head.dst != dst) msg = msg->next;
+    return msg != NULL;
+}
+
+/* The last of the rank's actors that have sent to dst before batch, and have yet to pay for that; NULL: none. */
+static sim_actor *elder(sim_rank *src, uint64_t batch, int32_t dst) {
+    sim_actor *last = NULL;
+    for (int32_t i = -1; i < SIM_LANES; i++) {
+        sim_actor *actor = i < 0 ? &src->body : &src->lane[i];
+        if (actor->out.first == NULL || actor->batch >= batch || (last != NULL && actor->batch < last->batch)) continue;
+        if (has_sent_to(actor, dst)) last = actor;
+    }
+    return last;
+}
+
+/* A message that is paid for leaves, or stands behind an elder one to the same rank that is not: messages of each pair of
+ * ranks leave in the order in which they were sent. (An actor goes from the first message of its list to paying without
+ * another's turn, so whole lists are older or younger than others.) */
+static void leave(pli_transport *sim, sim_rank *src, uint64_t batch, pli_msg *msg) {
+    sim_actor *before = elder(src, batch, msg->head.dst);
+    if (before != NULL) {
+        pli_sim_list_add(&before->out, msg);
+    } else {
+        msg->next = NULL;
+        dispatch(sim, src, msg);
+    }
+}
+
+static void leave_all(sim_actor *me) {
+    pli_msg *list = me->out.first;
+    pli_sim_list_init(&me->out);
+    for (pli_msg *next; list != NULL; list = next) {
+        next = list->next;
+        leave(me->rank->sim, me->rank, me->batch, list);
     }
 }
 
 void pli_sim_send(pli_transport *sim, pli_msg *msg) {
-    sim_rank *src = &sim->rank[msg->head.src];
-    pli_sim_list_add(&src->out, msg);
-    self()->owed += (sim->cluster.cost.message_ns + sim->cluster.cost.byte_ns * (double)msg->head.body_bytes) * 1e-9;
-    if (src->out_listed) return;
-    src->out_listed = true;
-    src->next_out = NULL;
-    *sim->out_last = src;
-    sim->out_last = &src->next_out;
+    sim_actor *me = self();
+    me->owed += (sim->cluster.cost.message_ns + sim->cluster.cost.byte_ns * (double)msg->head.body_bytes) * 1e-9;
+    if (msg->head.src != me->rank->rank) { /* of another rank's machine, at a death: nobody waits for who runs it to pay */
+        leave(sim, &sim->rank[msg->head.src], ++sim->batches, msg);
+        return;
+    }
+    if (me->out.first == NULL) me->batch = ++sim->batches;
+    pli_sim_list_add(&me->out, msg);
+}
+
+/* What a lane has changed, and rings for, its body sees when the lane has paid. */
+static void await_lanes(sim_actor *me) {
+    sim_rank *r = me->rank;
+    for (int32_t i = 0; !me->is_lane && i < SIM_LANES; i++)
+        while (r->lane[i].rings && pli_sim_clock() < r->dies) pli_sim_rest(me, r->dies);
 }
 
 /* Pays, sends, rings. May change actors: no port is held. */
 bool pli_sim_settle(pli_transport *sim) {
     sim_actor *me = self();
-    sim_rank  *src;
     pli_sim_pay(me);
-    while ((src = sim->out) != NULL) {
-        sim->out = src->next_out;
-        if (sim->out == NULL) sim->out_last = &sim->out;
-        src->out_listed = false;
-        pli_msg *list = src->out.first;
-        pli_sim_list_init(&src->out);
-        for (pli_msg *next; list != NULL; list = next) {
-            next = list->next;
-            list->next = NULL;
-            dispatch(sim, src, list);
-        }
-    }
+    leave_all(me);
+    ring_at_last(me);
+    if (me->rank->done) pli_sim_wake(sim, &me->rank->body);
     pli_sim_wake_all(sim);
+    await_lanes(me);
     return false;
-}
-
-/* What has changed may be when something is to be sent again. */
-void pli_sim_ring(pli_transport *sim, int32_t rank) {
-    sim_rank *r = &sim->rank[rank];
-    pli_sim_wake(sim, &r->body);
-    r->rung = true;
-    if (sim->world->place.resend_after_ns > 0 && r->watcher != NULL) pli_sim_wake(sim, r->watcher);
 }
 
 /* --- the body ------------------------------------------------------------------------------------------------------ */
@@ -261,8 +315,15 @@ void pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, uint64_t
     if (atomic_load(&comm->bell) != bell || r->dead) return;
     double until = until_ns == PLI_NEVER ? (double)INFINITY : (double)until_ns * 1e-9;
     pli_sim_rest(me, until < r->dies ? until : r->dies);
+    await_lanes(me);
     pli_sim_die(r);
     pli_sim_thaw(r, me);
+}
+
+static bool has_unpaid(const sim_rank *r) {
+    bool unpaid = false;
+    for (int32_t i = 0; i < SIM_LANES; i++) unpaid = unpaid || r->lane[i].out.first != NULL;
+    return unpaid;
 }
 
 void pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order) {
@@ -270,7 +331,7 @@ void pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order) {
     sim_actor *me = self();
     r->done = true;
     pli_sim_settle(sim);
-    while (in_good_order && r->on_the_way > 0 && !r->dead && !atomic_load(&sim->world->lost)) pli_sim_rest(me, INFINITY);
+    while (in_good_order && (r->on_the_way > 0 || has_unpaid(r)) && !r->dead && !atomic_load(&sim->world->lost)) pli_sim_rest(me, INFINITY);
     if (r->dead) sg_actor_sleep_for(sim->cluster.cost.notice);
 }
 
@@ -340,7 +401,6 @@ plait_status pli_sim_run(pli_transport *sim, plait_error *err) {
         status = start("body", r->place, actor_main, &r->body, err);
         if (status == PLAIT_OK) status = start("lane", r->place, actor_main, &r->lane[0], err);
     }
-    sim->widths.rank = &sim->rank[0];
     if (status == PLAIT_OK && pli_script_next_width(&sim->cluster, -1) < FOREVER)
         status = start("links", sim->rank[0].place, widths_main, &sim->widths, err);
     pli_free(order);

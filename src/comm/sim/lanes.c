@@ -166,6 +166,7 @@ static void watch(sim_actor *me) {
     r->rung = false;
     if (resends && !r->dead) { /* while the body computes, too */
         uint64_t wake_ns = pli_comm_wakeups(pli_world_comm(r->sim->world, r->rank), pli_sim_now(r->sim));
+        pli_sim_settle(r->sim);
         if (wake_ns != PLI_NEVER) next = (double)wake_ns * 1e-9;
     }
     double due = r->letters > 0 ? (double)r->letter[0].due_ns * 1e-9 : (double)INFINITY;

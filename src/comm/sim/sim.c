@@ -52,19 +52,27 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
                     (long long)(2 * wanted));
 }
 
+static void init_actor(sim_actor *actor, sim_rank *r, bool is_lane, bool idle) {
+    *actor = (sim_actor){ .rank = r, .is_lane = is_lane, .idle = idle, .from = -1 };
+    pli_sim_list_init(&actor->out);
+}
+
+static void free_actor(sim_actor *actor) {
+    pli_msg_free_list(&actor->out.first);
+    if (actor->bell != NULL) sg_sem_destroy(actor->bell);
+}
+
 static void free_transport(pli_transport *sim) {
     for (int32_t i = 0; sim->rank != NULL && i < sim->size; i++) {
         sim_rank *r = &sim->rank[i];
         for (int64_t l = 0; l < r->letters; l++) pli_msg_free(&r->letter[l].msg);
-        pli_msg_free_list(&r->out.first);
         pli_msg_free_list(&r->due.first);
         pli_msg_free_list(&r->arrived.first);
         pli_free(r->letter);
-        if (r->body.bell != NULL) sg_sem_destroy(r->body.bell);
-        for (int32_t l = 0; l < SIM_LANES; l++)
-            if (r->lane[l].bell != NULL) sg_sem_destroy(r->lane[l].bell);
+        free_actor(&r->body);
+        for (int32_t l = 0; l < SIM_LANES; l++) free_actor(&r->lane[l]);
     }
-    if (sim->widths.bell != NULL) sg_sem_destroy(sim->widths.bell);
+    free_actor(&sim->widths);
     pli_free(sim->rank);
     pli_cluster_free(&sim->cluster);
     pli_free(sim);
@@ -76,11 +84,10 @@ static void init_rank(pli_transport *sim, int32_t rank) {
     r->rank = rank;
     r->host = pli_cluster_host(&sim->cluster, rank);
     r->dies = pli_script_death(&sim->cluster, rank);
-    pli_sim_list_init(&r->out);
     pli_sim_list_init(&r->due);
     pli_sim_list_init(&r->arrived);
-    r->body = (sim_actor){ .rank = r, .from = -1 };
-    for (int32_t l = 0; l < SIM_LANES; l++) r->lane[l] = (sim_actor){ .rank = r, .is_lane = true, .idle = l > 0, .from = -1 };
+    init_actor(&r->body, r, false, false);
+    for (int32_t l = 0; l < SIM_LANES; l++) init_actor(&r->lane[l], r, true, l > 0);
 }
 
 static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_place *place, pli_transport **out,
@@ -95,7 +102,6 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     sim->seed = opts->seed;
     sim->report = opts->simulated;
     sim->wake_last = &sim->wake;
-    sim->out_last = &sim->out;
     pli_sha256_init(&sim->trace);
     pli_host_name(place->host);
     plait_status status = check_mappings(sim, err);
@@ -108,6 +114,7 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     if (status == PLAIT_OK && sim->rank == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
     if (status == PLAIT_OK) {
         for (int32_t r = 0; r < sim->size; r++) init_rank(sim, r);
+        init_actor(&sim->widths, &sim->rank[0], false, false);
         start_simgrid();
         status = pli_sim_platform(sim, err);
     }

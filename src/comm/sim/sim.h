@@ -5,6 +5,8 @@
  * turns on one thread of the system and change only where one of them sleeps or waits in SimGrid, which here is never
  * while a port of comm is held: sending and ringing only note what is to be done; `settle` does it. Before a rank sends,
  * sleeps or reads the time it pays for what it has computed since: cost model, host's speed and script say how long.
+ * Each actor pays for its own: what it has sent leaves, and those that it rings for see what it has changed, when it has paid,
+ * whatever others settle meanwhile. What another actor of the rank sends to the same receiver after that, leaves after it.
  *
  *     a message:  settle -> latency of its way -> FIFO before the receiver -> the links' bandwidth, shared by SimGrid's
  *                 flow model with all that flows now -> FIFO -> overhead -> the machine of comm's port
@@ -44,6 +46,10 @@ enum {
     SIM_MAPPINGS = 2,          /* of an actor: its stack and the guard below it */
 };
 
+typedef struct sim_list {
+    pli_msg *first, **last;
+} sim_list;
+
 /* The body of a rank, or a lane. */
 typedef struct sim_actor {
     struct sim_rank *rank;
@@ -51,6 +57,9 @@ typedef struct sim_actor {
     int32_t          from;   /* whose message flows here; -1: nobody's                 */
     double           owed;   /* seconds of work on a host of speed 1, not yet paid for */
     int64_t          clocks; /* ended, not yet counted                                 */
+    sim_list         out;    /* sent, not yet paid for                                 */
+    uint64_t         batch;  /* which of all actors' lists this is, in the order in which they were begun */
+    bool             rings;  /* its rank's body is to look, when this one has paid       */
     sg_sem_t         bell;
     bool             asleep; /* in bell: who wakes it clears this first              */
     struct sim_actor *next;  /* of those to be woken                                  */
@@ -63,10 +72,6 @@ typedef struct sim_letter {
     uint64_t due_ns, order, number; /* the FIFO's order: due, then drawn, then as sent */
 } sim_letter;
 
-typedef struct sim_list {
-    pli_msg *first, **last;
-} sim_list;
-
 typedef struct sim_rank {
     pli_transport *sim;
     int32_t        rank, host;
@@ -76,9 +81,6 @@ typedef struct sim_rank {
     bool           takes;      /* a lane is at it                                     */
     bool           rung;       /* since the watcher asked when to wake up              */
     sim_list       due, arrived; /* to flow; to be taken                              */
-    sim_list       out;        /* sent while a port was held                          */
-    struct sim_rank *next_out;
-    bool             out_listed;
     sim_letter    *letter; /* [letters] a heap: what is to come to this rank        */
     int64_t        letters, capacity;
     int64_t        on_the_way; /* of what this rank has sent                          */
@@ -101,8 +103,7 @@ struct pli_transport {
     sim_rank    *rank; /* [size] */
     sim_actor    widths; /* changes links by the script; only where it does */
     sim_actor   *wake, **wake_last;
-    sim_rank    *out, **out_last;
-    uint64_t     number; /* letters so far */
+    uint64_t     number, batches; /* letters, and lists of what was sent, so far */
     bool         over, failed;
     pli_sha256   trace;
     int64_t      delivered; /* messages, of which the trace is */
