@@ -1,9 +1,15 @@
 /* What a cluster's events mean at a time. Everything drawn is a function of seed, event, and what it is drawn for, so
- * the order of questions does not matter. */
+ * the order of questions does not matter. No two share a stream: below an event's number stands whose draw it is, a rank's
+ * for its clocks, BURSTS, or MESSAGES and a rank. */
 #include <math.h>
 
 #include "base/base.h"
 #include "comm/cluster.h"
+
+enum { BURSTS = 1 << 30 };
+#define MESSAGES (UINT32_C(1) << 31)
+
+static uint64_t stream_of(int64_t event, uint32_t whose) { return (uint64_t)event << 32 | whose; }
 
 static bool is_on(const pli_mishap *m, double now) { return now >= m->from && now < m->until; }
 
@@ -13,7 +19,7 @@ static bool is_of(const pli_mishap *m, int32_t rank) { return m->last < 0 || (ra
 
 /* The host that the k-th burst of an event hits. */
 static int32_t burst_host(const pli_cluster *c, uint64_t seed, int64_t event, int64_t k) {
-    pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, (uint64_t)event, (uint64_t)k);
+    pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, stream_of(event, BURSTS), (uint64_t)k);
     return (int32_t)pli_random_below(&random, (uint64_t)c->hosts);
 }
 
@@ -44,7 +50,7 @@ static double jitter(const pli_cluster *c, uint64_t seed, int32_t rank, int64_t 
     for (int64_t i = 0; i < c->mishaps; i++) {
         const pli_mishap *m = &c->mishap[i];
         if (m->kind != PLI_JITTER || !is_of(m, rank) || !is_on(m, now)) continue;
-        pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, (uint64_t)i << 32 | (uint32_t)rank, (uint64_t)clock);
+        pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, stream_of(i, (uint32_t)rank), (uint64_t)clock);
         factor *= exp(m->sigma * pli_random_normal(&random));
     }
     return factor;
@@ -137,7 +143,7 @@ pli_fate pli_script_fate(const pli_cluster *c, uint64_t seed, int32_t src, int32
                 if (fate.delay[copy] < hold) fate.delay[copy] = hold;
         }
         if (m->kind != PLI_MESSAGES || !(is_of(m, src) || is_of(m, dst))) continue;
-        pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, (uint64_t)i << 32 | UINT32_C(1) << 31 | (uint32_t)src, n);
+        pli_random random = pli_random_at(seed, PLI_RANDOM_CLUSTER, stream_of(i, MESSAGES | (uint32_t)src), n);
         if (pli_random_f64(&random) < m->drop_p) return (pli_fate){ 0 };
         if (pli_random_f64(&random) < m->double_p) fate.copies = 2;
         for (int copy = 0; copy < 2; copy++)
