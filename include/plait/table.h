@@ -100,6 +100,7 @@ typedef struct plait_job_opts {
     const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every rank */
     int32_t               n_filters;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
+    int                   exact;       /* 1: default of the job's tables; default 0                    */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -158,6 +159,10 @@ typedef struct plait_table_opts {
     const char     *topology;     /* NULL: the job's                                                   */
     const char     *consistency;  /* NULL: the job's                                                   */
     const char     *filter;       /* NULL: the job's; "": none                                         */
+    int             exact;        /* 1 (or the job's is): a clock's updates are summed exactly, as PLAIT_SUM_EXACT
+                                     does: each delta of an inc is a term, and the values' bits depend on neither the topology nor
+                                     on which worker pushed what. Under bsp without backup workers only; filters that look
+                                     at values are refused. An update takes 4 times the memory and bytes.  */
     plait_rule_opts rule;         /* rule.name NULL: additive                                          */
     const void     *penalty;      /* dense, ruled: [rows, cols] factors on l1 and l2 of each value (type
                                      of the table; 0: not penalised); NULL: all 1. Copied.             */

@@ -65,7 +65,7 @@ typedef struct pli_client {
     struct pli_client_table **table; /* [tables]; borrowed */
     int64_t    tables, tables_capacity;
     bool       filtered; /* some table has filters                                     */
-    bool       exact;    /* what is sent now goes without their losses                 */
+    bool       lossless; /* what is sent now goes without their losses                 */
     const pli_event_sink *sink;
 } pli_client;
 

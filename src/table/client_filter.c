@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "table/client.h"
+#include "table/updates.h"
 #include "table/values.h"
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ static plait_status copy_part(const pli_client_table *table, const pli_msg *msg,
     const void *from = pli_at_const(pli_msg_body(msg), (int64_t)wire->keys_at);
     int64_t     keys = table->spec.keyed ? wire->n * 8 : 0, at = body->n;
     if (!pli_bytes_add(body, from, keys) ||
-        !pli_bytes_add(body, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at), wire->n * pli_row_bytes(&table->spec)))
+        !pli_bytes_add(body, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at), wire->n * pli_sum_row_bytes(&table->spec)))
         return no_memory(err);
     wire->keys_at = (uint64_t)at;
     wire->values_at = (uint64_t)(at + keys);
@@ -113,13 +114,14 @@ static plait_status filter_part(pli_client *client, const pli_client_table *tabl
                                 pli_wire_part *wire, pli_bytes *body, plait_error *err) {
     plait_part part = part_of(client, table, server, PLAIT_PUSHED);
     int64_t    at = body->n;
+    pli_part_of_sums(&table->spec, &part);
     part.examples = wire->examples;
     part.n = wire->n;
     part.first = wire->first;
     part.clock = msg->head.clock;
     if (wire->flags & PLI_PART_KEYED) part.keys = pli_at_const(pli_msg_body(msg), (int64_t)wire->keys_at);
     PLI_TRY(pli_chain_encode(chain_of(client, table, server), &part, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at),
-                             client->exact, body, &wire->n, err));
+                             client->lossless, body, &wire->n, err));
     wire->flags |= PLI_PART_FILTERED;
     wire->keys_at = (uint64_t)at;
     wire->values_at = (uint64_t)(body->n - at);

@@ -125,7 +125,7 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 
 /* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31;
+    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -196,6 +196,7 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     if (opts->backup < 0 || (opts->backup > 0 && opts->backup >= workers))
         return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for", opts->backup, workers);
     job->layout.backup = opts->backup;
+    job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
     const pli_scope scope = pli_layout_scope(&job->layout);

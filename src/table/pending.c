@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "table/updates.h"
 #include "table/values.h"
 
 enum { BLOCK = 1024, LARGE_BYTES = 1 << 20 };
@@ -25,7 +26,7 @@ static plait_status no_memory(const pli_pending *pending, plait_error *err) {
 plait_status pli_pending_reserve(pli_pending *pending, plait_error *err) {
     const pli_spec *spec = pending->spec;
     if (pending->sum != NULL) return PLAIT_OK;
-    size_t bytes = (size_t)(spec->rows * pli_row_bytes(spec) + pending->extra * spec->width);
+    size_t bytes = (size_t)(spec->rows * pli_sum_row_bytes(spec) + pending->extra * spec->sum_width);
     pending->sum = pli_aligned(bytes);
     if (pending->sum == NULL) return no_memory(pending, err);
     memset(pending->sum, 0, bytes);
@@ -51,7 +52,7 @@ static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *k
         low = keys[i] < low ? keys[i] : low;
         high = keys[i] > high ? keys[i] : high;
     }
-    pli_values_scatter_add(spec->type, n, spec->cols, (const int64_t *)keys, delta, pending->sum);
+    pli_updates_scatter(spec, n, (const int64_t *)keys, delta, pending->sum);
     touch(pending, n > 0 ? (int64_t)low : 0, n > 0 ? (int64_t)high + 1 : 0, examples);
     return PLAIT_OK;
 }
@@ -60,7 +61,7 @@ static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *k
 static bool reserve_rows(pli_pending *pending, int64_t rows) {
     if (rows <= pending->capacity) return true;
     int64_t capacity = pending->capacity * 2 > rows ? pending->capacity * 2 : rows;
-    void   *grown = pli_realloc(pending->sum, (size_t)capacity, (size_t)pli_row_bytes(pending->spec));
+    void   *grown = pli_realloc(pending->sum, (size_t)capacity, (size_t)pli_sum_row_bytes(pending->spec));
     if (grown == NULL) return false;
     pending->sum = grown;
     pending->capacity = capacity;
@@ -69,12 +70,12 @@ static bool reserve_rows(pli_pending *pending, int64_t rows) {
 
 static bool add_block(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta) {
     const pli_spec *spec = pending->spec;
-    int64_t         at[BLOCK], before = pending->set.n, row_bytes = pli_row_bytes(spec);
+    int64_t         at[BLOCK], before = pending->set.n, row_bytes = pli_sum_row_bytes(spec);
     if (!reserve_rows(pending, before + n)) return false;
     bool added = pli_rowset_add(&pending->set, n, keys, at); /* else some keys, perhaps: rows of zeros, then */
     memset(pli_at(pending->sum, before * row_bytes), 0, (size_t)((pending->set.n - before) * row_bytes));
     if (!added) return false;
-    pli_values_scatter_add(spec->type, n, spec->cols, at, delta, pending->sum);
+    pli_updates_scatter(spec, n, at, delta, pending->sum);
     return true;
 }
 
@@ -108,7 +109,7 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
     const pli_spec *spec = pending->spec;
     if (spec->keyed) return add_range_by_key(pending, first, n, delta, examples, err);
     PLI_TRY(pli_pending_reserve(pending, err));
-    pli_values_add(spec->type, n * spec->cols, delta, pli_at(pending->sum, first * pli_row_bytes(spec)));
+    pli_updates_add(spec, n * spec->cols, delta, pli_at(pending->sum, first * pli_sum_row_bytes(spec)));
     touch(pending, first, first + n, examples);
     return PLAIT_OK;
 }
@@ -116,14 +117,14 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
 /* --- own updates over what is read ---------------------------------------------------------------------- */
 
 static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum, void *values) {
-    int64_t row_bytes = pli_row_bytes(spec);
-    if (scale == 1) {
+    int64_t row_bytes = pli_row_bytes(spec), sum_bytes = pli_sum_row_bytes(spec);
+    if (scale == 1 && !spec->exact) {
         pli_values_gather_add(spec->type, n, spec->cols, at, sum, values);
         return;
     }
     for (int64_t i = 0; i < n; i++)
         if (at[i] >= 0)
-            pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(sum, at[i] * row_bytes), pli_at(values, i * row_bytes));
+            pli_updates_lay_over(spec, scale, spec->cols, pli_at_const(sum, at[i] * sum_bytes), pli_at(values, i * row_bytes));
 }
 
 static bool adds_nothing(const pli_pending *pending, double scale) {
@@ -145,12 +146,12 @@ void pli_pending_overlay(const pli_pending *pending, double scale, int64_t n, co
 
 static void overlay_keyed_range(const pli_pending *pending, double scale, int64_t first, int64_t n, void *values) {
     const pli_spec *spec = pending->spec;
-    int64_t         row_bytes = pli_row_bytes(spec);
+    int64_t         row_bytes = pli_row_bytes(spec), sum_bytes = pli_sum_row_bytes(spec);
     for (int64_t i = 0; i < pending->set.n; i++) {
         uint64_t at = pending->set.keys[i] - (uint64_t)first;
         if (at < (uint64_t)n)
-            pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(pending->sum, i * row_bytes),
-                                  pli_at(values, (int64_t)at * row_bytes));
+            pli_updates_lay_over(spec, scale, spec->cols, pli_at_const(pending->sum, i * sum_bytes),
+                                 pli_at(values, (int64_t)at * row_bytes));
     }
 }
 
@@ -165,8 +166,8 @@ void pli_pending_overlay_range(const pli_pending *pending, double scale, int64_t
     int64_t low = first > pending->low ? first : pending->low;
     int64_t high = first + n < pending->high ? first + n : pending->high;
     if (low < high)
-        pli_values_add_scaled(spec->type, (high - low) * spec->cols, scale, pli_at_const(pending->sum, low * row_bytes),
-                              pli_at(values, (low - first) * row_bytes));
+        pli_updates_lay_over(spec, scale, (high - low) * spec->cols, pli_at_const(pending->sum, low * pli_sum_row_bytes(spec)),
+                             pli_at(values, (low - first) * row_bytes));
 }
 
 bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values, int64_t *n_out) {
@@ -194,11 +195,11 @@ no_memory:
 /* What was filled from end to end costs as much to clear as to have anew; where it is large nobody holds it idle. */
 static bool whole_and_large(const pli_pending *pending) {
     const pli_spec *spec = pending->spec;
-    return pending->low == 0 && pending->high == spec->rows && spec->rows * pli_row_bytes(spec) >= LARGE_BYTES;
+    return pending->low == 0 && pending->high == spec->rows && spec->rows * pli_sum_row_bytes(spec) >= LARGE_BYTES;
 }
 
 void pli_pending_clear(pli_pending *pending) {
-    int64_t row_bytes = pli_row_bytes(pending->spec);
+    int64_t row_bytes = pli_sum_row_bytes(pending->spec);
     if (pending->spec->keyed) {
         pli_rowset_clear(&pending->set);
     } else if (pending->sum != NULL && whole_and_large(pending)) {

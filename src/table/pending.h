@@ -1,7 +1,7 @@
 /* table/pending.h - a worker's updates of the current clock to one table, combined, until they leave.
  *
  * Dense tables: an array of all values, zero outside of the rows touched. Keyed ones: the touched keys in order of
- * their first update, and a row of values for each. On an additive table they are laid over what is read. */
+ * their first update, and a row of values for each; what a value is, updates.h says. On an additive table they are laid over what is read. */
 #ifndef PLI_TABLE_PENDING_H
 #define PLI_TABLE_PENDING_H
 

@@ -18,7 +18,7 @@ static void overlap(const pli_client_table *table, int32_t shard, int64_t *first
 }
 
 static uint64_t data_bytes(const pli_client_table *table, int64_t n) {
-    return (table->spec.keyed ? (uint64_t)n * 8 : 0) + pli_pad8((uint64_t)(n * pli_row_bytes(&table->spec)));
+    return (table->spec.keyed ? (uint64_t)n * 8 : 0) + pli_pad8((uint64_t)(n * pli_sum_row_bytes(&table->spec)));
 }
 
 /* How many rows of a keyed table go to each shard. */
@@ -60,7 +60,7 @@ static unsigned char *next_part(pli_client_link *link, const pli_client_table *t
 
 static void fill_dense(pli_client *client, const pli_client_table *table) {
     const pli_spec *spec = &table->spec;
-    int64_t         row_bytes = pli_row_bytes(spec);
+    int64_t         row_bytes = pli_sum_row_bytes(spec);
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
         int64_t first, n;
         overlap(table, shard, &first, &n);
@@ -72,7 +72,7 @@ static void fill_dense(pli_client *client, const pli_client_table *table) {
 static void fill_keyed(pli_client *client, const pli_client_table *table, int64_t *count) {
     const pli_spec   *spec = &table->spec;
     const pli_rowset *set = &table->pending.set;
-    int64_t           row_bytes = pli_row_bytes(spec);
+    int64_t           row_bytes = pli_sum_row_bytes(spec);
     count_keys(table, count);
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
         pli_client_link *link = &client->link[server_of(spec, shard)];

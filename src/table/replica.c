@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table/events.h"
+#include "table/updates.h"
 #include "table/values.h"
 
 enum { EXTRA = 3 /* touched, examples mod 4096, examples / 4096: exact in float32 as well */, LOW = 4096 };
@@ -139,32 +140,23 @@ plait_status pli_replica_dump(const pli_replica *replica, int64_t *n_out, uint64
 
 /* --- sums of values ------------------------------------------------------------------------------------------------ */
 
-static double value_at(const pli_spec *spec, const void *values, int64_t i) {
-    return spec->type == PLAIT_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-}
-
-static void set_value(const pli_spec *spec, void *values, int64_t i, double x) {
-    if (spec->type == PLAIT_F32) ((float *)values)[i] = (float)x;
-    else ((double *)values)[i] = x;
-}
-
 /* Behind the values rides what is known of the whole push. */
 static void put_extra(const pli_pending *own, void *values, int64_t at) {
-    set_value(own->spec, values, at, own->touched);
-    set_value(own->spec, values, at + 1, (double)(own->examples % LOW));
-    set_value(own->spec, values, at + 2, (double)(own->examples / LOW));
+    pli_updates_set(own->spec, values, at, own->touched);
+    pli_updates_set(own->spec, values, at + 1, (double)(own->examples % LOW));
+    pli_updates_set(own->spec, values, at + 2, (double)(own->examples / LOW));
 }
 
 static void take_extra(const pli_spec *spec, const void *values, int64_t at, pli_push_part *part) {
-    part->touched = value_at(spec, values, at) > 0;
-    part->examples = (int64_t)value_at(spec, values, at + 1) + (int64_t)value_at(spec, values, at + 2) * LOW;
+    part->touched = pli_updates_at(spec, values, at) > 0;
+    part->examples = (int64_t)pli_updates_at(spec, values, at + 1) + (int64_t)pli_updates_at(spec, values, at + 2) * LOW;
 }
 
 static plait_status make_dense(pli_replica *replica, pli_sum *sum, bool flies, plait_error *err) {
     const pli_spec *spec = replica->spec;
     size_t          bytes;
     sum->n = spec->rows * spec->cols + EXTRA;
-    bytes = (size_t)(sum->n * spec->width);
+    bytes = (size_t)(sum->n * spec->sum_width);
     if (!flies) {
         PLI_TRY(pli_pending_reserve(&sum->own, err));
         sum->values = sum->own.sum;
@@ -193,14 +185,14 @@ static plait_status apply_dense(pli_replica *replica, pli_sum *sum, plait_error 
 static plait_status make_marked(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec    *spec = replica->spec;
     const pli_pending *own = &sum->own;
-    int64_t            values = spec->rows * spec->cols, row_bytes = pli_row_bytes(spec);
+    int64_t            values = spec->rows * spec->cols, row_bytes = pli_sum_row_bytes(spec);
     sum->n = values + spec->rows + EXTRA;
-    sum->values = pli_calloc((size_t)sum->n, (size_t)spec->width);
+    sum->values = pli_calloc((size_t)sum->n, (size_t)spec->sum_width);
     if (sum->values == NULL) return no_memory(replica, err);
     for (int64_t i = 0; i < own->set.n; i++) {
         int64_t row = (int64_t)own->set.keys[i];
         memcpy(pli_at(sum->values, row * row_bytes), pli_at_const(own->sum, i * row_bytes), (size_t)row_bytes);
-        set_value(spec, sum->values, values + row, 1);
+        pli_updates_set(spec, sum->values, values + row, 1);
     }
     put_extra(own, sum->values, sum->n - EXTRA);
     return PLAIT_OK;
@@ -208,13 +200,13 @@ static plait_status make_marked(pli_replica *replica, pli_sum *sum, plait_error 
 
 static plait_status apply_marked(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec *spec = replica->spec;
-    int64_t         values = spec->rows * spec->cols, row_bytes = pli_row_bytes(spec), n = 0;
+    int64_t         values = spec->rows * spec->cols, row_bytes = pli_sum_row_bytes(spec), n = 0;
     uint64_t       *keys = pli_array((size_t)spec->rows, sizeof *keys);
     if (keys == NULL) return no_memory(replica, err);
     pli_push_part part = { .keyed = true, .keys = keys, .values = sum->values };
     take_extra(spec, sum->values, sum->n - EXTRA, &part);
     for (int64_t row = 0; row < spec->rows; row++) {
-        if (!(value_at(spec, sum->values, values + row) > 0)) continue;
+        if (!(pli_updates_at(spec, sum->values, values + row) > 0)) continue;
         if (n < row) memcpy(pli_at(sum->values, n * row_bytes), pli_at_const(sum->values, row * row_bytes), (size_t)row_bytes);
         keys[n++] = (uint64_t)row;
     }
@@ -233,7 +225,7 @@ typedef struct list_head {
 } list_head;
 
 static size_t list_bytes(const pli_spec *spec, int64_t n) {
-    return sizeof(list_head) + (size_t)n * 8 + (size_t)pli_pad8((uint64_t)(n * pli_row_bytes(spec)));
+    return sizeof(list_head) + (size_t)n * 8 + (size_t)pli_pad8((uint64_t)(n * pli_sum_row_bytes(spec)));
 }
 
 static plait_status make_list(pli_replica *replica, pli_sum *sum, plait_error *err) {
@@ -248,7 +240,7 @@ static plait_status make_list(pli_replica *replica, pli_sum *sum, plait_error *e
     memcpy(sum->list, &head, sizeof head);
     if (head.n == 0) return PLAIT_OK;
     memcpy(sum->list + sizeof head, own->set.keys, (size_t)head.n * 8);
-    memcpy(sum->list + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_row_bytes(spec)));
+    memcpy(sum->list + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_sum_row_bytes(spec)));
     return PLAIT_OK;
 }
 

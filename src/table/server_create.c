@@ -58,6 +58,10 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     plait_status    status = pli_policy_make(spec.consistency, &scope, &table->policy, err);
     if (status < 0) goto free_table;
     table->at_clock = pli_policy_at_clock(&table->policy);
+    if (spec.exact && !table->at_clock) {
+        status = pli_fail(err, PLAIT_EFORMAT, "table %s: exact sums of pushes that are applied one by one", spec.name);
+        goto free_policy;
+    }
     const unsigned char *data = (const unsigned char *)(wire + 1);
     status = pli_shard_open(&table->shard, &spec, shard, table->at_clock, wire->initial_bytes ? data : NULL,
                             wire->penalty_bytes ? data + pli_pad8(wire->initial_bytes) : NULL, err);

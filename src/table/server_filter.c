@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "table/server.h"
+#include "table/updates.h"
 #include "table/values.h"
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
@@ -91,6 +92,7 @@ static plait_status decode_part(pli_server *server, const pli_msg *msg, const pl
     bool              keyed = (wire->flags & PLI_PART_KEYED) != 0;
     if (chain == NULL || keyed != table->shard.spec.keyed || !lies_in(wire->keys_at, wire->values_at, msg->head.body_bytes)) return cut_short(err);
     plait_part part = part_of(server, table, msg, PLAIT_PUSHED);
+    pli_part_of_sums(&table->shard.spec, &part);
     part.examples = wire->examples;
     part.n = wire->n;
     part.first = wire->first;
@@ -104,7 +106,7 @@ static plait_status copy_part(const pli_server *server, const pli_msg *msg, pli_
     const pli_server_table *table = pli_server_table_of(server, wire->table);
     uint64_t                bytes = msg->head.body_bytes, n = (uint64_t)wire->n;
     if (table == NULL || wire->n < 0) return cut_short(err);
-    uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->shard.spec), keys = wire->flags & PLI_PART_KEYED ? n * 8 : 0;
+    uint64_t row_bytes = (uint64_t)pli_sum_row_bytes(&table->shard.spec), keys = wire->flags & PLI_PART_KEYED ? n * 8 : 0;
     if (n > bytes / row_bytes || n > bytes || !lies_in(wire->values_at, n * row_bytes, bytes) ||
         (keys > 0 && !lies_in(wire->keys_at, keys, bytes)))
         return cut_short(err);
@@ -125,7 +127,7 @@ static plait_status open_part(pli_server *server, const pli_msg *msg, pli_wire_p
         note_missing(p, wire->table, &decoded);
         return PLAIT_OK;
     }
-    int64_t row_bytes = pli_row_bytes(&server->table[wire->table]->shard.spec), keys = decoded.keys != NULL ? decoded.n * 8 : 0;
+    int64_t row_bytes = pli_sum_row_bytes(&server->table[wire->table]->shard.spec), keys = decoded.keys != NULL ? decoded.n * 8 : 0;
     wire->n = decoded.n;
     wire->flags &= ~(uint32_t)PLI_PART_FILTERED;
     wire->keys_at = (uint64_t)p->body.n;

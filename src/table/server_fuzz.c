@@ -54,13 +54,14 @@ static pli_msg *next_frame(const uint8_t **data, size_t *size, uint64_t *seq) {
     return msg;
 }
 
-static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule, const char *filter) {
+static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule, const char *filter, int exact) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
     pli_spec spec;
     opts.name = "t";
     opts.rows = rows;
     opts.keyed = id == 2;
+    opts.exact = exact;
     opts.rule.name = rule;
     opts.rule.l2 = rule == NULL ? 0 : 0.1;
     if (pli_spec_make(id, &opts, "ps", consistency, 1, &spec, NULL) < 0) abort();
@@ -81,12 +82,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .functions = functions, .n_functions = 2 };
     pli_server       server;
     pli_msg         *msg;
-    uint64_t         seq[2] = { 4, 0 };
+    uint64_t         seq[2] = { 6, 0 };
     if (pli_server_open(&server, &layout, RANK, 0, 1, NULL) < 0) abort();
-    deliver(&server, create_message(0, 600, "bsp", "sgd", NULL));
-    deliver(&server, create_message(1, 0, "async", NULL, NULL));
-    deliver(&server, create_message(2, 50, "ssp:1", "adam", NULL));
-    deliver(&server, create_message(3, 0, "async", "sgd", "key-cache,key-delta,fixed8,zstd"));
+    deliver(&server, create_message(0, 600, "bsp", "sgd", NULL, 0));
+    deliver(&server, create_message(1, 0, "async", NULL, NULL, 0));
+    deliver(&server, create_message(2, 50, "ssp:1", "adam", NULL, 0));
+    deliver(&server, create_message(3, 0, "async", "sgd", "key-cache,key-delta,fixed8,zstd", 0));
+    deliver(&server, create_message(4, 40, "bsp", NULL, NULL, 1));
+    deliver(&server, create_message(5, 0, "bsp", "adam", "key-cache,zstd", 1));
     while ((msg = next_frame(&data, &size, seq)) != NULL) {
         if (is_large(msg)) pli_msg_free(&msg);
         else deliver(&server, msg);

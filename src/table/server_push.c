@@ -14,7 +14,7 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
     pli_server_table *table = pli_server_table_of(server, wire.table);
     if (table == NULL) return pli_fail(err, PLAIT_EFORMAT, "a push to table number %u, which is not here", wire.table);
     bool     keyed = (wire.flags & PLI_PART_KEYED) != 0, dropped = (wire.flags & PLI_PART_DROPPED) != 0;
-    uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->shard.spec), n = (uint64_t)wire.n;
+    uint64_t row_bytes = (uint64_t)pli_sum_row_bytes(&table->shard.spec), n = (uint64_t)wire.n;
     if (wire.n < 0 || n > bytes / row_bytes || wire.values_at % 8 != 0 || wire.values_at > bytes ||
         n * row_bytes > bytes - wire.values_at)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push is cut short", table->shard.spec.name);

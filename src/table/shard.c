@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "table/updates.h"
 #include "table/values.h"
+#include "tensor/exact_cells.h"
 
 plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
                             const void *penalty, plait_error *err) {
@@ -79,7 +81,7 @@ static bool covers(const pli_shard *shard, const pli_push_part *part) {
 /* Dense gradients over the whole shard, zero where nobody pushed. */
 static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     const pli_spec *spec = &shard->spec;
-    int64_t         row_bytes = pli_row_bytes(spec), bytes = shard->rows * row_bytes;
+    int64_t         row_bytes = pli_sum_row_bytes(spec), bytes = shard->rows * row_bytes;
     if (!reserve_sum(shard, bytes)) return false;
     int32_t i = 0;
     while (i < n && parts[i].n == 0) i++;
@@ -88,8 +90,7 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     for (; i < n; i++) {
         const pli_push_part *part = &parts[i];
         if (part->n == 0) continue;
-        pli_values_add(spec->type, part->n * spec->cols, part->values,
-                       pli_at(shard->sum, (part->first - shard->first) * row_bytes));
+        pli_updates_merge(spec, part->n * spec->cols, part->values, pli_at(shard->sum, (part->first - shard->first) * row_bytes));
     }
     return true;
 }
@@ -97,13 +98,13 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
 /* Adds one part to the sum by key: shard->set numbers the keys, shard->sum [set.n, cols]. */
 static bool sum_part(pli_shard *shard, const pli_push_part *part) {
     const pli_spec *spec = &shard->spec;
-    int64_t         row_bytes = pli_row_bytes(spec), before = shard->set.n;
+    int64_t         row_bytes = pli_sum_row_bytes(spec), before = shard->set.n;
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, part->n, sizeof *shard->at)) return false;
     if (!pli_rowset_add(&shard->set, part->n, part->keys, shard->at)) return false;
     int64_t need = shard->set.n * row_bytes;
     if (need > shard->sum_capacity && !reserve_sum(shard, need + need / 2)) return false;
     memset(pli_at(shard->sum, before * row_bytes), 0, (size_t)((shard->set.n - before) * row_bytes));
-    pli_values_scatter_add(spec->type, part->n, spec->cols, shard->at, part->values, shard->sum);
+    pli_updates_merge_rows(spec, part->n, shard->at, part->values, shard->sum);
     return true;
 }
 
@@ -114,7 +115,7 @@ static bool sum_by_key(pli_shard *shard, int32_t n, const pli_push_part *parts) 
     return true;
 }
 
-/* A clock of a ruled table: one part that stands for all. */
+/* A clock of a table that is ruled, or summed exactly: one part that stands for all. */
 static bool sum_all(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *whole) {
     int32_t filled = 0, last = 0;
     for (int32_t i = 0; i < n; i++)
@@ -128,6 +129,16 @@ static bool sum_all(pli_shard *shard, int32_t n, const pli_push_part *parts, pli
     if (filled == 1 && covers(shard, &parts[last])) return *whole = parts[last], true;
     if (!sum_dense(shard, n, parts)) return false;
     *whole = (pli_push_part){ .first = shard->first, .n = shard->rows, .values = shard->sum };
+    return true;
+}
+
+/* Cells become values: where they lie, unless they are a part's own. */
+static bool round_all(pli_shard *shard, pli_push_part *whole) {
+    const pli_spec *spec = &shard->spec;
+    if (!spec->exact || whole->n == 0) return true;
+    if (!reserve_sum(shard, whole->n * pli_row_bytes(spec))) return false;
+    pli_cells_round(spec->type == PLAIT_F64, whole->n * spec->cols, whole->values, shard->sum);
+    whole->values = shard->sum;
     return true;
 }
 
@@ -146,13 +157,14 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     int64_t         examples = examples_of(n, parts, &touched);
     if (!touched) return PLAIT_OK;
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
-    if (!spec->ruled) {
+    if (!spec->ruled && !spec->exact) {
         for (int32_t i = 0; done && i < n; i++) done = apply_part(shard, &parts[i], NULL, 0);
     } else {
-        pli_step step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
+        pli_step step = { 0 };
+        if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
         pli_push_part whole;
-        done = sum_all(shard, n, parts, &whole) && apply_part(shard, &whole, &step, 1);
-        shard->store.units++;
+        done = sum_all(shard, n, parts, &whole) && round_all(shard, &whole) && apply_part(shard, &whole, &step, 1);
+        shard->store.units += spec->ruled;
     }
     shard->applied++;
     return done ? PLAIT_OK : no_memory(shard, err);

@@ -13,7 +13,7 @@ typedef struct pli_push_part {
     int64_t         examples; /* of the whole push                                                          */
     int64_t         first, n;
     const uint64_t *keys;
-    const void     *values; /* [n, cols] */
+    const void     *values; /* [n, cols]: a sum of updates (updates.h), under a stale policy values */
 } pli_push_part;
 
 typedef struct pli_shard {
@@ -39,7 +39,7 @@ void         pli_shard_close(pli_shard *shard);
 plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err);
 
 /** A clock's parts [n], in worker order: summed, divided by the sum of examples, the rule applied once (additive: all
- *  added). Nothing happens where no part was touched. Errors: ENOMEM. */
+ *  added). Exact sums are rounded once, before that. Nothing happens where no part was touched. Errors: ENOMEM. */
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
 
 /** One push by itself, under a stale policy. staleness >= 1: by what its step is divided. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tensor/exact_cells.h"
+
 static plait_status check_shape(const plait_table_opts *opts, plait_error *err) {
     const char *name = opts->name == NULL ? "" : opts->name;
     if (name[0] == '\0' || strlen(name) > PLI_TABLE_NAME_MAX)
@@ -23,6 +25,7 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
 
 static void finish(pli_spec *spec) {
     spec->width = spec->type == PLAIT_F32 ? 4 : 8;
+    spec->sum_width = spec->exact ? pli_cell_bytes(spec->type == PLAIT_F64) : spec->width;
     bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;
 }
@@ -30,7 +33,7 @@ static void finish(pli_spec *spec) {
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
-    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch };
+    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch, .exact = opts->exact != 0 };
     strcpy(spec.name, opts->name);
     if (strlen(consistency) >= sizeof spec.consistency)
         return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long", opts->name, consistency);
@@ -59,6 +62,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->keyed = spec->keyed;
     wire->ruled = spec->ruled;
     wire->staleness_aware = spec->staleness_aware;
+    wire->exact = spec->exact;
     wire->rows = spec->rows;
     wire->cols = spec->cols;
     wire->batch = spec->batch;
@@ -113,7 +117,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,
                       .staleness_aware = wire->ruled != 0 && wire->staleness_aware != 0, .batch = wire->batch,
-                      .topology = topology };
+                      .exact = wire->exact != 0, .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
     if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));

@@ -18,6 +18,8 @@ typedef struct pli_spec {
     char         name[PLI_TABLE_NAME_MAX + 1];
     plait_type   type;  /* F32 or F64                                                               */
     int64_t      width; /* bytes of a value                                                         */
+    bool         exact; /* a clock's updates are summed exactly, in cells (updates.h)               */
+    int64_t      sum_width; /* bytes of a value in a sum of updates: width, or those of a cell      */
     int64_t      rows;  /* 0: sparse                                                                */
     int64_t      cols;
     bool         keyed; /* updates are buffered and sent by key: sparse, or dense with opts.keyed   */
@@ -33,6 +35,7 @@ typedef struct pli_spec {
 } pli_spec;
 
 static inline int64_t pli_row_bytes(const pli_spec *spec) { return spec->cols * spec->width; }
+static inline int64_t pli_sum_row_bytes(const pli_spec *spec) { return spec->cols * spec->sum_width; }
 
 /** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are
  *  known pairs (pli_pair_check). */
@@ -44,7 +47,7 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
 
 /* How a spec travels: fixed fields, checked when it arrives. Its filters travel behind them, where it has some. */
 typedef struct pli_wire_spec {
-    uint32_t id, type, keyed, ruled, schedule, staleness_aware;
+    uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, zero;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
     char     name[PLI_TABLE_NAME_MAX + 1], topology[16], consistency[48], rule[16];

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/table.h"
+#include "table/updates.h"
 
 void plait_table_opts_init(plait_table_opts *opts) {
     *opts = (plait_table_opts){ .size = sizeof *opts, .type = PLAIT_F32, .cols = 1 };
@@ -69,6 +70,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     plait_table_opts       own = *opts;
     if (own.filter == NULL) own.filter = job->filter;
     PLI_TRY(pli_filters_check_pair(own.filter, &filters, topology, consistency, opts->rule.name == NULL, err));
+    own.exact = own.exact != 0 || job->exact;
+    if (own.exact) PLI_TRY(pli_exact_check(consistency, job->layout.backup, own.filter, &filters, err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)

@@ -59,6 +59,7 @@ struct plait_job {
     pli_layout      layout;
     char            topology[32], consistency[48], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
+    bool            exact;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */

@@ -10,7 +10,7 @@ enum { AWAY = 0, HERE = 1, FORGOTTEN = 2 }; /* a row's fate: stays behind, trave
 
 static const plait_filter *filter_of(const pli_chain *chain, int32_t i) { return chain->list->filter[i]; }
 
-static int64_t row_bytes_of(const pli_chain *chain) { return chain->table.cols * pli_value_bytes(chain->table.type); }
+static int64_t row_bytes_of(const plait_part *part) { return part->cols * pli_value_bytes(part->type); }
 
 static plait_status no_memory(const pli_chain *chain, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to filter a message", chain->table.name);
@@ -280,8 +280,8 @@ static plait_status unpack(pli_chain *chain, const unsigned char **bytes, int64_
 
 /* --- there ---------------------------------------------------------------------------------------------------------- */
 
-static bool reserve(pli_chain *chain, int64_t n, bool chooses) {
-    int64_t bytes = n * row_bytes_of(chain);
+static bool reserve(pli_chain *chain, const plait_part *part, bool chooses) {
+    int64_t n = part->n, bytes = n * row_bytes_of(part);
     return pli_grow((void **)&chain->fate, &chain->fate_capacity, 2 * n + 1, 1) &&
            pli_grow((void **)&chain->row, &chain->row_capacity, n + 1, sizeof *chain->row) &&
            (!chain->feedback || (pli_grow(&chain->values, &chain->values_capacity, bytes + 1, 1) &&
@@ -291,7 +291,7 @@ static bool reserve(pli_chain *chain, int64_t n, bool chooses) {
 
 /* The rest of each row: x less what arrives, x itself where the row stays, nothing where it is forgotten. Written over x. */
 static plait_status keep_rest(pli_chain *chain, const plait_part *part, void *x, plait_error *err) {
-    int64_t row_bytes = row_bytes_of(chain), next = 0;
+    int64_t row_bytes = row_bytes_of(part), next = 0;
     for (int64_t r = 0; r < part->n; r++) {
         void *to = pli_at(x, r * row_bytes);
         if (chain->fate[r] == HERE)
@@ -303,7 +303,7 @@ static plait_status keep_rest(pli_chain *chain, const plait_part *part, void *x,
 
 /* What travels, side by side. */
 static const void *gather(pli_chain *chain, const plait_part *part, int64_t m, const void *x) {
-    int64_t row_bytes = row_bytes_of(chain), next = 0;
+    int64_t row_bytes = row_bytes_of(part), next = 0;
     for (int64_t r = 0; r < part->n; r++) {
         if (chain->fate[r] != HERE) continue;
         chain->row[next] = pli_part_row(part, r);
@@ -339,10 +339,10 @@ static plait_status encode(pli_chain *chain, const plait_part *part, const void 
     bool          rests = part->way == PLAIT_PUSHED && chain->feedback && !exact;
     const void   *x = values;
     *n_out = part->n;
-    if (!reserve(chain, part->n, chooses) || !pli_bytes_add(out, &flags, 1)) return no_memory(chain, err);
+    if (!reserve(chain, part, chooses) || !pli_bytes_add(out, &flags, 1)) return no_memory(chain, err);
     memset(chain->fate, HERE, (size_t)part->n);
     if (rests) {
-        if (part->n > 0) memcpy(chain->values, values, (size_t)(part->n * row_bytes_of(chain)));
+        if (part->n > 0) memcpy(chain->values, values, (size_t)(part->n * row_bytes_of(part)));
         x = chain->values;
         pli_residual_add_to(&chain->residual, part, chain->values);
         chain->examples = part->examples;
@@ -409,14 +409,14 @@ static plait_status get_token(pli_chain *chain, const unsigned char **at, const 
 }
 
 /* Rows that travelled to their places among n: keyed pushes keep those alone, others have zeros between them. */
-static plait_status spread(pli_chain *chain, const int64_t *row, int64_t m, int64_t n, pli_decoded *d, plait_error *err) {
-    int64_t row_bytes = row_bytes_of(chain);
+static plait_status spread(pli_chain *chain, const plait_part *part, const int64_t *row, int64_t m, pli_decoded *d, plait_error *err) {
+    int64_t row_bytes = row_bytes_of(part);
     if (d->keys != NULL) {
         for (int64_t i = 0; i < m; i++) d->keys[i] = d->keys[row[i]];
         d->n = m;
         return PLAIT_OK;
     }
-    void *all = pli_calloc((size_t)n, (size_t)row_bytes);
+    void *all = pli_calloc((size_t)part->n, (size_t)row_bytes);
     if (all == NULL) return no_memory(chain, err);
     for (int64_t i = 0; i < m; i++) memcpy(pli_at(all, row[i] * row_bytes), pli_at(d->values, i * row_bytes), (size_t)row_bytes);
     pli_free(d->values);
@@ -427,7 +427,7 @@ static plait_status spread(pli_chain *chain, const int64_t *row, int64_t m, int6
 static plait_status decode(pli_chain *chain, const plait_part *part, bool keyed, const unsigned char *at, int64_t size,
                            int64_t **row, void **unpacked, pli_decoded *d, plait_error *err) {
     int64_t m = part->n;
-    if (size < 1 || part->n < 0 || part->n > INT64_MAX / 16 / row_bytes_of(chain)) return malformed(chain, "sizes", err);
+    if (size < 1 || part->n < 0 || part->n > INT64_MAX / 16 / row_bytes_of(part)) return malformed(chain, "sizes", err);
     unsigned char flags = *at++;
     size--;
     if (flags >= FLAGS_END) return malformed(chain, "flags", err);
@@ -447,7 +447,7 @@ static plait_status decode(pli_chain *chain, const plait_part *part, bool keyed,
     d->n = part->n;
     if (part->way == PLAIT_PULLED) return at == end && m == part->n ? PLAIT_OK : malformed(chain, "keys", err);
     PLI_TRY(get_values(chain, part, codes_values(chain, part, (flags & PLAIN) != 0), m * part->cols, at, end - at, &d->values, err));
-    return flags & SOME ? spread(chain, *row, m, part->n, d, err) : PLAIT_OK;
+    return flags & SOME ? spread(chain, part, *row, m, d, err) : PLAIT_OK;
 }
 
 plait_status pli_chain_decode(pli_chain *chain, const plait_part *part, bool keyed, const void *bytes, int64_t size,

@@ -53,6 +53,8 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
 
 static plait_status sum_now(const plait_table *table, pli_sum *sum) {
     plait_comm *comm = table->job->comm;
+    const pli_spec *spec = &table->spec;
+    if (spec->exact && sum->form != PLI_SUM_LISTS) return pli_comm_sum_cells(comm, spec->type == PLAIT_F64, sum->n, sum->values);
     return sum->form == PLI_SUM_LISTS ? plait_comm_allgatherv(comm, sum->list, sum->list_bytes, sum->sizes, &sum->all)
                                       : plait_comm_allreduce(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM);
 }

@@ -315,10 +315,10 @@ static plait_status send_kept_back(plait_table *table, plait_error *err) {
     pli_out    out;
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_take_back(table->served, err);
-    job->client.exact = true;
+    job->client.lossless = true;
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = send_pending(table, err);
-    job->client.exact = false;
+    job->client.lossless = false;
     return status;
 }
 
