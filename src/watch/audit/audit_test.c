@@ -269,6 +269,26 @@ static void test_dropped_died_and_left(void **state) {
     judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
 }
 
+/* A backup rule drops what comes when all but the backup workers, or all others that are there, have ended the clock. */
+static void test_dropped_too_soon(void **state) {
+    enum { LATE = 2 };
+    (void)state;
+    for (int32_t ended = 0; ended < WORKERS; ended++) /* how many others have */
+        for (int left = 0; left < 2; left++) {        /* has one of them, and left then? */
+            maker m;
+            begin_with(&m, "bsp", true, false, 1);
+            for (int32_t w = 0; w < ended; w++) whole_clock(&m, w, 0);
+            if (left) plain(&m, 0, PLI_EVENT_LEAVE);
+            inc(&m, LATE);
+            push(&m, LATE, 0);
+            for (int32_t s = 0; s < SHARDS; s++) part(&m, PLI_EVENT_DROP, s, LATE, 1, 0);
+            end_clock(&m, LATE, 0);
+            for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, LATE, 0);
+            if (ended == WORKERS - 1) proven(&m);
+            else refuted(&m, "exactly once", "when the clock was not complete without it");
+        }
+}
+
 /* A run that broke off before a late push came: with backup workers it would have been dropped, without it was due. */
 static void test_broken_off_before_a_late_push(void **state) {
     (void)state;
@@ -389,6 +409,7 @@ static void test_exactly_once(void **state) {
     for (int broken = 0; broken < 6; broken++) {
         maker m;
         begin_with(&m, "async", false, false, 1);
+        for (int32_t w = 1; w < WORKERS; w++) whole_clock(&m, w, 0); /* rank 0 is late */
         inc(&m, 0);
         push(&m, 0, 0);
         inc(&m, 0);
@@ -649,6 +670,21 @@ static void test_values(void **state) {
     proven(&m);
 }
 
+/* What is accepted within a worker's share of the bound counts from then on, though its worker does nothing else for long. */
+static void test_incs_return_at_once(void **state) {
+    (void)state;
+    for (int small = 0; small < 2; small++) {
+        maker m;
+        begin(&m, "vap:4", true, false);
+        for (int32_t w = 1; w < WORKERS; w++)
+            for (int i = 0; i <= small; i++) inc_norm(&m, w, small ? 1.5 : 3); /* one of 3 may wait until it is applied */
+        get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4 }, 0, m.now_ns + 1);
+        for (int32_t w = 1; w < WORKERS; w++) push(&m, w, 0), apply_all(&m, w, 0);
+        if (small) refuted(&m, "values", "misses updates of norm 6");
+        else proven(&m);
+    }
+}
+
 static void test_versions(void **state) {
     (void)state;
     maker m;
@@ -760,6 +796,21 @@ static void test_cut_tells_how_far(void **state) {
     unlink(m.path);
 }
 
+static void test_two_consistencies_of_a_table(void **state) {
+    const pli_event_table other = { .name = "w", .topology = "ps", .consistency = "ssp:3", .rows = 100, .cols = 2, .shards = SHARDS };
+    (void)state;
+    maker             m;
+    plait_error       err = { 0 };
+    pli_audit_verdict verdict;
+    begin(&m, "ssp:2", false, false);
+    raise_event(&m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = 1, .info.table = &other });
+    end(&m);
+    assert_int_equal(pli_eventlog_close(&m.log, NULL), PLAIT_OK);
+    assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "another consistency"));
+    unlink(m.path);
+}
+
 static void test_cut_and_garbled(void **state) {
     (void)state;
     maker             m;
@@ -850,6 +901,7 @@ int main(void) {
         cmocka_unit_test(test_shared_memory_is_judged_by_no_promise), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
         cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_broken_off_before_a_late_push),
+        cmocka_unit_test(test_dropped_too_soon), cmocka_unit_test(test_incs_return_at_once), cmocka_unit_test(test_two_consistencies_of_a_table),
         cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
         cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_the_future), cmocka_unit_test(test_fetches_and_pushes), cmocka_unit_test(test_barriers),

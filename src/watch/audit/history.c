@@ -95,28 +95,38 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
     return PLAIT_OK;
 }
 
-static void on_drop(pli_audit *audit, audit_table *table, const pli_event *event) {
+/* By a backup rule the server drops what comes when the clock is complete without it: all of the others but `backup`, or all
+ * that are there, have ended it. (So no more than `backup` workers can be too late for a clock.) Whether one that left was
+ * still there the log of the server does not say; one that had ended the clock counts as there and as having ended it. */
+static bool is_late(const pli_audit *audit, const audit_server *server, const pli_event *event) {
+    int64_t there = 0, ended = 0, needed = audit->job.workers - audit->job.backup;
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const audit_worker *worker = &audit->worker[w];
+        bool                has_ended = server->ticks[w] > event->clock;
+        there += has_ended || !(worker->dead || (worker->left && worker->clocks <= event->clock));
+        ended += has_ended && w != event->peer;
+    }
+    return ended >= (there < needed ? there : needed);
+}
+
+static void on_drop(pli_audit *audit, audit_table *table, const audit_server *server, const pli_event *event) {
     audit_holder *shard = &table->shard[event->shard];
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
     table->figures.dropped++;
     if (i < 0) return; /* what was never sent does no harm by being dropped */
-    audit_part *part = &shard->sender[event->peer]->part[i];
-    if (audit->job.backup == 0 && table->promise.known) {
-        char                name[256];
-        pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
-        name_push(audit, table, event->peer, shard, part, name);
-        audit_violation(audit, table, &v, "%s was dropped at %.6f s, which no rule of this job allows", name,
-                        audit_seconds(audit, event->time_ns));
-    }
-    if (part->at > 0) {
-        char                name[256];
-        pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
-        name_push(audit, table, event->peer, shard, part, name);
-        audit_violation(audit, table, &v, "%s was applied and yet reported as dropped at %.6f s", name,
-                        audit_seconds(audit, event->time_ns));
-        return;
-    }
-    part->at = PART_DROPPED;
+    audit_part         *part = &shard->sender[event->peer]->part[i];
+    double              at = audit_seconds(audit, event->time_ns);
+    char                name[256];
+    pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+    name_push(audit, table, event->peer, shard, part, name);
+    if (audit->job.backup == 0 && table->promise.known)
+        audit_violation(audit, table, &v, "%s was dropped at %.6f s, which no rule of this job allows", name, at);
+    else if (table->promise.known && !is_late(audit, server, event))
+        audit_violation(audit, table, &v, "%s was dropped at %.6f s, when the clock was not complete without it", name, at);
+    if (part->at > 0)
+        audit_violation(audit, table, &v, "%s was applied and yet reported as dropped at %.6f s", name, at);
+    else
+        part->at = PART_DROPPED;
 }
 
 static void on_tick(pli_audit *audit, audit_server *server, const pli_event *event) {
@@ -140,7 +150,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
                         event->rank);
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
-    case PLI_EVENT_DROP: on_drop(audit, table, event); return PLAIT_OK;
+    case PLI_EVENT_DROP: on_drop(audit, table, state, event); return PLAIT_OK;
     case PLI_EVENT_TICK: on_tick(audit, state, event); return PLAIT_OK;
     case PLI_EVENT_GONE: audit->worker[event->peer].dead |= !audit->worker[event->peer].done; return PLAIT_OK;
     default: return PLAIT_OK;

@@ -56,6 +56,7 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
                             .own = audit->as == NULL || strcmp(audit->as, info->consistency) == 0 };
     snprintf(table->name, sizeof table->name, "%s", info->name);
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
+    snprintf(table->consistency, sizeof table->consistency, "%s", info->consistency);
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
     audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
@@ -79,7 +80,9 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     if (known != NULL) {
         bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->shards == info->shards &&
                     known->rows == info->rows && known->ruled == info->ruled;
-        return same ? PLAIT_OK : contradicts(event, "knew a table by other dimensions", err);
+        if (!same) return contradicts(event, "knew a table by other dimensions", err);
+        same = strncmp(known->consistency, info->consistency, sizeof known->consistency - 1) == 0;
+        return same ? PLAIT_OK : contradicts(event, "knew a table by another consistency", err);
     }
     if (event->table >= before) {
         if (!pli_grow((void **)&audit->table, &audit->tables_capacity, event->table + 1, sizeof *audit->table))
@@ -92,14 +95,23 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
 
 /* --- what a worker did ----------------------------------------------------------------------------------------------- */
 
-static plait_status add_inc(audit_table *table, const pli_event *event, plait_error *err) {
+/* Has an inc of that norm returned as soon as it was accepted? One that alone is more than its worker's share of the bound
+ * may still send what it was given, and wait until it is applied. */
+static bool returns_at_once(const pli_audit *audit, const pli_promise *promise, double norm) {
+    bool shared = !promise->value_each && audit->job.workers > 2;
+    return norm < (shared ? promise->value / (audit->job.workers - 1) : promise->value);
+}
+
+static plait_status add_inc(const pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_pusher *pusher = &table->pusher[event->rank];
     table->figures.incs++;
     pusher->incs++;
     if (!(table->promise.value > 0)) return PLAIT_OK;
     if (!pli_grow((void **)&pusher->inc, &pusher->incs_capacity, pusher->n_incs + 1, sizeof *pusher->inc))
         return audit_no_memory(err);
-    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = UINT64_MAX, .norm = event->norm };
+    bool returned = returns_at_once(audit, &table->promise, event->norm);
+    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = returned ? event->time_ns : UINT64_MAX, .norm = event->norm };
+    pusher->n_timed += returned;
     return PLAIT_OK;
 }
 
@@ -172,7 +184,7 @@ static void end_clock(pli_audit *audit, const pli_event *event) {
     worker->clocks = event->clock + 1;
 }
 
-/* An inc may send what it was given and wait until it is applied; it has returned when its worker does something else. */
+/* An inc that may have waited until it was applied has returned when its worker does something else. */
 static void note_returned(pli_audit *audit, const pli_event *event) {
     if (event->kind == PLI_EVENT_PUSH || event->kind == PLI_EVENT_SEND) return;
     for (int64_t t = 0; t < audit->tables; t++) {
@@ -188,7 +200,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     worker->ended_ns = event->time_ns;
     note_returned(audit, event);
     switch (event->kind) {
-    case PLI_EVENT_INC: return add_inc(table, event, err);
+    case PLI_EVENT_INC: return add_inc(audit, table, event, err);
     case PLI_EVENT_PUSH:
         table->figures.pushes++;
         check_label(audit, table, event);

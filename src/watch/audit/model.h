@@ -80,7 +80,7 @@ typedef struct audit_replica { /* a worker's copy under allreduce */
 typedef struct audit_table {
     bool           known, ruled, shared;
     bool           own; /* judged by what the run itself promised */
-    char           name[64], topology[32];
+    char           name[64], topology[32], consistency[64];
     int64_t        rows;
     int32_t        shards;
     pli_promise    promise;
