@@ -47,7 +47,9 @@ typedef struct plait_comm_opts {
     int32_t          threads;    /* compute threads of one worker; 0: cores / ranks on this host     */
     uint64_t         timeout_ns; /* deadline of each wait; default 300 s                             */
     const plait_log *log;        /* may be NULL                                                      */
-    const char      *collective; /* "auto": the transport's own where it has them | "messages"; NULL: auto */
+    const char      *collective; /* how sums go: "auto": the transport's own where it has them, else by size, workers and hosts |
+                                  * "ring" | "tree" | "recursive" | "rabenseifner" | "hierarchical": always so, by messages |
+                                  * "messages": auto, but by messages; NULL: auto (docs/collectives.md) */
     const char      *cluster;    /* sim: the file that describes the cluster (docs/simulation.md); NULL: equal hosts on one switch */
     uint64_t         seed;       /* sim: what is drawn, and the order of messages of one instant      */
     plait_simulated *simulated;  /* sim: filled when the run ends; may be NULL                        */

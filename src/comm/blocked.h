@@ -34,7 +34,8 @@ typedef struct pli_wait {
     uint8_t  coll_kind, coll_type, coll_op;
     uint8_t  joins;           /* COLLECTIVE: for whom has not begun to wait for the call, too           */
     uint8_t  any;             /* TABLE: any other worker might end it; peer is but the slowest               */
-    uint8_t  zero[2];
+    uint8_t  coll_form;
+    uint8_t  zero[1];
 } pli_wait;
 
 #endif

@@ -1,29 +1,33 @@
 /* The collective machine: takes the steps of the calls under way as far as messages have come.
  *
  * A message says which call it is of, so that ranks that do different things find out:
- *   kind   bits 0-6 the collective, 7 whether it was begun; high byte, with that of flags: the root
+ *   kind   bits 0-3 the collective, 4-6 its form (0: none), 7 whether it was begun; high byte, with that of flags: the root
  *   flags  bits 0-3 type, 4-7 op, 8-15 low byte of the root
  *   arg32  number of the call, modulo 2^32       clock  n       body  the part of the buffer
  *
  * Since streams are in order, the k-th message of a peer in a call is for the k-th step that receives from it; a peer
  * may be calls ahead, then its messages wait in its fifo, as do those of calls whose turn in their own steps has not come.
  * A call that fails takes those with it that were begun after it, and none that was begun before. */
-#include "comm/collective.h"
+#include "comm/forms/forms.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 #include "comm/comm.h"
 
+/* Not by address: a module has a copy of the table of its own. */
+static unsigned form_of(const pli_coll *call) { return call->form != NULL ? call->form->id : 0; }
+
 static void stamp(pli_msg *msg, const pli_coll *call, uint64_t number) {
-    msg->head.kind = (uint16_t)((unsigned)call->kind | (unsigned)call->begun << 7 | (unsigned)(call->root >> 8 & 0xff) << 8);
+    msg->head.kind = (uint16_t)((unsigned)call->kind | form_of(call) << 4 | (unsigned)call->begun << 7 | (unsigned)(call->root >> 8 & 0xff) << 8);
     msg->head.flags = (uint16_t)((unsigned)call->type | (unsigned)call->op << 4 | (unsigned)(call->root & 0xff) << 8);
     msg->head.arg32 = (uint32_t)number;
     msg->head.clock = call->n;
 }
 
 static pli_coll read_stamp(const pli_msg *msg) {
-    return (pli_coll){ .kind = (pli_coll_kind)(msg->head.kind & 0x7f),
+    return (pli_coll){ .kind = (pli_coll_kind)(msg->head.kind & 0xf),
+                       .form = pli_form_numbered(msg->head.kind >> 4 & 0x7),
                        .begun = (msg->head.kind & 0x80) != 0,
                        .type = (plait_type)(msg->head.flags & 0xf),
                        .op = (plait_reduce)(msg->head.flags >> 4 & 0xf),
@@ -32,8 +36,8 @@ static pli_coll read_stamp(const pli_msg *msg) {
 }
 
 static bool same_call(const pli_coll *a, const pli_coll *b) {
-    return a->kind == b->kind && a->begun == b->begun && a->type == b->type && a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) &&
-           a->n == b->n;
+    return a->kind == b->kind && form_of(a) == form_of(b) && a->begun == b->begun && a->type == b->type && a->op == b->op &&
+           (a->root & 0xffff) == (b->root & 0xffff) && a->n == b->n;
 }
 
 /* The last touch: whoever waits may free run now. */

@@ -7,17 +7,15 @@
  *
  *   barrier    dissemination: ceil(log2 W) rounds       Hensgen, Finkel, Manber 1988
  *   broadcast  binomial tree
- *   allreduce  <= PLI_COLL_SMALL_BYTES: recursive doubling; above: ring reduce-scatter and ring allgather, or of more than
- *              8 workers, while slices are short, recursive halving and doubling (halving.c)
- *              Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005;
- *              Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms", 2009
- *   allgather  ring
+ *   allreduce  by one of several *forms*, chosen once, when the call begins: comm/forms/forms.h
+ *   allgather  ceil(log2 W) rounds                      Bruck, Ho, Kipnis, Upfal, Weathersby 1997
  *   pieces     the same for pieces whose lengths only their owners know: each is a message of its own
  *
  * Several calls may be under way at a worker: their identity is the order in which they were begun, the same on all
  * workers, and each goes on as its own messages come.
  *
- * Any number of workers; the order of a sum depends on (workers, n, type) only, and every worker gets the same bits.
+ * Any number of workers; the order of a sum depends on (form, workers, hosts, n, type) only, and every worker gets the same
+ * bits.
  */
 #ifndef PLI_COMM_COLLECTIVE_H
 #define PLI_COMM_COLLECTIVE_H
@@ -26,17 +24,21 @@
 
 #include <plait/comm.h>
 
+#include "comm/hosts.h"
 #include "comm/links.h"
 #include "comm/machine.h"
-
-enum { PLI_COLL_SMALL_BYTES = 16 << 10 };
+#include "comm/reduce.h"
 
 typedef enum pli_coll_kind { PLI_COLL_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5 } pli_coll_kind;
+
+typedef struct pli_coll_form pli_coll_form; /* comm/forms/forms.h */
 
 typedef struct pli_coll {
     pli_coll_kind kind;
     plait_type    type;   /* allreduce; else U8                                                  */
     plait_reduce  op;     /* allreduce                                                           */
+    const pli_coll_form *form; /* allreduce by messages, filled by pli_coll_choose; else NULL        */
+    const pli_hosts     *hosts; /* for forms that ask; NULL: all workers are on one                  */
     int32_t       root;   /* broadcast; else 0                                                   */
     int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given; pieces: 0 */
     void         *buf;    /* allreduce, broadcast: [n]; allgather: all pieces, own one in place  */
@@ -45,16 +47,6 @@ typedef struct pli_coll {
     bool          begun;  /* waited for later: it meets others that are                           */
     bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
-
-/* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels. PLAIT_SUM only. */
-#define PLI_CELLS_F32 ((plait_type)4)
-#define PLI_CELLS_F64 ((plait_type)5)
-
-size_t pli_type_bytes(plait_type type);
-
-static inline bool pli_is_cells(plait_type type) { return type == PLI_CELLS_F32 || type == PLI_CELLS_F64; }
-/** The cells that sum floats or doubles. */
-static inline plait_type pli_cells_of(plait_type type) { return type == PLAIT_F64 ? PLI_CELLS_F64 : PLI_CELLS_F32; }
 
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {
@@ -66,20 +58,16 @@ typedef struct pli_coll_move {
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
+/** Fills form and hosts of an allreduce about to begin: named, or where that is NULL the one that suits. Nothing for others. */
+void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts);
+
 /** An allreduce's vector is cut into slices: where does this one begin (bytes)? */
 size_t pli_coll_slice_at(const pli_coll *call, int32_t slice, int32_t slices);
-
-/** halving.c: does an allreduce of more than PLI_COLL_SMALL_BYTES go that way? Its steps. */
-bool pli_coll_halves(const pli_coll *call, int32_t workers);
-bool pli_coll_halving_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
 /** What worker `me` sends for this call in all, headers included. */
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);
 
-/** into [n] = a [n] op b [n]; into may be a or b. */
-void pli_reduce(void *into, const void *a, const void *b, int64_t n, plait_type type, plait_reduce op);
-
-/** "allreduce of 100 f32 (sum)". */
+/** "allreduce of 100 f32 (sum) by ring"; without a form the last two words are missing. */
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
 
 /* --- the machine --------------------------------------------------------------------------------------- */

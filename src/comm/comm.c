@@ -257,6 +257,7 @@ void pli_comm_show_call(const void *arg, pli_wait *wait) {
     wait->peer = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
     wait->number = call->number;
     wait->coll_kind = (uint8_t)(coll->kind | coll->begun << 7);
+    wait->coll_form = coll->form != NULL ? coll->form->id : 0;
     wait->coll_type = (uint8_t)coll->type;
     wait->coll_op = (uint8_t)coll->op;
     wait->root = coll->root;
@@ -275,16 +276,23 @@ static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *col
 static plait_status begin_native(plait_comm *comm, pli_call *call) {
     pli_world *world = comm->world;
     int32_t    workers = world->place.workers;
-    pli_coll   meeting = call->coll;
-    if (meeting.op == PLAIT_SUM_EXACT) meeting.type = pli_cells_of(meeting.type); /* as by messages */
-    uint64_t   bytes = pli_coll_bytes(&meeting, comm->rank, workers);
+    pli_coll   charged = call->coll; /* as if by messages */
+    if (charged.op == PLAIT_SUM_EXACT) charged.type = pli_cells_of(charged.type);
+    pli_coll_choose(&charged, NULL, workers, &world->hosts);
+    uint64_t bytes = pli_coll_bytes(&charged, comm->rank, workers);
     if (world->ops->meets_by_messages) {
+        pli_coll meeting = call->coll;
         meeting.meet = true;
         bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* they count by themselves */
         begin_messages(comm, call, &meeting);
     }
     atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
     return world->ops->begin(world->transport, call, &comm->error);
+}
+
+static bool is_native(const pli_world *world, const pli_coll *coll) {
+    bool named = coll->kind == PLI_ALLREDUCE && world->form != NULL;
+    return world->place.workers > 1 && !named && !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
 }
 
 static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call *call) {
@@ -296,12 +304,13 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return failed(comm);
     call->comm = comm;
     call->coll = *coll;
-    call->native = world->place.workers > 1 && !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
+    call->native = is_native(world, coll);
     if (coll->op == PLAIT_SUM_EXACT && !call->native && pli_exact_begin(call, &comm->error) < 0) return failed(comm);
     atomic_init(&call->run.waits_for, -1);
     call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1; /* pairs with the doctor's acquire, as joined does */
     if (world->place.workers == 1) return PLAIT_OK;
     if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
+    pli_coll_choose(&call->coll, world->form, world->place.workers, &world->hosts);
     begin_messages(comm, call, &call->coll);
     return PLAIT_OK;
 }
@@ -354,8 +363,8 @@ plait_status plait_comm_barrier(plait_comm *comm) {
 
 static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op, pli_coll *call) {
     bool floats = type == PLAIT_F32 || type == PLAIT_F64, exact = op == PLAIT_SUM_EXACT;
-    bool known = exact ? floats : floats || type == PLAIT_I64;
-    if (n < 0 || (buf == NULL && n > 0) || !known || (unsigned)op > PLAIT_SUM_EXACT) {
+    bool known = exact ? floats : (floats || type == PLAIT_I64) && pli_reducer_find(type, op) != NULL;
+    if (n < 0 || (buf == NULL && n > 0) || !known) {
         pli_fail(&comm->error, PLAIT_EINVAL, "allreduce: n %lld, type %d, op %d", (long long)n, (int)type, (int)op);
         return failed(comm);
     }

@@ -18,6 +18,12 @@
 #include "comm/msg.h"
 #include "comm/stream.h"
 
+/** The collectives as plait_comm_opts names them; what --collective takes. */
+enum { PLI_COLLECTIVES = 7 };
+extern const char *const pli_collectives[PLI_COLLECTIVES];
+/** at_out (may be NULL): where name stands in pli_collectives; NULL is auto. Errors: ENAME, with the nearest. */
+plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error *err);
+
 /* --- ports ---------------------------------------------------------------------------------------- */
 
 enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT_CLIENT = 4, PLI_PORT_MAX = 8 };

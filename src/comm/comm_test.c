@@ -37,7 +37,7 @@ static void run_ok(int32_t workers, int32_t servers, const char *collective, pla
     assert_int_equal(pli_alloc_live(), live);
 }
 
-static const char *const forms[] = { "auto", "messages" };
+static const char *const forms[] = { "auto", "messages" }, *const named[] = { "ring", "tree", "recursive", "rabenseifner", "hierarchical" };
 static const int32_t     counts[] = { 1, 2, 3, 4, 5, 7, 8 };
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -181,6 +181,18 @@ static void test_collectives_in_both_forms_send_the_same_bytes(void **state) {
         assert_memory_equal(sent[0], sent[1], sizeof sent[0]);
         assert_true(counts[i] == 1 || sent[0][0] > 0);
     }
+}
+
+static plait_status many_begun(plait_comm *comm, void *user);
+
+static void test_forms_that_are_named(void **state) {
+    (void)state;
+    uint64_t sent[16];
+    for (size_t form = 0; form < sizeof named / sizeof named[0]; form++)
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            run_ok(counts[i], i % 2, named[form], collect, sent);
+            run_ok(counts[i], 0, named[form], many_begun, NULL);
+        }
 }
 
 static plait_status many_small(plait_comm *comm, void *user) {
@@ -597,6 +609,7 @@ int main(void) {
         cmocka_unit_test(test_messages_arrive_in_order_by_tag),
         cmocka_unit_test(test_misuse_is_answered),
         cmocka_unit_test(test_collectives_in_both_forms_send_the_same_bytes),
+        cmocka_unit_test(test_forms_that_are_named),
         cmocka_unit_test(test_many_small_collectives),
         cmocka_unit_test(test_many_collectives_under_way),
         cmocka_unit_test(test_who_fails_gives_up_what_it_has_begun),

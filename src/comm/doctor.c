@@ -118,8 +118,8 @@ int32_t pli_doctor_mismatch(const pli_ward *ward, int32_t rank) {
     for (int32_t w = 0; w < ward->workers; w++) {
         const pli_wait *b = &ward->look[w].on;
         if (!is_in_collective(&ward->look[w]) || a->number != b->number) continue;
-        if (a->coll_kind != b->coll_kind || a->coll_type != b->coll_type || a->coll_op != b->coll_op || a->root != b->root ||
-            a->n != b->n)
+        if (a->coll_kind != b->coll_kind || a->coll_form != b->coll_form || a->coll_type != b->coll_type || a->coll_op != b->coll_op ||
+            a->root != b->root || a->n != b->n)
             return w;
     }
     return -1;

@@ -99,12 +99,12 @@ static plait_comm_opts opts_of(int32_t workers, const char *collective) {
     return opts;
 }
 
-static const char *const forms[] = { "auto", "messages" };
+static const char *const forms[] = { "auto", "messages", "ring", "tree", "recursive", "rabenseifner", "hierarchical" };
 
 static void test_bits_do_not_depend_on_workers(void **state) {
     (void)state;
     sums *s = draw();
-    for (int form = 0; form < 2; form++)
+    for (size_t form = 0; form < sizeof forms / sizeof *forms; form++)
         for (int32_t workers = 1; workers <= WORKERS_MAX; workers++) {
             plait_comm_opts opts = opts_of(workers, forms[form]);
             plait_error     err;
@@ -134,7 +134,7 @@ static void test_misuse_is_answered(void **state) {
     (void)state;
     plait_comm_opts opts = opts_of(1, NULL);
     assert_int_equal(plait_comm_run(&opts, misuse, NULL, NULL), PLAIT_OK);
-    for (int form = 0; form < 2; form++) {
+    for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
         plait_error err;
         opts = opts_of(2, forms[form]);
         assert_int_equal(plait_comm_run(&opts, differ, NULL, &err), PLAIT_EMISMATCH);

@@ -77,9 +77,7 @@ static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *op
     if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX || opts->servers > RANKS_MAX)
         return pli_fail(err, PLAIT_EINVAL, "%d workers, %d servers, %d threads: expected 0 to %d workers and servers, threads not negative",
                         opts->workers, opts->servers, opts->threads, (int)RANKS_MAX);
-    if (opts->collective != NULL && strcmp(opts->collective, "auto") != 0 && strcmp(opts->collective, "messages") != 0)
-        return pli_fail(err, PLAIT_ENAME, "no form of collectives is called \"%s\"; there are auto and messages",
-                        opts->collective);
+    PLI_TRY(pli_collective_find(opts->collective, NULL, err));
     if (opts->timeout_ns == 0) opts->timeout_ns = TIMEOUT_NS;
     return PLAIT_OK;
 }
@@ -109,19 +107,29 @@ static void destroy_comm(plait_comm *comm) {
     pthread_mutex_destroy(&comm->failed_lock);
 }
 
+static bool init_hosts(pli_world *world) {
+    const pli_place *place = &world->place;
+    int32_t         *one = place->host_of == NULL ? pli_calloc((size_t)place->workers, sizeof *one) : NULL;
+    if (place->host_of == NULL && one == NULL) return false;
+    bool made = pli_hosts_make(one != NULL ? one : place->host_of, place->workers, &world->hosts);
+    pli_free(one);
+    return made;
+}
+
 static plait_status init_world(pli_world *world, const plait_comm_opts *opts, plait_error *err) {
     const pli_place *place = &world->place;
     world->size = place->workers + place->servers;
     world->timeout_ns = opts->timeout_ns;
     world->log = opts->log;
     world->by_messages = opts->collective != NULL && strcmp(opts->collective, "messages") == 0;
+    world->form = opts->collective != NULL ? pli_form_find(opts->collective) : NULL;
     int32_t cores = pli_cores(), share = cores / (place->ranks_on_host > 0 ? place->ranks_on_host : 1);
     world->threads = opts->threads > 0 ? opts->threads : share > 0 ? share : 1;
     world->may_spin = place->ranks_on_host <= cores;
     world->local = pli_aligned((size_t)place->count * sizeof *world->local);
     world->events = pli_calloc((size_t)world->size, sizeof *world->events);
     world->ended = pli_calloc((size_t)world->size, sizeof *world->ended);
-    if (world->local == NULL || world->events == NULL || world->ended == NULL) {
+    if (world->local == NULL || world->events == NULL || world->ended == NULL || !init_hosts(world)) {
         pli_free(world->local);
         world->local = NULL;
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
@@ -138,6 +146,8 @@ static void destroy_world(pli_world *world) {
     pli_free(world->local);
     pli_free(world->events);
     pli_free(world->ended);
+    pli_free(world->place.host_of);
+    pli_hosts_free(&world->hosts);
     pthread_mutex_destroy(&world->lock);
     pli_free(world);
 }

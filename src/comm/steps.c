@@ -1,24 +1,15 @@
-/* The steps of each collective, as a pure function; the head of collective.h names the papers. */
+/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of an allreduce are its
+ * form's. */
 #include <stdio.h>
 
-#include "comm/collective.h"
-#include "tensor/exact_cells.h"
-
-size_t pli_type_bytes(plait_type type) {
-    static const uint8_t bytes[] = { [PLAIT_F32] = 4, [PLAIT_F64] = 8, [PLAIT_I64] = 8, [PLAIT_U8] = 1,
-                                     [PLI_CELLS_F32] = PLI_CELL_BYTES_F32, [PLI_CELLS_F64] = PLI_CELL_BYTES_F64 };
-    return bytes[type];
-}
+#include "comm/forms/forms.h"
 
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
-    static const char *const types[8] = { "f32", "f64", "i64", "bytes", "f32", "f64", "?", "?" };
-    static const char *const ops[4] = { "sum", "min", "max", "exact sum" };
     switch (call->kind) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
-        snprintf(text, bytes, "allreduce of %lld %s (%s)%s", (long long)call->n, types[call->type & 7],
-                 ops[pli_is_cells(call->type) ? PLAIT_SUM_EXACT : call->op & 3],
-                 call->begun ? ", begun" : "");
+        snprintf(text, bytes, "allreduce of %lld %s (%s)%s%s%s", (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
+                 call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "", call->begun ? ", begun" : "");
         return;
     case PLI_BROADCAST:
         snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
@@ -65,31 +56,6 @@ static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64
     return true;
 }
 
-/* The workers beyond the largest power of two P give theirs to a partner first and get the result last. */
-static bool doubling_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
-    size_t  bytes = (size_t)c->n * pli_type_bytes(c->type);
-    int32_t p = (int32_t)power_of_two_from((uint32_t)workers);
-    if (p > workers) p >>= 1;
-    int32_t extra = workers - p, rounds = 0;
-    while ((1 << rounds) < p) rounds++;
-    if (i > rounds + 1) return false;
-    bool    middle = i > 0 && i <= rounds;
-    int32_t to = -1, from = -1;
-    if (middle && me < p) {
-        to = from = me ^ (1 << (i - 1));
-    } else if (!middle && me >= p) {
-        *(i == 0 ? &to : &from) = me - p;
-    } else if (!middle && me < extra) {
-        *(i == 0 ? &from : &to) = me + p;
-    }
-    s->to = to;
-    s->from = from;
-    s->send_bytes = to < 0 ? 0 : bytes;
-    s->recv_bytes = from < 0 ? 0 : bytes;
-    s->reduce = from >= 0 && i <= rounds;
-    return true;
-}
-
 size_t pli_coll_slice_at(const pli_coll *c, int32_t slice, int32_t slices) {
     int64_t whole = c->n / slices, rest = c->n % slices;
     return (size_t)(whole * slice + (slice < rest ? slice : rest)) * pli_type_bytes(c->type);
@@ -102,25 +68,6 @@ static size_t piece_at(const pli_coll *c, int32_t piece) {
 static int32_t wrapped(int64_t rank, int32_t workers) {
     int64_t r = rank % workers;
     return (int32_t)(r < 0 ? r + workers : r);
-}
-
-/* W - 1 steps: to the right neighbour goes what came from the left one a step before. */
-static void ring_step(int32_t me, int32_t workers, pli_coll_move *s) {
-    s->to = wrapped((int64_t)me + 1, workers);
-    s->from = wrapped((int64_t)me - 1, workers);
-}
-
-static bool ring_allreduce_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
-    if (i >= 2 * ((int64_t)workers - 1)) return false;
-    ring_step(me, workers, s);
-    s->reduce = i < workers - 1;
-    int64_t j = s->reduce ? i : i - workers; /* in the second half each starts with the slice it has finished */
-    int32_t out = wrapped(me - j, workers), in = wrapped(me - j - 1, workers);
-    s->send_at = pli_coll_slice_at(c, out, workers);
-    s->send_bytes = pli_coll_slice_at(c, out + 1, workers) - s->send_at;
-    s->recv_at = pli_coll_slice_at(c, in, workers);
-    s->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - s->recv_at;
-    return true;
 }
 
 /* Of the `count` pieces that end with worker's own, those up to the buffer's end, or those that wrap around it. */
@@ -166,10 +113,9 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
     case PLI_PIECES: return pieces_step(me, workers, i, s);
     case PLI_ALLREDUCE:
-        if ((size_t)call->n * pli_type_bytes(call->type) <= PLI_COLL_SMALL_BYTES)
-            return doubling_step(call, me, workers, i, s);
-        if (pli_coll_halves(call, workers)) return pli_coll_halving_step(call, me, workers, i, s);
-        return ring_allreduce_step(call, me, workers, i, s);
+        if (i >= call->form->steps(call, workers)) return false;
+        call->form->step(call, me, workers, i, s);
+        return true;
     }
     return false;
 }

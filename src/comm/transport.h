@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    4u
+#define PLI_TRANSPORT_ABI    5u
 #define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
@@ -22,6 +22,8 @@ typedef struct pli_place {
     int32_t workers, servers; /* of the whole job                       */
     int32_t first, count;     /* the ranks that live in this process    */
     int32_t ranks_on_host;
+    int32_t *host_of;         /* [workers] equal where they share a host, the same in all processes; pli_malloc'ed, comm
+                               * frees it; NULL: all do             */
     uint64_t resend_after_ns; /* 0: reliable and ordered              */
     char    host[256];
 } pli_place;
@@ -64,7 +66,8 @@ typedef struct pli_transport_ops {
     /** A waiting thread lends its time: moves what can be moved now. true: something has happened. NULL: what
      *  happens rings the waiter's bell. Any thread. */
     bool (*progress)(pli_transport *transport);
-    /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only.
+    /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only. It is not
+     *  asked where the user has named a form, so coll.form is NULL.
      *  begin never blocks; then exactly one wait, by the same rank, which must not return before buf is free
      *  again. Calls with coll.begun may be several, and others may begin and end between. NULL: the message form serves. */
     bool (*takes)(const pli_transport *transport, const pli_coll *coll);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "comm/forms/forms.h"
 #include "comm/launcher.h"
 #include "comm/transport.h"
 #include "comm/user.h"
@@ -91,6 +92,8 @@ struct pli_world {
     uint64_t                 timeout_ns;
     const plait_log         *log;
     bool                     by_messages; /* no native collectives       */
+    const pli_coll_form     *form;        /* of every allreduce, which then is by messages; NULL: the one that suits */
+    pli_hosts                hosts;       /* of the workers              */
     bool                     may_spin;    /* the ranks here have a core each */
     plait_comm              *local;       /* [place.count]               */
     plait_body_fn           *body;

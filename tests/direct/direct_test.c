@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "comm/collective.h"
+#include "comm/forms/forms.h"
 #include "comm/user.h"
 #include "direct/direct.h"
 
@@ -36,6 +36,7 @@ struct flight {
 
 struct team {
     int32_t        workers;
+    pli_hosts      hosts;
     uint64_t       most; /* under way at one */
     pli_collective c[RANKS_MAX];
     struct flight  flight[RANKS_MAX][FLIGHTS];
@@ -56,6 +57,7 @@ static void describe(const struct team *team, struct flight *f, int call, uint64
     if (c.kind == PLI_ALLGATHER && c.n > GATHER_MAX) c.n = GATHER_MAX;
     if (c.kind == PLI_COLL_BARRIER || c.kind == PLI_PIECES) c.n = 0;
     if (c.kind == PLI_PIECES) c.piece = f->piece;
+    pli_coll_choose(&c, seed % 3 == 0 ? NULL : pli_forms[seed / 3 % PLI_FORMS], team->workers, &team->hosts);
     f->call = call;
     f->coll = c;
 }
@@ -102,9 +104,12 @@ static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls,
     static struct team team;
     direct            *d = direct_new(seed, workers, &networks[network]);
     uint64_t           charged[RANKS_MAX] = { 0 }, now;
+    int32_t            host_of[RANKS_MAX];
     memset(&team, 0, sizeof team);
     team.workers = workers;
     team.most = most;
+    for (int32_t r = 0; r < workers; r++) host_of[r] = (int32_t)(seed % 7 == 0 ? 0 : ((uint64_t)r * (seed % 7)) % 4);
+    assert_true(pli_hosts_make(host_of, workers, &team.hosts));
     for (int32_t r = 0; r < workers; r++) {
         assert_true(pli_collective_init(&team.c[r], r, workers, patience(network)));
         direct_add(d, r, PLI_PORT_COLLECTIVE, &pli_collective_ops, &team.c[r]);
@@ -139,6 +144,7 @@ static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls,
         assert_int_equal(direct_error(d, r)->code, 0);
         pli_collective_destroy(&team.c[r]);
     }
+    pli_hosts_free(&team.hosts);
     direct_free(&d);
     return hash;
 }
@@ -188,6 +194,30 @@ static void test_a_collective_without_one_who_has_left_fails(void **state) {
     }
 }
 
+static void test_forms_that_differ_are_named(void **state) {
+    (void)state;
+    const pli_coll_form *const forms[2] = { &pli_form_ring, &pli_form_tree };
+    pli_collective c[2];
+    pli_coll_run   run[2];
+    double         buf[2] = { 0 };
+    uint64_t       now;
+    direct        *d = direct_new(1, 2, NULL);
+    for (int32_t r = 0; r < 2; r++) {
+        pli_coll sum = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .n = 1, .buf = &buf[r] };
+        pli_coll_choose(&sum, forms[r], 2, NULL);
+        assert_true(pli_collective_init(&c[r], r, 2, 0));
+        direct_add(d, r, PLI_PORT_COLLECTIVE, &pli_collective_ops, &c[r]);
+        pli_out *out = direct_enter(d, r, PLI_PORT_COLLECTIVE, &now);
+        pli_collective_begin(&c[r], now, &sum, &run[r], out);
+        direct_leave(d, r, PLI_PORT_COLLECTIVE);
+    }
+    assert_true(direct_run(d, 100));
+    assert_int_equal(run[0].error.code, PLAIT_EMISMATCH);
+    assert_string_equal(run[0].error.text, "collective 1: rank 1 called allreduce of 1 f64 (sum) by tree where rank 0 called allreduce of 1 f64 (sum) by ring");
+    for (int32_t r = 0; r < 2; r++) pli_collective_destroy(&c[r]);
+    direct_free(&d);
+}
+
 /* Rank 2 takes part in the first of two calls and leaves: whatever comes when, the first ends well and the second does not. */
 static void test_who_leaves_ends_only_the_calls_that_it_did_not_begin(void **state) {
     (void)state;
@@ -204,6 +234,7 @@ static void test_who_leaves_ends_only_the_calls_that_it_did_not_begin(void **sta
         for (int k = 0; k < 2; k++)
             for (int32_t r = 0; r < 3 - k; r++) {
                 pli_coll sum = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = 1, .buf = &buf[r][k] };
+                pli_coll_choose(&sum, NULL, 3, NULL);
                 pli_out *out = direct_enter(d, r, PLI_PORT_COLLECTIVE, &now);
                 pli_collective_begin(&c[r], now, &sum, &run[r][k], out);
                 direct_leave(d, r, PLI_PORT_COLLECTIVE);
@@ -271,6 +302,7 @@ int main(void) {
         cmocka_unit_test(test_collectives_on_any_network),
         cmocka_unit_test(test_a_schedule_repeats_by_its_seed),
         cmocka_unit_test(test_a_collective_without_one_who_has_left_fails),
+        cmocka_unit_test(test_forms_that_differ_are_named),
         cmocka_unit_test(test_who_leaves_ends_only_the_calls_that_it_did_not_begin),
         cmocka_unit_test(test_tagged_messages_come_once_and_in_order),
     };

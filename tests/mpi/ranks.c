@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "comm/launcher.h"
 #include "tensor/exact_cells.h"
 
 #define CHECK(condition)                                                                           \
@@ -120,6 +121,16 @@ static plait_status collect(plait_comm *comm, void *user) {
     return status;
 }
 
+static plait_status sums(plait_comm *comm, void *user) {
+    static double buf[5000];
+    (void)user;
+    for (int64_t n = 0; n < 5000; n = 3 * n + 1) {
+        PLI_TRY(reduce(comm, n, buf, false));
+        PLI_TRY(reduce(comm, n, buf, true));
+    }
+    return PLAIT_OK;
+}
+
 static plait_status messages(plait_comm *comm, void *user) {
     (void)user;
     static const size_t sizes[] = { 0, 8, 3840, 3841, 100000, 3000000 };
@@ -225,6 +236,7 @@ struct outcome {
     plait_status status;
     plait_error  err;
 };
+static const char *collective; /* of the runs that follow */
 static struct outcome run(const char *transport, int32_t workers, int32_t servers, plait_body_fn *body, void *user) {
     plait_comm_opts opts;
     struct outcome  o;
@@ -232,6 +244,7 @@ static struct outcome run(const char *transport, int32_t workers, int32_t server
     opts.transport = transport;
     opts.workers = workers;
     opts.servers = servers;
+    opts.collective = collective;
     opts.timeout_ns = body == wait_in_vain ? 50000000 : UINT64_C(60000000000);
     o.status = plait_comm_run(&opts, body, user, &o.err);
     return o;
@@ -250,6 +263,16 @@ int main(int argc, char **argv) {
         o = run(NULL, 0, 0, collect, sent);
         if (strcmp(what, "again") == 0 && o.status == PLAIT_OK) o = run("mpi", 0, 1, collect, sent);
         return verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "forms") == 0) { /* each on all ranks; then one that one rank does not know of */
+        for (int32_t k = 0; k < PLI_COLLECTIVES; k++) {
+            collective = pli_collectives[k];
+            o = run("mpi", 0, 0, sums, NULL);
+            if (o.status < 0) return verdict(o, false);
+        }
+        collective = pli_launcher_find().rank == 1 ? "tree" : "ring";
+        o = run("mpi", 0, 0, sums, NULL);
+        return verdict(o, o.status == PLAIT_EMISMATCH && strstr(o.err.text, "rank 1 with --collective tree, rank 0 with ring") != NULL);
     }
     if (strcmp(what, "messages") == 0) {
         o = run("mpi", 0, 0, messages, NULL);

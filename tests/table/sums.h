@@ -153,6 +153,7 @@ static void begin_sums(world *w, int32_t k) {
             call->piece[k] = pli_msg_new(call->sum->list_bytes);
             memcpy(pli_msg_body(call->piece[k]), call->sum->list, call->sum->list_bytes);
         }
+        pli_coll_choose(&coll, NULL, w->workers, NULL);
         pli_out *out = direct_enter(w->d, k, PLI_PORT_COLLECTIVE, &now);
         pli_collective_begin(&me->collective, now, &coll, &call->run, out);
         direct_leave(w->d, k, PLI_PORT_COLLECTIVE);

@@ -59,16 +59,22 @@ static plait_status check_launcher(int size, plait_error *err) {
 
 /* Every process must have been started with the same counts. */
 static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_error *err) {
-    int32_t  mine[3] = { (int32_t)PLI_WIRE_VERSION, opts->workers, opts->servers };
-    int32_t *all = pli_array((size_t)t->size * 3, sizeof *all);
+    int32_t  mine[4] = { (int32_t)PLI_WIRE_VERSION, opts->workers, opts->servers };
+    int32_t *all = pli_array((size_t)t->size * 4, sizeof *all);
+    (void)pli_collective_find(opts->collective, &mine[3], NULL);
     int      fine = all != NULL, all_fine = 0;
     MPI_Allreduce(&fine, &all_fine, 1, MPI_INT, MPI_MIN, t->comm);
     plait_status status = PLAIT_OK;
     if (all_fine) {
-        MPI_Allgather(mine, 3, MPI_INT32_T, all, 3, MPI_INT32_T, t->comm);
+        MPI_Allgather(mine, 4, MPI_INT32_T, all, 4, MPI_INT32_T, t->comm);
         for (int32_t r = 1; status == PLAIT_OK && r < t->size; r++) {
-            const int32_t *his = all + 3 * (size_t)r;
+            const int32_t *his = all + 4 * (size_t)r;
             if (memcmp(his, all, sizeof mine) == 0) continue;
+            if (his[3] != all[3] && memcmp(his, all, 3 * sizeof *his) == 0) {
+                status = pli_fail(err, PLAIT_EMISMATCH, "the processes were started differently: rank %d with --collective %s, rank 0 with %s",
+                                  r, pli_collectives[his[3]], pli_collectives[all[3]]);
+                break;
+            }
             status = pli_fail(err, PLAIT_EMISMATCH,
                               "the processes were started differently: rank %d with %d workers and %d servers (wire version %d), "
                               "rank 0 with %d and %d (%d)", r, his[1], his[2], his[0], all[1], all[2], all[0]);
@@ -96,6 +102,22 @@ static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_pla
     return PLAIT_OK;
 }
 
+/* Workers share a host where they share memory; the host goes by its lowest rank. */
+static plait_status map_hosts(pli_transport *t, MPI_Comm here, pli_place *place, plait_error *err) {
+    int      lowest = t->rank, fine, all_fine = 0;
+    int32_t *host_of = pli_array((size_t)t->size, sizeof *host_of);
+    fine = host_of != NULL;
+    MPI_Allreduce(&fine, &all_fine, 1, MPI_INT, MPI_MIN, t->comm);
+    if (all_fine) {
+        MPI_Bcast(&lowest, 1, MPI_INT, 0, here);
+        MPI_Allgather(&lowest, 1, MPI_INT, host_of, 1, MPI_INT32_T, t->comm);
+        place->host_of = host_of;
+        return PLAIT_OK;
+    }
+    pli_free(host_of);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+}
+
 static plait_status split(pli_transport *t, pli_place *place, plait_error *err) {
     MPI_Comm here = MPI_COMM_NULL;
     int      ranks = 1;
@@ -103,10 +125,11 @@ static plait_status split(pli_transport *t, pli_place *place, plait_error *err) 
         MPI_Comm_split(t->comm, t->rank < t->workers ? 0 : MPI_UNDEFINED, t->rank, &t->workers_comm) != MPI_SUCCESS)
         return pli_fail(err, PLAIT_ECOMM, "MPI cannot split its communicator");
     MPI_Comm_size(here, &ranks);
+    plait_status status = map_hosts(t, here, place, err);
     MPI_Comm_free(&here);
     if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);
     place->ranks_on_host = ranks;
-    return PLAIT_OK;
+    return status;
 }
 
 static void free_transport(pli_transport *t) {

@@ -4,13 +4,20 @@
 
 #include "comm/mpi/mpi.h"
 
+enum { SMALL_BYTES = 16 << 10 };
+
 static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
 static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
 
+/* Has MPI this reducer, too? What more there is than the public ones goes by messages. */
+static bool is_known(const pli_coll *coll) {
+    return (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops;
+}
+
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
     (void)t;
-    return coll->kind == PLI_ALLREDUCE && coll->op != PLAIT_SUM_EXACT && !pli_is_cells(coll->type) && (size_t)coll->n * pli_type_bytes(coll->type) > PLI_COLL_SMALL_BYTES &&
-           coll->n <= CHUNK_BYTES;
+    return coll->kind == PLI_ALLREDUCE && coll->form == NULL && is_known(coll) &&
+           (size_t)coll->n * pli_type_bytes(coll->type) > SMALL_BYTES && coll->n <= CHUNK_BYTES;
 }
 
 static void lock(pli_transport *t) {

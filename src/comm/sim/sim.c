@@ -112,9 +112,12 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
     if (status == PLAIT_OK && sim->rank == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
+    place->host_of = status == PLAIT_OK ? pli_array((size_t)place->workers, sizeof *place->host_of) : NULL;
+    if (status == PLAIT_OK && place->host_of == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
     if (status == PLAIT_OK) {
         for (int32_t r = 0; r < sim->size; r++) init_rank(sim, r);
         init_actor(&sim->widths, &sim->rank[0], false, false);
+        for (int32_t r = 0; r < place->workers; r++) place->host_of[r] = sim->rank[r].host;
         start_simgrid();
         status = pli_sim_platform(sim, err);
     }

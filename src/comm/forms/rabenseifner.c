@@ -1,4 +1,4 @@
-/* Allreduce by recursive halving and doubling: of the largest power of two P of workers each exchanges half of what it is
+/* rabenseifner: recursive halving and doubling. Of the largest power of two P of workers each exchanges half of what it is
  * answerable for with a partner, half as far away each round, and reduces what it keeps; after log2 P rounds it holds one
  * slice of the result, which the same rounds backwards gather. A worker beyond P gives its values to a partner before and
  * gets the result after.
@@ -13,13 +13,18 @@
  *
  * Paper: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004; Thakur, Rabenseifner, Gropp,
  * "Optimization of Collective Communication Operations in MPICH", 2005. */
-#include "comm/collective.h"
+#include "comm/forms/forms.h"
 
 enum { RING_WORKERS = 8, RING_SLICE_BYTES = 32 << 10 };
 
-bool pli_coll_halves(const pli_coll *call, int32_t workers) {
-    size_t bytes = (size_t)call->n * pli_type_bytes(call->type);
-    return workers > RING_WORKERS && bytes / (size_t)workers < RING_SLICE_BYTES;
+static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
+    (void)hosts;
+    return workers > RING_WORKERS && pli_form_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
+}
+
+static int64_t steps(const pli_coll *call, int32_t workers) {
+    (void)call;
+    return 2 * (int64_t)pli_floor_log2(workers) + 2;
 }
 
 typedef struct span { /* slices [first, end) of P */
@@ -37,23 +42,14 @@ static void place(const pli_coll *c, span s, int32_t p, size_t *at, size_t *byte
     *bytes = pli_coll_slice_at(c, s.end, p) - *at;
 }
 
-static void whole(const pli_coll *c, int32_t to, int32_t from, bool reduce, pli_coll_move *m) {
-    size_t bytes = (size_t)c->n * pli_type_bytes(c->type);
-    *m = (pli_coll_move){ .to = to, .from = from, .reduce = reduce };
-    if (to >= 0) m->send_bytes = bytes;
-    if (from >= 0) m->recv_bytes = bytes;
-}
-
-bool pli_coll_halving_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
-    int32_t rounds = 0;
-    while (2 << rounds <= workers) rounds++;
-    int32_t p = 1 << rounds, partner = me >= p ? me - p : me < workers - p ? me + p : -1;
+static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
+    int32_t rounds = pli_floor_log2(workers), p = 1 << rounds;
+    int32_t partner = me >= p ? me - p : me < workers - p ? me + p : -1;
     int64_t last = 2 * rounds + 1;
-    if (i > last) return false;
     if (i == 0) {
-        whole(c, me >= p ? partner : -1, me >= p ? -1 : partner, me < p && partner >= 0, m);
+        pli_form_whole(c, me >= p ? partner : -1, me >= p ? -1 : partner, true, m);
     } else if (i == last) {
-        whole(c, me >= p ? -1 : partner, me >= p ? partner : -1, false, m);
+        pli_form_whole(c, me >= p ? -1 : partner, me >= p ? partner : -1, false, m);
     } else if (me < p) {
         m->reduce = i <= rounds;
         int32_t round = (int32_t)(m->reduce ? i : last - i); /* 1 .. rounds, and back */
@@ -63,5 +59,6 @@ bool pli_coll_halving_step(const pli_coll *c, int32_t me, int32_t workers, int64
         place(c, m->reduce ? theirs : mine, p, &m->send_at, &m->send_bytes);
         place(c, m->reduce ? mine : theirs, p, &m->recv_at, &m->recv_bytes);
     }
-    return true;
 }
+
+const pli_coll_form pli_form_rabenseifner = { .name = "rabenseifner", .id = 4, .suits = suits, .steps = steps, .step = step };

@@ -1,0 +1,55 @@
+/* comm/forms/forms.h - the forms of an allreduce: which worker sends whom which part, step by step. One file each.
+ *
+ * For W workers and M bytes, what one of them sends; P is the largest power of two <= W:
+ *
+ *   form            steps                        bytes, messages
+ *   ring            2 (W - 1)                    2 M (W - 1) / W, 2 (W - 1): the least bytes that any form can have
+ *   tree            2 ceil(log2 W)               up to M ceil(log2 W) (the root; half of all: M), 2 (W - 1) messages of all
+ *   recursive       log2 P, + 2 if W > P         M log2 P, + M where W > P; as many messages
+ *   rabenseifner    2 log2 P, + 2 if W > P       2 M (P - 1) / P, + M where W > P; 2 log2 P messages, + 1
+ *   hierarchical    inside a host a tree to its lead, another form among the leads, and back
+ *
+ * A form that is named is taken whatever the call. Otherwise the first in the table that suits a call is.
+ *
+ * Papers: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005; Patarasuk,
+ * Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. */
+#ifndef PLI_COMM_FORMS_H
+#define PLI_COMM_FORMS_H
+
+#include "comm/collective.h"
+
+struct pli_coll_form {
+    const char *name;
+    uint8_t     id; /* 1 .. 7: on the wire; 0 is no form */
+    /** Is it the best of those from here on in the table? hosts: NULL: all workers are on one. */
+    bool (*suits)(const pli_coll *call, int32_t workers, const pli_hosts *hosts);
+    /** How many steps a worker takes, the same for all workers; some of a worker's may be empty. workers > 1. */
+    int64_t (*steps)(const pli_coll *call, int32_t workers);
+    /** Step i < steps of worker me; step_out says neither to nor from. */
+    void (*step)(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
+};
+
+extern const pli_coll_form pli_form_ring, pli_form_tree, pli_form_recursive, pli_form_rabenseifner, pli_form_hierarchical;
+
+enum { PLI_FORMS = 5 };
+extern const pli_coll_form *const pli_forms[PLI_FORMS]; /* in the order in which they are asked whether they suit */
+
+/** NULL: none is called so, or has this id. */
+const pli_coll_form *pli_form_find(const char *name);
+const pli_coll_form *pli_form_numbered(unsigned id);
+
+/* --- what forms share ------------------------------------------------------------------------------------ */
+
+static inline size_t pli_form_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
+
+/** The whole vector goes to `to` and comes from `from` (-1: not). */
+void pli_form_whole(const pli_coll *call, int32_t to, int32_t from, bool reduce, pli_coll_move *step_out);
+
+static inline int32_t pli_floor_log2(int32_t n) { /* n > 0 */
+    int32_t rounds = 0;
+    while (2 << rounds <= n && rounds < 30) rounds++;
+    return rounds;
+}
+static inline int32_t pli_ceil_log2(int32_t n) { return pli_floor_log2(n) + ((n & (n - 1)) != 0); }
+
+#endif

@@ -1,0 +1,74 @@
+/* hierarchical: inside each host the vector is reduced along a binomial tree to the host's lead, its lowest worker; the leads
+ * reduce among themselves by the form that suits them; the result comes back down the trees. What leaves a host does so once,
+ * however many workers it has: worth it where inside is faster than between, which recursive doubling and trees do not know.
+ *
+ * Steps: U up, S among the leads, U down, the same numbers on all workers; U of the host with the most workers.
+ *
+ * Paper: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, "Exploiting Hierarchy in Parallel Computer Networks to
+ * Optimize Collective Operation Performance", IPDPS 2000. */
+#include "comm/forms/forms.h"
+
+static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
+    (void)call, (void)workers, (void)hosts;
+    return false;
+}
+
+static int32_t members(const pli_hosts *h, int32_t host) { return h->first[host + 1] - h->first[host]; }
+
+static int64_t rounds_up(const pli_hosts *h) {
+    int32_t most = 1;
+    for (int32_t k = 0; k < h->count; k++)
+        if (members(h, k) > most) most = members(h, k);
+    return pli_ceil_log2(most);
+}
+
+/* The leads' call: the same among fewer. */
+static pli_coll among_leads(const pli_coll *c) {
+    pli_coll call = *c;
+    pli_coll_choose(&call, NULL, c->hosts->count, NULL);
+    return call;
+}
+
+static int64_t steps_of_leads(const pli_coll *leads, const pli_hosts *h) {
+    return h->count > 1 ? leads->form->steps(leads, h->count) : 0;
+}
+
+static int64_t steps(const pli_coll *c, int32_t workers) {
+    if (c->hosts == NULL) return pli_form_tree.steps(c, workers);
+    pli_coll leads = among_leads(c);
+    return 2 * rounds_up(c->hosts) + steps_of_leads(&leads, c->hosts);
+}
+
+/* A step of the tree of my host, whose workers number from 0. */
+static void step_inside(const pli_coll *c, int32_t me, int64_t i, pli_coll_move *m) {
+    const pli_hosts *h = c->hosts;
+    int32_t          host = h->host[me], from = h->first[host];
+    pli_form_tree.step(c, h->place[me], members(h, host), i, m);
+    if (m->to >= 0) m->to = h->member[from + m->to];
+    if (m->from >= 0) m->from = h->member[from + m->from];
+}
+
+static void step_among_leads(const pli_coll *leads, const pli_hosts *h, int32_t host, int64_t i, pli_coll_move *m) {
+    leads->form->step(leads, host, h->count, i, m);
+    if (m->to >= 0) m->to = h->member[h->first[m->to]];
+    if (m->from >= 0) m->from = h->member[h->first[m->from]];
+}
+
+static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
+    const pli_hosts *h = c->hosts;
+    if (h == NULL) {
+        pli_form_tree.step(c, me, workers, i, m);
+        return;
+    }
+    pli_coll leads = among_leads(c);
+    int64_t  up = rounds_up(h), middle = steps_of_leads(&leads, h), own = pli_ceil_log2(members(h, h->host[me]));
+    if (i < up) {
+        if (i < own) step_inside(c, me, i, m);
+    } else if (i < up + middle) {
+        if (h->place[me] == 0) step_among_leads(&leads, h, h->host[me], i - up, m);
+    } else if (i - up - middle < own) {
+        step_inside(c, me, own + i - up - middle, m);
+    }
+}
+
+const pli_coll_form pli_form_hierarchical = { .name = "hierarchical", .id = 5, .suits = suits, .steps = steps, .step = step };

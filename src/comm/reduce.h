@@ -1,0 +1,43 @@
+/* comm/reduce.h - what a reduction does with its elements: a reducer for each pair of type and operation.
+ *
+ * Beside the public types (plait/comm.h) there may be internal ones, numbered on from there, whose elements are no plain
+ * numbers: then n counts those elements, and only reducers know what is in them. */
+#ifndef PLI_COMM_REDUCE_H
+#define PLI_COMM_REDUCE_H
+
+#include <stdbool.h>
+
+#include <plait/comm.h>
+
+/* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels. PLAIT_SUM only. */
+#define PLI_CELLS_F32 ((plait_type)4)
+#define PLI_CELLS_F64 ((plait_type)5)
+
+static inline bool pli_is_cells(plait_type type) { return type == PLI_CELLS_F32 || type == PLI_CELLS_F64; }
+/** The cells that sum floats or doubles. */
+static inline plait_type pli_cells_of(plait_type type) { return type == PLAIT_F64 ? PLI_CELLS_F64 : PLI_CELLS_F32; }
+
+/* into [n] = a [n] op b [n]; into may be a or b. */
+typedef void pli_merge_fn(void *into, const void *a, const void *b, int64_t n);
+
+typedef struct pli_reducer {
+    plait_type    type;
+    plait_reduce  op;
+    size_t        bytes; /* of an element, the same for all of a type */
+    pli_merge_fn *merge;
+} pli_reducer;
+
+/** NULL: there is none. */
+const pli_reducer *pli_reducer_find(plait_type type, plait_reduce op);
+
+/** Of an element. */
+size_t pli_type_bytes(plait_type type);
+
+/** "f32", "sum", for texts; of what a message claims, too. Cells go by what they sum, and exactly. */
+const char *pli_type_name(plait_type type);
+const char *pli_op_name(plait_type type, plait_reduce op);
+
+/** The reducer's merge; there must be one. */
+void pli_reduce(void *into, const void *a, const void *b, int64_t n, plait_type type, plait_reduce op);
+
+#endif
