@@ -32,15 +32,24 @@ typedef enum pli_event_kind {
     PLI_EVENT_KINDS
 } pli_event_kind;
 
+/* How a table's updates travel, and so which events tell of them. */
+typedef enum pli_event_way {
+    PLI_WAY_SERVED, /* to shards: SEND, APPLY, TICK                                     */
+    PLI_WAY_SHARED, /* workers write the shared values in place, and it is not logged   */
+    PLI_WAY_SUMMED, /* each worker has a replica, which sums of all pushes move: SUM    */
+    PLI_WAYS
+} pli_event_way;
+
 typedef struct pli_event_job {
     int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
 } pli_event_job;
 
 typedef struct pli_event_table {
     const char *name, *topology, *consistency;
-    int64_t     rows, cols; /* rows 0: sparse                                    */
-    int32_t     shards;     /* 0: each worker has a replica, or all share memory */
-    bool        ruled, shared;
+    int64_t     rows, cols; /* rows 0: sparse       */
+    pli_event_way way;
+    int32_t     shards;     /* SERVED; else 0       */
+    bool        ruled;
 } pli_event_table;
 
 /* What a get took from one shard (-1: from the worker's replica), all of one age. */

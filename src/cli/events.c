@@ -11,13 +11,13 @@ enum { TAG_ID = 0x7002, ID_BYTES = 17 };
 /* The events' time is the transport's, as all other times of a run are. The handle lives as long as the run. */
 static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
-/* All ranks get worker 0's id. */
+/* All ranks get the leading worker's id. */
 static plait_status share_id(plait_comm *comm, char id[ID_BYTES]) {
-    int32_t rank = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    int32_t lead = pli_comm_lead(comm), workers = plait_comm_workers(comm);
     size_t  bytes = 0;
-    if (rank >= workers) return plait_comm_recv(comm, 0, TAG_ID, id, ID_BYTES, &bytes, NULL);
-    PLI_TRY(plait_comm_broadcast(comm, id, ID_BYTES, 0));
-    for (int32_t server = workers; rank == 0 && server < plait_comm_size(comm); server++)
+    if (!pli_comm_is_worker(comm)) return plait_comm_recv(comm, lead, TAG_ID, id, ID_BYTES, &bytes, NULL);
+    PLI_TRY(plait_comm_broadcast(comm, id, ID_BYTES, lead));
+    for (int32_t server = workers; pli_comm_leads(comm) && server < plait_comm_size(comm); server++)
         PLI_TRY(plait_comm_send(comm, server, TAG_ID, id, ID_BYTES));
     return PLAIT_OK;
 }

@@ -91,7 +91,7 @@ static int number_of(reasons *all, const char *why, const char *spec) {
 
 /* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
 static void pairs_of(pli_text *text, reasons *all, bool one_process) {
-    const pli_topology *const      *topology = pli_topologies();
+    const pli_topology_kind *const      *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
     pli_text_add(text, "%-16s", "");
     for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", topology[t]->name);
@@ -103,7 +103,7 @@ static void pairs_of(pli_text *text, reasons *all, bool one_process) {
         for (int t = 0; topology[t] != NULL; t++) {
             plait_error err = { 0 };
             char        cell[32] = "trains";
-            if (pli_pair_check(topology[t]->name, spec, NULL, one_process, &err) < 0)
+            if (pli_pair_check(&(pli_pair){ .topology = topology[t]->name, .consistency = spec, .one_process = one_process }, &err) < 0)
                 snprintf(cell, sizeof cell, "refused [%d]", number_of(all, err.text, spec));
             pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", cell);
         }
@@ -150,7 +150,7 @@ static void consistencies(pli_text *text) {
 static void add_topologies(const char *spec, bool one_process, pli_text *text) {
     int n = 0;
     for (int t = 0; pli_topologies()[t] != NULL; t++)
-        if (pli_pair_check(pli_topologies()[t]->name, spec, NULL, one_process, NULL) >= 0)
+        if (pli_pair_check(&(pli_pair){ .topology = pli_topologies()[t]->name, .consistency = spec, .one_process = one_process }, NULL) >= 0)
             pli_text_add(text, "%s%s", n++ > 0 ? ", " : "", pli_topologies()[t]->name);
     pli_text_add(text, "\n");
 }

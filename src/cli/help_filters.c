@@ -22,7 +22,7 @@ static int reason_of(reasons *all, const plait_filter *filter, int p) {
     plait_error              err = { 0 };
     snprintf(name, sizeof name, "%s%s", filter->name, filter->parameters[0] != '\0' ? ":0.5" : "");
     snprintf(spec, sizeof spec, "%s%s", policy->name, policy->parameters);
-    if (pli_filters_check_pair(name, NULL, "ps", spec, false, &err) >= 0) return 0;
+    if (pli_filters_check_pair(name, NULL, pli_topology_find("ps"), spec, false, &err) >= 0) return 0;
     if (*number > 0) return *number;
     *number = ++all->n;
     char mark[16];

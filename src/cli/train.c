@@ -10,7 +10,7 @@
 #include "cli/signals.h"
 #include "cli/verdict.h"
 #include "comm/comm.h"
-#include "table/topology/topology.h"
+#include "learn/learn.h"
 #include "watch/watch.h"
 
 enum { TAG_START = 0x7001 };
@@ -33,13 +33,6 @@ typedef struct run {
     bool         saved, noted;
     int64_t      epochs; /* planned; as last told */
 } run;
-
-/* Who reports and saves: the lowest living worker. A run whose rank dies ends (until ranks can be lost), so all live. */
-static bool    leads(const plait_comm *comm) { return plait_comm_rank(comm) == 0; }
-static int32_t leader(const plait_comm *comm) {
-    (void)comm;
-    return 0;
-}
 
 /* Once, and only when what has been asked for is under way: a mistake is told without them. */
 static void say_notes(run *r) {
@@ -84,13 +77,13 @@ static plait_status tell_members(plait_comm *comm, pli_metrics *metrics) {
     member mine = { .rank = plait_comm_rank(comm), .pid = pli_pid() };
     snprintf(mine.host, sizeof mine.host, "%s", plait_comm_host(comm));
     int32_t workers = plait_comm_workers(comm);
-    if (mine.rank >= workers) return plait_comm_send(comm, leader(comm), TAG_START, &mine, sizeof mine);
+    if (mine.rank >= workers) return plait_comm_send(comm, pli_comm_lead(comm), TAG_START, &mine, sizeof mine);
     member *all = pli_array((size_t)workers, sizeof *all);
     if (all == NULL) return PLAIT_ENOMEM;
     plait_status status = plait_comm_allgather(comm, &mine, sizeof mine, all);
     for (int32_t i = 0; i < workers && status >= 0; i++)
         pli_metrics_start(metrics, all[i].rank, all[i].host, all[i].pid, false);
-    for (int32_t i = workers; i < plait_comm_size(comm) && leads(comm) && status >= 0; i++) {
+    for (int32_t i = workers; i < plait_comm_size(comm) && pli_comm_leads(comm) && status >= 0; i++) {
         size_t bytes = 0;
         status = plait_comm_recv(comm, i, TAG_START, &mine, sizeof mine, &bytes, NULL);
         if (status >= 0) pli_metrics_start(metrics, mine.rank, mine.host, mine.pid, true);
@@ -122,25 +115,10 @@ static plait_status check_out(const char *path, plait_error *err) {
     return status;
 }
 
-/* Ranks that only hold shards need a topology that has them hold something. */
-static plait_status check_servers(plait_comm *comm, const char *given, plait_error *err) {
-    const pli_topology *topology = given != NULL ? pli_topology_find(given) : pli_topology_default(plait_comm_one_process(comm) != 0);
-    int32_t             servers = plait_comm_servers(comm);
-    if (servers == 0 || topology == NULL || (topology->on_servers && !topology->one_process)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "--servers %" PRId32 " with topology %s%s is refused: its workers hold the values themselves, so "
-                    "servers would stand idle; nearest is --topology ps, or no --servers", servers, topology->name,
-                    given == NULL ? " (the default)" : "");
-}
-
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
-    const plait_train_opts   *t = &r->plan.train;
-    if (t->topology != NULL) {
-        const char *consistency = t->consistency != NULL ? t->consistency : "bsp";
-        PLI_TRY(pli_pair_check(t->topology, consistency, NULL, plait_comm_one_process(comm) != 0, err));
-    }
-    PLI_TRY(check_servers(comm, t->topology, err));
-    if (!leads(comm)) return PLAIT_OK;
+    PLI_TRY(pli_train_check(comm, &r->plan.train, err)); /* before a file is touched */
+    if (!pli_comm_leads(comm)) return PLAIT_OK;
     if (s->out != NULL) {
         PLI_TRY(check_out(s->out, err));
         if (!s->dry_run) pli_done_remove(s->out);
@@ -170,14 +148,14 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
-        status = tell_members(comm, leads(comm) ? r->metrics : NULL);
+        status = tell_members(comm, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
         status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
     if (status >= 0) {
         plait_train_opts opts = r->plan.train;
-        if (leads(comm)) {
+        if (pli_comm_leads(comm)) {
             opts.progress = on_progress;
             opts.shares = on_shares;
             opts.point = on_point;
@@ -185,10 +163,10 @@ static plait_status work(plait_comm *comm, void *user) {
         }
         status = plait_train(comm, &opts, &report, &model);
         if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run && plait_comm_rank(comm) < plait_comm_workers(comm))
-            status = tell_times(comm, &report, leads(comm) ? r->metrics : NULL);
+            status = tell_times(comm, &report, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
-    if (leads(comm)) {
+    if (pli_comm_leads(comm)) {
         r->led = true;
         r->report = report;
         if (status >= 0) status = save(r, model, &err);

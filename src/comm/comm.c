@@ -45,6 +45,15 @@ void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount) {
 
 bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
+
+/* The job ends with the first rank that dies (member.c), so the lowest worker is the lowest living one. */
+int32_t pli_comm_lead(const plait_comm *comm) {
+    (void)comm;
+    return 0;
+}
+
+bool pli_comm_leads(const plait_comm *comm) { return comm->rank == pli_comm_lead(comm); }
+
 uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
 uint32_t pli_comm_incarnation(const plait_comm *comm) {
     (void)comm; /* in threads and mpi nobody is started anew */

@@ -105,6 +105,8 @@ bool pli_comm_has_failed(plait_comm *comm);
 
 bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, threads or not */
 bool     pli_comm_is_worker(const plait_comm *comm);
+int32_t  pli_comm_lead(const plait_comm *comm);   /* who prints, saves and coordinates: the lowest living worker */
+bool     pli_comm_leads(const plait_comm *comm);  /* is it the caller? */
 uint32_t pli_comm_epoch(const plait_comm *comm);
 uint32_t pli_comm_incarnation(const plait_comm *comm);
 uint64_t pli_comm_resend_after_ns(const plait_comm *comm); /* 0: the transport is reliable and ordered */

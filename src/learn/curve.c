@@ -13,7 +13,7 @@
 #define KEPT_BYTES ((int64_t)64 << 20)
 
 static int64_t width(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
-static bool    reports(const pli_run *run) { return plait_comm_rank(run->comm) == 0; }
+static bool    reports(const pli_run *run) { return pli_comm_leads(run->comm); }
 
 plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
     pli_curve *c = &run->curve;

@@ -30,20 +30,20 @@ static plait_status check_pipes(const pli_run *run, const plait_data_opts *files
     return PLAIT_OK;
 }
 
-/* Worker 0 of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes on before
+/* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes on before
  * all have done so. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, pli_dataset **data_out) {
     int32_t            worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
     const pli_dataset *first = NULL;
     if (workers == 1 || !pli_comm_shares_process(run->comm) || files->cache)
         return pli_dataset_open(files, fixed, worker, workers, data_out, run->err);
-    if (worker == 0) {
+    if (pli_comm_leads(run->comm)) {
         PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
         first = *data_out;
     }
-    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, 0));
+    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
     plait_status status = PLAIT_OK;
-    if (worker != 0) status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
+    if (!pli_comm_leads(run->comm)) status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
     if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
     return status;
 }
@@ -62,7 +62,7 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     void        *all = NULL;
     bool         same = false;
     plait_status status = pli_agree_is_same(run->comm, mine, &same);
-    if (status < 0 || (same && (rank > 0 || *mine == '\0'))) return status;
+    if (status < 0 || (same && (!pli_comm_leads(run->comm) || *mine == '\0'))) return status;
     size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
     if (sizes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for notes");
     if (!same) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
@@ -71,7 +71,7 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
         const char *text = all;
         int32_t     have = same ? workers : 0;
         for (int32_t w = 0; !same && w < workers; text += sizes[w], w++) have += has_line(text, note, length);
-        if (have < workers || rank == 0)
+        if (have < workers || pli_comm_leads(run->comm))
             pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length, note);
         note += length + (note[length] == '\n');
     }

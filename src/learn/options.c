@@ -1,4 +1,5 @@
 /* The options of a run: checked before anything is read, and equal on every rank. */
+#include "learn/learn.h"
 #include "learn/run.h"
 
 #include <float.h>
@@ -76,13 +77,22 @@ static plait_status check_validation(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* Ranks that only hold shards need a topology that has them hold something. */
+static plait_status check_servers(pli_run *run) {
+    const pli_topology_kind *kind = pli_topology_find(run->topology);
+    int32_t                  servers = plait_comm_servers(run->comm);
+    if (servers == 0 || (kind->on_servers && !kind->one_process)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED, "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
+                    "servers would stand idle; nearest is --topology ps, or no --servers", (int)servers, run->topology,
+                    run->opts->topology == NULL ? " (the default)" : "");
+}
+
 /* Of table w, as far as it is known before the data are read. */
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
     const plait_filter_table table = { .name = "w", .type = PLAIT_F32, .cols = 1, .rule = run->optimizer, .l1 = o->l1,
                                        .workers = plait_comm_workers(run->comm), .servers = 1 };
     pli_filters_list         list;
-    PLI_TRY(pli_filters_check_pair(o->filter, NULL, run->topology, run->consistency, false, run->err));
     PLI_TRY(pli_filters_read(o->filter, NULL, &list, run->err));
     for (int32_t i = 0; run->lbfgs && i < list.n; i++)
         if (list.filter[i]->loss != PLAIT_EXACT)
@@ -123,9 +133,15 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
     const pli_scope scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
-    PLI_TRY(pli_pair_check(run->topology, run->consistency, &scope, plait_comm_one_process(run->comm), err));
-    PLI_TRY(pli_pair_check_options(run->topology, run->consistency, &scope, o->staleness_aware != 0, err));
+    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = run->topology, .consistency = run->consistency, .scope = &scope,
+                                        .one_process = plait_comm_one_process(run->comm),
+                                        .staleness_aware = o->staleness_aware != 0, .filter = o->filter }, err));
+    PLI_TRY(check_servers(run));
     return check_filters(run);
+}
+
+plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err) {
+    return pli_options_check(&(pli_run){ .comm = comm, .opts = opts, .err = err });
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

@@ -43,25 +43,25 @@ static plait_status join_texts(const pli_run *run, const pli_text *mine, pli_sch
     return status;
 }
 
-/* Of one process worker 0 joins the others' schemas where they lie. */
+/* Of one process the leading worker joins the others' schemas where they lie. */
 static plait_status join_beside(const pli_run *run, const pli_schema *own, pli_schema **schema_out) {
     int32_t            workers = plait_comm_workers(run->comm);
     const pli_schema **all = pli_array((size_t)workers, sizeof *all);
     if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
     plait_status status = plait_comm_allgather(run->comm, &own, sizeof own, all);
-    if (status == PLAIT_OK && plait_comm_rank(run->comm) == 0) status = pli_schema_merge(all, workers, schema_out, run->err);
+    if (status == PLAIT_OK && pli_comm_leads(run->comm)) status = pli_schema_merge(all, workers, schema_out, run->err);
     pli_free(all);
     return status;
 }
 
 /* Within a process one worker joins for all: a thousand that join a thousand texts each would read a million. */
 static plait_status join(const pli_run *run, const pli_schema *own, const pli_text *mine, pli_schema **schema_out) {
-    bool              joins = plait_comm_rank(run->comm) == 0;
+    bool              joins = pli_comm_leads(run->comm);
     const pli_schema *first = NULL;
     if (!pli_comm_shares_process(run->comm)) return join_texts(run, mine, schema_out);
     PLI_TRY(join_beside(run, own, schema_out));
     if (joins) first = *schema_out;
-    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, 0));
+    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
     pli_text     text = { 0 };
     plait_status status = joins ? PLAIT_OK : pli_schema_write(first, &text, run->err);
     if (!joins && status == PLAIT_OK)
@@ -249,7 +249,8 @@ static int64_t default_epochs(const pli_run *run) {
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
-    bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
+    const pli_topology_kind *topology = pli_topology_find(run->topology);
+    bool unlocked = pli_pair_is_unlocked(topology, run->consistency, NULL);
     run->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
     run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
@@ -265,7 +266,7 @@ static void settle_defaults(pli_run *run) {
     double values = (double)run->linear.features * (double)run->linear.columns;
     double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
     bool   dense = values <= 4096 || values <= 2 * touched;
-    if (values > 4096 && pli_topology_find(run->topology)->on_servers)
+    if (values > 4096 && topology->on_servers)
         dense = dense && values <= 16 * touched / plait_comm_workers(run->comm);
     if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;

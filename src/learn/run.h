@@ -81,7 +81,9 @@ typedef struct pli_run {
     pli_sums     progressive;
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
-    bool         interrupted, paced, told_far; /* the last two: of pace.c */
+    bool         interrupted, paced;
+    uint64_t     pace_ns; /* of pace.c: from when on it counts */
+    double       far_seconds, end_seconds;
     uint64_t     begun_ns, cpu_ns, training_ns /* when training began */, training_bytes;
     pli_comm_times times; /* of training */
     pli_curve    curve;
@@ -166,16 +168,14 @@ void         pli_curve_free(pli_curve *curve);
 
 /* --- pace ------------------------------------------------------------------------------------------------ */
 
-/** Before the first clock: is there anything to watch? */
+/** Before the first clock, past a barrier: is there anything to watch? Collective over the workers. */
 plait_status pli_pace_begin(pli_run *run);
-/** After each clock, and when a worker takes no more. They wait for nobody. */
-plait_status pli_pace_clock(pli_run *run);
-plait_status pli_pace_end(pli_run *run);
+/** After each clock, and when a worker takes no more. */
+void         pli_pace_clock(pli_run *run);
+void         pli_pace_end(pli_run *run);
 /** When the rows have been judged: warns if one worker ended before another was far and the loss on some worker's rows is
  *  well above that of all. own: sums over the own rows. Collective over the workers. */
 plait_status pli_pace_judge(pli_run *run, const pli_sums *own);
-/** What the workers told, in order of arrival: 1 far, 2 ended. */
-bool pli_pace_apart(const int32_t *told, int64_t n);
 
 /* --- learners -------------------------------------------------------------------------------------------- */
 

@@ -303,7 +303,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         if (epoch == 0) pli_sums_add(&run->progressive, &sums);
         PLI_TRY(plait_job_clock(run->job));
         run->clocks_done++;
-        PLI_TRY(pli_pace_clock(run));
+        pli_pace_clock(run);
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
         bool stop;
         PLI_TRY(should_stop(sgd, clock, &stop));
@@ -318,8 +318,8 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
 static plait_status all_epochs(pli_sgd *sgd) {
     pli_run *run = sgd->run;
     bool     validated = run->validation != NULL || run->fraction > 0, end = false;
-    PLI_TRY(pli_pace_begin(run));
     PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
+    PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
     for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
         plait_status status = epoch_run(sgd, epoch);
@@ -332,7 +332,8 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
     PLI_TRY(hear_others(sgd, &end)); /* too late: all is done */
-    return pli_pace_end(run);
+    pli_pace_end(run);
+    return PLAIT_OK;
 }
 
 /* How many rows each worker has computed, epoch by epoch: what a balanced run is about. Collective. */
@@ -344,7 +345,7 @@ static plait_status tell_shares(const pli_sgd *sgd) {
     plait_status   status = all != NULL && rows != NULL
                                 ? plait_comm_allgather(run->comm, sgd->balance.computed, (size_t)epochs * sizeof *all, all)
                                 : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
-    bool tells = status == PLAIT_OK && run->opts->shares != NULL && plait_comm_rank(run->comm) == 0;
+    bool tells = status == PLAIT_OK && run->opts->shares != NULL && pli_comm_leads(run->comm);
     for (int64_t epoch = 0; tells && epoch < run->epochs_done; epoch++) {
         for (int32_t w = 0; w < workers; w++) rows[w] = all[w * epochs + epoch];
         run->opts->shares(run->opts->user, &(plait_shares){ .epoch = epoch + 1, .workers = workers, .rows = rows });
@@ -407,7 +408,7 @@ static void end(pli_sgd *sgd) {
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    if (status == PLAIT_OK) sgd.sums_need_all = pli_topology_find(plait_table_topology(run->w))->needs_all;
+    if (status == PLAIT_OK) sgd.sums_need_all = run->w->spec.topology.kind->needs_all;
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
         status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,

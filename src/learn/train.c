@@ -21,7 +21,7 @@ void pli_meter_start(pli_meter *meter, pli_run *run) {
 
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
     pli_run *run = meter->run;
-    if (run->opts->progress == NULL || plait_comm_rank(run->comm) != 0) return;
+    if (run->opts->progress == NULL || !pli_comm_leads(run->comm)) return;
     meter->rows += sums->rows;
     pli_sums_add(&meter->lately, sums);
     uint64_t now = pli_comm_now(run->comm);
@@ -164,7 +164,7 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
 static plait_status warn_if_astray(pli_run *run, double objective) {
     double nothing = 0;
     PLI_TRY(loss_of_nothing(run, &nothing));
-    if (run->interrupted || plait_comm_rank(run->comm) != 0 || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
+    if (run->interrupted || !pli_comm_leads(run->comm) || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
             "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s; take a smaller "
             "--learning-rate%s", objective, nothing,
@@ -257,7 +257,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     }
     pli_text_free(&description);
     if (status < 0) return status;
-    bool first = plait_comm_rank(run->comm) == 0 || !pli_comm_shares_process(run->comm);
+    bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
     if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
     if (report_out != NULL) *report_out = report;
     return PLAIT_OK;

@@ -63,7 +63,7 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
 }
 
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table) {
-    if (!table->spec.topology->one_process) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
+    if (!table->spec.topology.kind->one_process) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
 }
 
 /* --- what a copy is good for ---------------------------------------------------------------------------- */

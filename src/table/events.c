@@ -13,10 +13,10 @@ void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const 
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .table = -1, .info.job = &job });
 }
 
-void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, int32_t shards, bool shared) {
-    const pli_event_table table = { .name = spec->name, .topology = spec->topology->name, .consistency = spec->consistency,
-                                    .rows = spec->rows, .cols = spec->cols, .shards = shards, .ruled = spec->ruled,
-                                    .shared = shared };
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
+    const pli_event_table table = { .name = spec->name, .topology = spec->topology.text, .consistency = spec->consistency,
+                                    .rows = spec->rows, .cols = spec->cols, .way = way,
+                                    .shards = way == PLI_WAY_SERVED ? spec->placement.shards : 0, .ruled = spec->ruled };
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank, .table = spec->id,
                                         .info.table = &table });
 }

@@ -9,8 +9,7 @@
 /* --- of a rank ----------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout);
-/** shards 0: each worker has a replica, or (shared) all write the same memory. */
-void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, int32_t shards, bool shared);
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way);
 /** What has no fields: BARRIER, LEAVE, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
 

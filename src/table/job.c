@@ -188,8 +188,6 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
     job->batch = opts->batch;
     if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows", (long long)opts->batch);
-    snprintf(job->topology, sizeof job->topology, "%s", topology);
-    snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
     job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
@@ -199,8 +197,11 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
-    const pli_scope scope = pli_layout_scope(&job->layout);
-    PLI_TRY(pli_pair_check(topology, consistency, &scope, one_process, err));
+    pli_scope scope = pli_layout_scope(&job->layout);
+    scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
+    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process }, err));
+    snprintf(job->topology, sizeof job->topology, "%s", topology);
+    snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
     PLI_TRY(copy_functions(job, opts, err));
     job->layout.job_hash = job_hash(job);
     return PLAIT_OK;
@@ -446,9 +447,9 @@ static plait_status leave(plait_job *job) {
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     for (int64_t i = 0; i < job->tables; i++)
-        if (job->table[i]->spec.topology->needs_all && job->layout.workers > 1)
+        if (job->table[i]->spec.topology.kind->needs_all && job->layout.workers > 1)
             return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s, whose sums need all",
-                            job->table[i]->spec.name, job->table[i]->topology);
+                            job->table[i]->spec.name, job->table[i]->spec.topology.text);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);

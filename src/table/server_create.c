@@ -32,7 +32,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
     if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);
     int64_t bytes = rows * pli_row_bytes(spec);
-    if (*shard_out < 0 || spec->id >= 1 << 16 || !spec->topology->on_servers ||
+    if (*shard_out < 0 || spec->id >= 1 << 16 || !spec->topology.kind->on_servers ||
         !right_size(create.initial_bytes, bytes) || !right_size(create.penalty_bytes, bytes) ||
         msg->head.body_bytes - sizeof create < pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) ||
         !take_filters(msg, pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes), spec))
@@ -74,7 +74,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     server->table[spec.id] = table;
     server->restless = server->restless || !table->policy.ops->waits_for_slowest;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
-    pli_raise_table(server->sink, server->rank, true, &spec, spec.placement.shards, false);
+    pli_raise_table(server->sink, server->rank, true, &spec, PLI_WAY_SERVED);
     return PLAIT_OK;
 close_readers:
     pli_free(table->progress);

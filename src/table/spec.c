@@ -48,7 +48,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
-    spec.topology = pli_topology_find(topology);
+    PLI_TRY(pli_topology_make(topology, &spec.topology, err));
     finish(&spec);
     *spec_out = spec;
     return PLAIT_OK;
@@ -67,7 +67,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->cols = spec->cols;
     wire->batch = spec->batch;
     strcpy(wire->name, spec->name);
-    strncpy(wire->topology, spec->topology->name, sizeof wire->topology - 1);
+    strcpy(wire->topology, spec->topology.text);
     strcpy(wire->consistency, spec->consistency);
     if (!spec->ruled) return;
     wire->schedule = (uint32_t)rule->schedule;
@@ -111,8 +111,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows, .cols = wire->cols };
     PLI_TRY(check_shape(&opts, err));
-    const pli_topology *topology = pli_topology_find(wire->topology);
-    if (wire->id > INT32_MAX || topology == NULL || wire->batch <= 0)
+    pli_topology topology;
+    if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, &topology, err) < 0)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,
@@ -122,7 +122,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     strcpy(spec.consistency, wire->consistency);
     if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));
     finish(&spec);
-    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), topology->one_process, servers, first_rank);
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process, servers, first_rank);
     *spec_out = spec;
     return PLAIT_OK;
 }

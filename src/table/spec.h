@@ -28,7 +28,7 @@ typedef struct pli_spec {
     bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
     pli_rule     rule;
     int64_t      batch; /* of the job                                                               */
-    const pli_topology *topology;
+    pli_topology topology;
     char         consistency[48];
     char         filter[PLI_FILTERS_TEXT]; /* "": none */
     pli_placement placement;
@@ -50,7 +50,7 @@ typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, zero;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    char     name[PLI_TABLE_NAME_MAX + 1], topology[16], consistency[48], rule[16];
+    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[48], rule[16];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
 plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,

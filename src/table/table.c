@@ -12,7 +12,7 @@ void plait_table_opts_init(plait_table_opts *opts) {
 const char *plait_table_name(const plait_table *table) { return table->spec.name; }
 int64_t     plait_table_rows(const plait_table *table) { return table->spec.rows; }
 int64_t     plait_table_cols(const plait_table *table) { return table->spec.cols; }
-const char *plait_table_topology(const plait_table *table) { return table->topology; }
+const char *plait_table_topology(const plait_table *table) { return table->spec.topology.text; }
 const char *plait_table_consistency(const plait_table *table) { return table->spec.consistency; }
 
 static plait_status wait_for_nothing(plait_request *request) {
@@ -52,7 +52,7 @@ plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
 /* --- creation --------------------------------------------------------------------------------------------------- */
 
 static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
-    return pli_pair_is_unlocked(spec->topology, spec->consistency, scope) ? spec->topology->unlocked : spec->topology->ops;
+    return pli_pair_is_unlocked(spec->topology.kind, spec->consistency, scope) ? spec->topology.kind->unlocked : spec->topology.kind->ops;
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
@@ -63,24 +63,24 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     if (job->left || plait_job_clock_now(job) > 0)
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
     const pli_scope scope = pli_layout_scope(&job->layout);
-    PLI_TRY(pli_pair_check(topology, consistency, &scope, plait_comm_one_process(job->comm), err));
-    bool by_staleness = opts->rule.name != NULL && opts->rule.staleness_aware;
-    PLI_TRY(pli_pair_check_options(topology, consistency, &scope, by_staleness, err));
     const pli_filter_scope filters = pli_layout_filters(&job->layout);
     plait_table_opts       own = *opts;
     if (own.filter == NULL) own.filter = job->filter;
-    PLI_TRY(pli_filters_check_pair(own.filter, &filters, topology, consistency, opts->rule.name == NULL, err));
     own.exact = own.exact != 0 || job->exact;
+    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope,
+                                        .one_process = plait_comm_one_process(job->comm),
+                                        .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
+                                        .additive = opts->rule.name == NULL, .filter = own.filter, .filters = &filters }, err));
     if (own.exact) PLI_TRY(pli_exact_check(consistency, job->layout.backup, own.filter, &filters, err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
             return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
     pli_spec *spec = &table->spec;
-    strcpy(table->topology, topology);
+    const pli_topology_kind *kind = spec->topology.kind;
     spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
-                                         spec->topology->one_process || !spec->topology->on_servers,
-                                         job->layout.servers, job->layout.first_server);
+                                         kind->one_process || !kind->on_servers, job->layout.servers,
+                                         job->layout.first_server);
     return PLAIT_OK;
 }
 
@@ -320,7 +320,7 @@ static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_e
     for (int32_t i = 1; i < n; i++) {
         const pli_spec *spec = &tables[i]->spec;
         if (tables[i]->job != tables[0]->job || spec->rows != first->rows || spec->cols != first->cols ||
-            spec->type != first->type || spec->topology != first->topology ||
+            spec->type != first->type || spec->topology.kind != first->topology.kind ||
             strcmp(spec->consistency, first->consistency) != 0)
             return pli_fail(err, PLAIT_ESHAPE, "tables %s and %s differ in rows, cols, type, topology or consistency",
                             first->name, spec->name);

@@ -57,7 +57,7 @@ typedef struct pli_get_request pli_get_request;
 struct plait_job {
     plait_comm     *comm;
     pli_layout      layout;
-    char            topology[32], consistency[48], filter[PLI_FILTERS_TEXT];
+    char            topology[PLI_TOPOLOGY_TEXT], consistency[48], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
     bool            exact;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
@@ -79,7 +79,6 @@ struct plait_table {
     plait_job              *job;
     pli_spec                spec;
     const pli_topology_ops *ops;
-    char                    topology[16];
     pli_client_table       *served;  /* local, ps   */
     pli_msg                *pins;    /* what read() has lent, newest first */
     struct pli_replica     *replica; /* allreduce   */

@@ -88,7 +88,7 @@ static unsigned char *put_table(unsigned char *at, const pli_event *event) {
     at = put(at, (uint64_t)table->rows);
     at = put(at, (uint64_t)table->cols);
     at = put(at, (uint64_t)table->shards);
-    at = put(at, (table->ruled ? 1u : 0u) | (table->shared ? 2u : 0u));
+    at = put(at, (table->ruled ? 1u : 0u) | 2u * (unsigned)table->way);
     at = put_text(at, table->name);
     at = put_text(at, table->topology);
     return put_text(at, table->consistency);

@@ -16,7 +16,7 @@
  * prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
  *     JOB      workers, servers, first_server, backup
- *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 shared), three texts (length, bytes): name, topology, consistency
+ *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology, consistency
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age, flags
  *              (1: the same rows as the shard's last piece, 2: no turn was waited for), rows, z first or -1; by key: keys,
  *              z difference of each)
@@ -36,7 +36,7 @@
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 1, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 2, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

@@ -223,12 +223,13 @@ static bool take_job(pli_log_cursor *c) {
 static bool take_table(pli_log_cursor *c) {
     int32_t flags;
     if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->event.table) || !take_i64(c, &c->table.rows) ||
-        !take_i64(c, &c->table.cols) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->table.shards) || !take_i32(c, 3, &flags))
+        !take_i64(c, &c->table.cols) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->table.shards) || !take_i32(c, 2 * PLI_WAYS - 1, &flags))
         return false;
+    c->table.way = (pli_event_way)(flags >> 1);
+    if ((c->table.way == PLI_WAY_SERVED) != (c->table.shards > 0)) return false;
     for (int i = 0; i < 3; i++)
         if (!take_text(c, c->text[i])) return false;
     c->table.ruled = flags & 1;
-    c->table.shared = (flags & 2) != 0;
     c->table.name = c->text[0];
     c->table.topology = c->text[1];
     c->table.consistency = c->text[2];

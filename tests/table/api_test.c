@@ -288,6 +288,10 @@ static void test_misuse(void **state) {
     run_ok(2, 0, "local", "async", NULL, 0, misuse, NULL);
 }
 
+static plait_status check_pair(const char *topology, const char *consistency, bool one_process, plait_error *err) {
+    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = one_process }, err);
+}
+
 static void test_refused_pairs(void **state) {
     (void)state;
     plait_error err;
@@ -298,26 +302,28 @@ static void test_refused_pairs(void **state) {
     };
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
         const char *consistency = matrix[i].consistency;
-        assert_int_equal(pli_pair_check("local", consistency, NULL, true, &err), matrix[i].local ? PLAIT_OK : PLAIT_EREFUSED);
-        assert_int_equal(pli_pair_check("allreduce", consistency, NULL, true, &err),
+        assert_int_equal(check_pair("local", consistency, true, &err), matrix[i].local ? PLAIT_OK : PLAIT_EREFUSED);
+        assert_int_equal(check_pair("allreduce", consistency, true, &err),
                          matrix[i].allreduce ? PLAIT_OK : PLAIT_EREFUSED);
-        assert_int_equal(pli_pair_check("ps", consistency, NULL, true, &err), PLAIT_OK);
-        assert_int_equal(pli_pair_check("ps", consistency, NULL, false, &err), PLAIT_OK);
-        assert_int_equal(pli_pair_check("local", consistency, NULL, false, &err), PLAIT_EREFUSED);
+        assert_int_equal(check_pair("ps", consistency, true, &err), PLAIT_OK);
+        assert_int_equal(check_pair("ps", consistency, false, &err), PLAIT_OK);
+        assert_int_equal(check_pair("local", consistency, false, &err), PLAIT_EREFUSED);
     }
-    assert_int_equal(pli_pair_check("local", "essp:3", NULL, true, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("local", "essp:3", true, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "local x ssp:3"));
-    assert_int_equal(pli_pair_check("local", "bsp", NULL, false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("allreduce", "ssp:2", NULL, true, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("local", "bsp", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("allreduce", "ssp:2", true, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "nearest is allreduce x bounded-delay:2, or ps x ssp:2"));
-    assert_int_equal(pli_pair_check("allreduce", "asp:4:20", NULL, true, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("allreduce", "asp:4:20", true, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "nearest is allreduce x bounded-delay:4, or ps x asp:4:20"));
-    assert_int_equal(pli_pair_check("allreduce", "async", NULL, true, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("ps", "local-sgd:3", NULL, false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("ps", "ssp", NULL, false, &err), PLAIT_EINVAL);
-    assert_int_equal(pli_pair_check("ps", "bsp:1", NULL, false, &err), PLAIT_EINVAL);
-    assert_int_equal(pli_pair_check("hybrid", "bsp", NULL, false, &err), PLAIT_EREFUSED);
-    assert_int_equal(pli_pair_check("pss", "bsp", NULL, false, &err), PLAIT_ENAME);
+    assert_int_equal(check_pair("allreduce", "async", true, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("ps", "local-sgd:3", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("ps", "ssp", false, &err), PLAIT_EINVAL);
+    assert_int_equal(check_pair("ps", "bsp:1", false, &err), PLAIT_EINVAL);
+    assert_int_equal(check_pair("hybrid", "bsp", false, &err), PLAIT_EREFUSED);
+    assert_int_equal(check_pair("pss", "bsp", false, &err), PLAIT_ENAME);
+    assert_int_equal(check_pair("ps:ring", "bsp", false, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "takes no parameters"));
 }
 
 /* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */

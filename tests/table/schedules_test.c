@@ -201,7 +201,7 @@ static void make_spec(world *w, int32_t id) {
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
     if (w->spec[id].placement.shards == 1) w->spec[id].filter[0] = '\0';
-    if (w->spec[id].placement.shards == 1) w->spec[id].topology = pli_topology_find("local");
+    if (w->spec[id].placement.shards == 1) SURE(w, pli_topology_make("local", &w->spec[id].topology, NULL) == PLAIT_OK);
 }
 
 static pli_msg *create_message(const world *w, const pli_spec *spec) {
@@ -237,7 +237,7 @@ static void create_tables(world *w) {
         for (int32_t k = 0; k < w->workers; k++) {
             SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
             SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
-            pli_raise_table(sink_of(w), k, false, &w->spec[t], placement->shards, false);
+            pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SERVED);
         }
     }
 }

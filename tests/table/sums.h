@@ -70,7 +70,7 @@ static void open_sums(world *w, uint64_t seed) {
         pli_raise_job(sink_of(w), k, false, &w->layout);
         for (int t = 0; t < w->tables; t++) {
             SURE(w, pli_replica_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->replica[t], NULL) == PLAIT_OK);
-            pli_raise_table(sink_of(w), k, false, &w->spec[t], 0, false);
+            pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SUMMED);
         }
         me->ending = TABLES_MAX;
     }

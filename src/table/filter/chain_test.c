@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "table/filter/filter.h"
+#include "table/topology/topology.h"
 #include "table/values.h"
 
 enum { ROWS = 600, COLS_MAX = 3, ROUNDS = 12, LISTS = 4 };
@@ -333,7 +334,8 @@ static void test_nonsense_is_refused_by_name(void **unused) {
 }
 
 static plait_status pair(const char *filters, const char *topology, const char *consistency, bool additive, plait_error *err) {
-    return pli_filters_check_pair(filters, NULL, topology, consistency, additive, err);
+    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = true, .filter = filters,
+                                       .additive = additive }, err);
 }
 
 static void test_broken_promises_are_refused_by_name(void **unused) {

@@ -203,18 +203,17 @@ static plait_status check_policy(const plait_filter *filter, const plait_consist
     return PLAIT_OK;
 }
 
-plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *scope, const char *topology,
+plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *scope, const pli_topology_kind *topology,
                                     const char *consistency, bool additive, plait_error *err) {
     pli_filters_list list;
     PLI_TRY(pli_filters_read(text, scope, &list, err));
-    const pli_topology *found = pli_topology_find(topology);
-    if (list.n == 0 || found == NULL) return PLAIT_OK;
-    if (found->one_process)
+    if (list.n == 0) return PLAIT_OK;
+    if (topology->one_process)
         return pli_fail(err, PLAIT_EREFUSED, "filters with topology %s are refused: its workers share the table's memory, no message "
-                        "carries values; nearest is --topology ps", topology);
-    if (!found->on_servers)
+                        "carries values; nearest is --topology ps", topology->name);
+    if (!topology->on_servers)
         return pli_fail(err, PLAIT_EREFUSED, "filters with topology %s are refused: they work on what workers push to and pull from "
-                        "servers; nearest is --topology ps", topology);
+                        "servers; nearest is --topology ps", topology->name);
     for (int32_t i = 0; i < list.n; i++) {
         PLI_TRY(check_policy(list.filter[i], pli_consistency_find(consistency, NULL), consistency, err));
         if (additive && list.filter[i]->loss != PLAIT_EXACT)

@@ -18,7 +18,7 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &table->replica, err);
-    pli_raise_table(pli_comm_events(job->comm), rank, false, &table->spec, 0, false);
+    pli_raise_table(pli_comm_events(job->comm), rank, false, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
 }
 

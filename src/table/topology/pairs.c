@@ -6,7 +6,6 @@
 #include "table/topology/topology.h"
 
 /* Names that the contract knows and that come with later versions. */
-static const char *const later_topologies[] = { "hybrid", "gossip", NULL };
 static const char *const later_policies[] = { "local-sgd", NULL };
 
 /* Policies that have no copies to work with where workers share the table's memory. */
@@ -24,24 +23,12 @@ static bool is_one_of(const char *const *names, const char *spec) {
     return false;
 }
 
-static plait_status check_topology(const char *topology, plait_error *err) {
-    const char *names[16];
-    size_t      n = 0;
-    if (pli_topology_find(topology) != NULL) return PLAIT_OK;
-    if (is_one_of(later_topologies, topology))
-        return pli_fail(err, PLAIT_EREFUSED, "topology %s comes later; nearest is ps", topology);
-    for (; n < sizeof names / sizeof *names && pli_topologies()[n] != NULL; n++) names[n] = pli_topologies()[n]->name;
-    return pli_fail_unknown(err, "topology", topology, names, n);
-}
-
-static plait_status check_consistency(const char *topology, const char *consistency, const pli_scope *scope, plait_error *err) {
-    if (is_one_of(later_policies, consistency))
-        return pli_fail(err, PLAIT_EREFUSED, "consistency %s comes later; nearest for topology %s is %s", consistency, topology,
-                        strcmp(topology, "allreduce") == 0 ? "bsp"
-                        : strcmp(topology, "local") == 0   ? "async, or ps x downpour:F:P"
-                                                           : "downpour:F:P");
+static plait_status check_consistency(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    if (is_one_of(later_policies, pair->consistency))
+        return pli_fail(err, PLAIT_EREFUSED, "consistency %s comes later; nearest for topology %s is %s", pair->consistency,
+                        pair->topology, !kind->on_servers ? "bsp" : kind->one_process ? "async, or ps x downpour:F:P" : "downpour:F:P");
     pli_policy policy;
-    PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
+    PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
     pli_policy_destroy(&policy);
     return PLAIT_OK;
 }
@@ -71,42 +58,50 @@ static plait_status check_shared(const char *consistency, plait_error *err) {
                     "nearest is local x async, or ps x %s", consistency, consistency);
 }
 
-plait_status pli_pair_check(const char *topology, const char *consistency, const pli_scope *scope, bool one_process,
-                            plait_error *err) {
-    PLI_TRY(check_topology(topology, err));
-    PLI_TRY(check_consistency(topology, consistency, scope, err));
-    const pli_topology *found = pli_topology_find(topology);
-    if (found->one_process && !one_process)
+static plait_status check_matrix(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    if (kind->one_process && !pair->one_process)
         return pli_fail(err, PLAIT_EREFUSED,
                         "topology %s x %s is refused across processes: its workers share one process's memory; "
-                        "nearest is ps x %s", topology, consistency, consistency);
-    if (!found->on_servers) return check_sums(consistency, err);
-    return found->one_process ? check_shared(consistency, err) : PLAIT_OK;
+                        "nearest is ps x %s", pair->topology, pair->consistency, pair->consistency);
+    if (!kind->on_servers) return check_sums(pair->consistency, err);
+    return kind->one_process ? check_shared(pair->consistency, err) : PLAIT_OK;
 }
 
-plait_status pli_pair_check_options(const char *topology, const char *consistency, const pli_scope *scope,
-                                    bool staleness_aware, plait_error *err) {
-    const pli_topology *found = pli_topology_find(topology);
-    pli_policy          policy;
-    PLI_TRY(pli_policy_make(consistency, scope, &policy, err));
-    bool one_by_one = found->on_servers && !pli_policy_at_clock(&policy) && !pli_pair_is_unlocked(found, consistency, scope);
+static plait_status check_steps(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    pli_policy policy;
+    if (!pair->staleness_aware) return PLAIT_OK;
+    PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
+    bool one_by_one = kind->on_servers && !pli_policy_at_clock(&policy) && !pli_pair_is_unlocked(kind, pair->consistency, pair->scope);
     bool unasked = policy.ops->refreshes;
     pli_policy_destroy(&policy);
-    if (staleness_aware && one_by_one && unasked)
+    if (one_by_one && unasked)
         return pli_fail(err, PLAIT_EREFUSED,
                         "steps by staleness with %s x %s are refused: fresh values come unasked, so an owner does not know from which "
-                        "a push was computed; nearest is ps x ssp:S", topology, consistency);
-    if (staleness_aware && !one_by_one)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "steps by staleness with %s x %s are refused: no owner applies its pushes one by one; nearest is "
-                        "ps x ssp:S", topology, consistency);
-    if (scope == NULL || scope->setting.backup == 0) return PLAIT_OK;
-    if (strcmp(consistency, "bsp") != 0)
+                        "a push was computed; nearest is ps x ssp:S", pair->topology, pair->consistency);
+    if (one_by_one) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "steps by staleness with %s x %s are refused: no owner applies its pushes one by one; nearest is "
+                    "ps x ssp:S", pair->topology, pair->consistency);
+}
+
+static plait_status check_backup(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    if (pair->scope == NULL || pair->scope->setting.backup == 0) return PLAIT_OK;
+    if (strcmp(pair->consistency, "bsp") != 0)
         return pli_fail(err, PLAIT_EREFUSED,
                         "backup workers with consistency %s are refused: only under bsp does a clock wait for all; nearest is bsp",
-                        consistency);
-    if (!found->on_servers)
+                        pair->consistency);
+    if (!kind->on_servers)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "backup workers with topology %s are refused: a sum needs every worker's part; nearest is ps", topology);
+                        "backup workers with topology %s are refused: a sum needs every worker's part; nearest is ps", pair->topology);
     return PLAIT_OK;
+}
+
+plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
+    pli_topology topology;
+    PLI_TRY(pli_topology_make(pair->topology, &topology, err));
+    PLI_TRY(check_consistency(topology.kind, pair, err));
+    PLI_TRY(check_matrix(topology.kind, pair, err));
+    PLI_TRY(check_steps(topology.kind, pair, err));
+    PLI_TRY(check_backup(topology.kind, pair, err));
+    return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, pair->additive, err);
 }

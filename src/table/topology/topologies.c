@@ -3,25 +3,71 @@
 
 #include "table/table.h"
 
-static const pli_topology local = {
-    .name = "local", .one_process = true, .on_servers = true, .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
+static const pli_topology_kind local = {
+    .name = "local", .parameters = "", .one_process = true, .on_servers = true,
+    .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
 };
-static const pli_topology allreduce = { .name = "allreduce", .needs_all = true, .ops = &pli_replica_ops };
-static const pli_topology ps = { .name = "ps", .on_servers = true, .ops = &pli_served_ops };
+static const pli_topology_kind allreduce = {
+    .name = "allreduce", .parameters = "", .needs_all = true, .ops = &pli_replica_ops
+};
+static const pli_topology_kind ps = {
+    .name = "ps", .parameters = "", .on_servers = true, .ops = &pli_served_ops
+};
 
-static const pli_topology *const topologies[] = { &local, &allreduce, &ps, NULL };
+static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, NULL };
 
-const pli_topology *const *pli_topologies(void) { return topologies; }
+/* Names that the contract knows and that come with later versions. */
+static const char *const later[] = { "hybrid", "gossip", NULL };
 
-const pli_topology *pli_topology_find(const char *name) {
+const pli_topology_kind *const *pli_topologies(void) { return topologies; }
+
+static bool is_named(const char *name, const char *text) {
+    size_t length = strcspn(text, ":");
+    return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+const pli_topology_kind *pli_topology_find(const char *text) {
     for (size_t i = 0; topologies[i] != NULL; i++)
-        if (strcmp(topologies[i]->name, name) == 0) return topologies[i];
+        if (is_named(topologies[i]->name, text)) return topologies[i];
     return NULL;
 }
 
-const pli_topology *pli_topology_default(bool one_process) { return one_process ? &local : &ps; }
+const pli_topology_kind *pli_topology_default(bool one_process) { return one_process ? &local : &ps; }
 
-bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency, const pli_scope *scope) {
+static plait_status unknown(const char *text, plait_error *err) {
+    const char *names[16];
+    size_t      n = 0;
+    for (size_t i = 0; later[i] != NULL; i++)
+        if (is_named(later[i], text)) return pli_fail(err, PLAIT_EREFUSED, "topology %s comes later; nearest is ps", text);
+    for (; n < sizeof names / sizeof *names && topologies[n] != NULL; n++) names[n] = topologies[n]->name;
+    return pli_fail_unknown(err, "topology", text, names, n);
+}
+
+/* Which of the words a|b|c; -1: none of them. */
+static int32_t word_of(const char *words, const char *word) {
+    for (int32_t i = 0; *words != '\0'; i++) {
+        size_t length = strcspn(words, "|");
+        if (strlen(word) == length && memcmp(words, word, length) == 0) return i;
+        words += length + (words[length] == '|');
+    }
+    return -1;
+}
+
+plait_status pli_topology_make(const char *text, pli_topology *topology_out, plait_error *err) {
+    pli_topology topology = { .kind = pli_topology_find(text) };
+    const char  *colon = strchr(text, ':'), *words = topology.kind == NULL ? "" : topology.kind->parameters;
+    if (topology.kind == NULL) return unknown(text, err);
+    if (words[0] == '\0' && colon != NULL)
+        return pli_fail(err, PLAIT_EINVAL, "topology %s takes no parameters, not '%s'", topology.kind->name, colon);
+    if (words[0] != '\0') topology.word = word_of(words, colon == NULL ? "" : colon + 1);
+    if (topology.word < 0)
+        return pli_fail(err, PLAIT_EINVAL, "topology %s: expected %s:%s", text, topology.kind->name, words);
+    strncpy(topology.text, text, sizeof topology.text - 1); /* a name and one of its words: they fit */
+    *topology_out = topology;
+    return PLAIT_OK;
+}
+
+bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
     const plait_consistency *policy = pli_consistency_find(consistency, scope);
-    return topology->unlocked != NULL && policy != NULL && policy->shares_memory;
+    return kind->unlocked != NULL && policy != NULL && policy->shares_memory;
 }

@@ -2,44 +2,63 @@
  *
  * A topology realises get, inc and clock of the tables that chose it: `local` (the process's memory), `ps`
  * (messages to shards), `allreduce` (a copy in each rank, summed by collectives). It knows a consistency
- * policy only through the policy interface, and whoever deals with a topology asks its pli_topology and never its
- * name. One line a topology in topologies.c. Which pairs go together is one table in pairs.c (contract.md's); every
+ * policy only through the policy interface, and whoever deals with a topology asks its kind and never its
+ * name. One line a kind in topologies.c. Which pairs go together is one table in pairs.c (contract.md's); every
  * other is refused by name, with the reason and the nearest.
  */
 #ifndef PLI_TABLE_TOPOLOGY_H
 #define PLI_TABLE_TOPOLOGY_H
 
 #include "table/consistency/consistency.h"
+#include "table/filter/filter.h"
 
 struct pli_topology_ops; /* table/table.h: what it does for a table */
 
-typedef struct pli_topology {
+typedef struct pli_topology_kind {
     const char *name;
+    const char *parameters; /* the words of which one follows the name and a colon, as "ring|torus|exp"; "": takes none */
     bool        one_process; /* workers share a process's memory: one shard a table, no byte counts as sent    */
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
     const struct pli_topology_ops *ops;
     const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory: get and inc by any thread of
                                                 the rank; NULL: has no such form */
+} pli_topology_kind;
+
+enum { PLI_TOPOLOGY_TEXT = 32 };
+
+/* A topology as a table has it. */
+typedef struct pli_topology {
+    const pli_topology_kind *kind;
+    int32_t word;                     /* which of the kind's parameters: 0, 1, ...              */
+    char    text[PLI_TOPOLOGY_TEXT]; /* "ps": as users write it, and as it travels and is logged */
 } pli_topology;
 
-/** All topologies, NULL-terminated. */
-const pli_topology *const *pli_topologies(void);
-/** NULL: none of that name. */
-const pli_topology *pli_topology_find(const char *name);
+/** All kinds, NULL-terminated. */
+const pli_topology_kind *const *pli_topologies(void);
+/** The kind that a text names, whatever its parameter; NULL: none. */
+const pli_topology_kind *pli_topology_find(const char *text);
 /** The topology of a job that names none. */
-const pli_topology *pli_topology_default(bool one_process);
+const pli_topology_kind *pli_topology_default(bool one_process);
 
-/** Does topology x consistency train on this transport? EREFUSED with the reason and the nearest pair,
- *  ENAME for unknown names. Used by tables, by `train --dry-run`, and by the demo's and docs' matrix.
- *  scope: where policies are found besides plait's own; may be NULL. one_process: all ranks are threads of one process. */
-plait_status pli_pair_check(const char *topology, const char *consistency, const pli_scope *scope, bool one_process,
-                            plait_error *err);
-/** And with these options? staleness_aware: plait_rule_opts'; scope's setting has the backup workers. Asked of a pair that
- *  trains. EREFUSED. */
-plait_status pli_pair_check_options(const char *topology, const char *consistency, const pli_scope *scope,
-                                    bool staleness_aware, plait_error *err);
+/** "ps" -> topology. Errors: ENAME (nearest named), EINVAL a parameter that it does not take, EREFUSED what comes later. */
+plait_status pli_topology_make(const char *text, pli_topology *topology_out, plait_error *err);
+
+/* A topology, a consistency, and what they must go with. */
+typedef struct pli_pair {
+    const char      *topology, *consistency; /* as users write them                                                       */
+    const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL: nothing   */
+    bool             one_process; /* all ranks are threads of one process                                                 */
+    bool             staleness_aware; /* plait_rule_opts'                                                                 */
+    bool             additive;        /* the table has no rule                                                            */
+    const char      *filter;          /* NULL, "": none                                                                   */
+    const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere                       */
+} pli_pair;
+
+/** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one place
+ *  that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
+plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
-bool pli_pair_is_unlocked(const pli_topology *topology, const char *consistency, const pli_scope *scope);
+bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 
 #endif

@@ -58,7 +58,7 @@ static void judge(pli_audit *audit) {
         snprintf(audit->why, sizeof audit->why, "the event log is empty: no rank has read, updated or ended a clock");
     }
     for (int64_t t = 0; audit->as != NULL && audit->verdict == PLI_AUDIT_PROVEN && t < audit->tables; t++) {
-        if (!audit->table[t].known || !audit->table[t].shared) continue;
+        if (!audit->table[t].known || audit->table[t].way != PLI_WAY_SHARED) continue;
         audit->verdict = PLI_AUDIT_EMPTY;
         snprintf(audit->why, sizeof audit->why,
                  "table %s cannot be judged by %s: workers write its shared values in place (Hogwild), and it is not logged",
@@ -132,7 +132,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
             pli_free(table->pusher[w].inc);
             pli_free(table->pusher[w].barrier);
         }
-        if (table->replica != NULL && table->shards == 0) pli_free(table->replica[w].sum);
+        if (table->replica != NULL && table->way == PLI_WAY_SUMMED) pli_free(table->replica[w].sum);
     }
     pli_free(table->shard);
     pli_free(table->pusher);
@@ -202,7 +202,7 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     const pli_audit_figures *figures = &table->figures;
     pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology,
                  table->ruled ? "ruled" : "additive", table->promise.spec);
-    if (table->shared) {
+    if (table->way == PLI_WAY_SHARED) {
         pli_text_add(
             text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
         return;
@@ -274,7 +274,7 @@ static void json_table(const audit_table *table, pli_text *text) {
     pli_json_text(text, "name", table->name);
     pli_json_text(text, "topology", table->topology);
     pli_json_text(text, "judged_as", table->promise.spec);
-    pli_json_bool(text, "promised", !table->shared && table->own);
+    pli_json_bool(text, "promised", table->way != PLI_WAY_SHARED && table->own);
     pli_json_i64(text, "gets", figures->gets);
     pli_json_i64(text, "incs", figures->incs);
     pli_json_i64(text, "pushes", figures->pushes);

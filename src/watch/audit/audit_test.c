@@ -36,7 +36,7 @@ static void raise_event(maker *m, pli_event event) {
 
 static void begin_table(maker *m, const pli_event_table *table, int32_t backup) {
     const pli_event_job job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .backup = backup };
-    const bool          replicas = table->shards == 0;
+    const bool          replicas = table->way == PLI_WAY_SUMMED;
     *m = (maker){ .replicas = replicas };
     snprintf(m->path, sizeof m->path, "audit_test.%d.events", (int)getpid());
     assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
@@ -48,7 +48,8 @@ static void begin_table(maker *m, const pli_event_table *table, int32_t backup) 
 
 static void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {
     const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
-                                    .cols = 2, .shards = replicas ? 0 : SHARDS, .ruled = ruled };
+                                    .cols = 2, .way = replicas ? PLI_WAY_SUMMED : PLI_WAY_SERVED,
+                                    .shards = replicas ? 0 : SHARDS, .ruled = ruled };
     begin_table(m, &table, backup);
 }
 
@@ -594,7 +595,7 @@ static void test_bounded_delay_0_sees_no_more_than_bsp(void **state) {
 }
 
 static void test_shared_memory_is_judged_by_no_promise(void **state) {
-    const pli_event_table table = { .name = "w", .topology = "local", .consistency = "async", .rows = 100, .cols = 2, .shared = true };
+    const pli_event_table table = { .name = "w", .topology = "local", .consistency = "async", .rows = 100, .cols = 2, .way = PLI_WAY_SHARED };
     (void)state;
     for (int as = 0; as < 2; as++) {
         maker m;

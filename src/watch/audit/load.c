@@ -50,7 +50,7 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     size_t workers = (size_t)audit->job.workers;
     *table = (audit_table){ .known = true,
                             .ruled = info->ruled,
-                            .shared = info->shared,
+                            .way = info->way,
                             .rows = info->rows,
                             .shards = info->shards,
                             .own = audit->as == NULL || strcmp(audit->as, info->consistency) == 0 };
@@ -61,7 +61,7 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
     table->pusher = pli_calloc(workers, sizeof *table->pusher);
-    table->replica = pli_calloc(info->shards == 0 ? workers : 0, sizeof *table->replica);
+    table->replica = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->replica);
     table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
     if (table->pusher == NULL || table->replica == NULL || table->shard == NULL) return audit_no_memory(err);
     for (int32_t s = 0; s < info->shards; s++) {
@@ -78,7 +78,7 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     audit_table           *known = audit_table_of(audit, event->table);
     if (audit->job.workers == 0) return contradicts(event, "knew a table before it had a job", err);
     if (known != NULL) {
-        bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->shards == info->shards &&
+        bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->way == info->way && known->shards == info->shards &&
                     known->rows == info->rows && known->ruled == info->ruled;
         if (!same) return contradicts(event, "knew a table by other dimensions", err);
         same = strncmp(known->consistency, info->consistency, sizeof known->consistency - 1) == 0;
@@ -139,7 +139,7 @@ static plait_status add_part(pli_audit *audit, const pli_event *event, const pli
 }
 
 static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
-    if (table->shards != 0) return contradicts(event, "summed a table that lies on servers", err);
+    if (table->way != PLI_WAY_SUMMED) return contradicts(event, "summed a table that no sum moves", err);
     audit_replica *replica = &table->replica[event->rank];
     if (!pli_grow((void **)&replica->sum, &replica->capacity, replica->n + 1, sizeof *replica->sum))
         return audit_no_memory(err);
@@ -165,7 +165,7 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
 /* A push is of the clock that its worker is in, or (a replica's) has just ended. */
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
     int64_t clocks = audit->worker[event->rank].clocks;
-    if (event->clock == clocks || (table->shards == 0 && event->clock == clocks - 1)) return;
+    if (event->clock == clocks || (table->way == PLI_WAY_SUMMED && event->clock == clocks - 1)) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "clocks", .rank = event->rank, .clock = clocks, .time_ns = event->time_ns },

@@ -78,14 +78,15 @@ typedef struct audit_replica { /* a worker's copy under allreduce */
 } audit_replica;
 
 typedef struct audit_table {
-    bool           known, ruled, shared;
+    bool           known, ruled;
+    pli_event_way  way;
     bool           own; /* judged by what the run itself promised */
     char           name[64], topology[32], consistency[64];
     int64_t        rows;
     int32_t        shards;
     pli_promise    promise;
     audit_holder  *shard;   /* [shards] */
-    audit_replica *replica; /* [workers], where shards is 0 */
+    audit_replica *replica; /* [workers], where SUMMED */
     audit_pusher  *pusher;  /* [workers] */
     pli_audit_figures figures;
 } audit_table;

@@ -73,7 +73,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
     v.overtaken = is_overtaken(v.reads, event);
     for (int64_t i = 0; i < event->n; i++) {
         v.piece = &event->info.piece[i];
-        if ((v.piece->shard < 0) != (table->shards == 0) || v.piece->shard >= table->shards)
+        if ((v.piece->shard < 0) != (table->way != PLI_WAY_SERVED) || v.piece->shard >= table->shards)
             return pli_fail(err, PLAIT_EFORMAT,
                             "the event log contradicts itself: rank %d read a shard that is not there", r->rank);
         v.seen = &v.reads->shard[v.piece->shard < 0 ? 0 : v.piece->shard];
@@ -94,7 +94,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
 static int64_t may_stay(const audit_table *table, int64_t clock) {
     const pli_promise *promise = &table->promise;
     if (!promise->known) return INT64_MIN;
-    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->shards == 0);
+    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->way == PLI_WAY_SUMMED);
 }
 
 /* from: the oldest clock of which updates may be left. */
@@ -102,7 +102,7 @@ static void check_pushed(pli_audit *audit, const reader *r, int32_t t, int64_t f
     audit_table       *table = &audit->table[t];
     const table_reads *reads = &r->table[t];
     uint64_t           pushed = reads->pushes == 0 ? 0 : table->pusher[r->rank].push[reads->pushes - 1].incs;
-    if (table->shared || r->left || reads->incs <= pushed || reads->oldest >= from) return;
+    if (table->way == PLI_WAY_SHARED || r->left || reads->incs <= pushed || reads->oldest >= from) return;
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "pushes", .rank = r->rank, .clock = r->clock, .time_ns = event->time_ns },
@@ -186,7 +186,7 @@ static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
 static bool open_reads(const pli_audit *audit, const audit_table *table, table_reads *reads) {
     if (!table->known) return true;
     pli_keymap_init(&reads->rows);
-    reads->shard = pli_calloc(table->shards == 0 ? 1 : (size_t)table->shards, sizeof *reads->shard);
+    reads->shard = pli_calloc(table->way != PLI_WAY_SERVED ? 1 : (size_t)table->shards, sizeof *reads->shard);
     if (reads->shard == NULL) return false;
     return !(table->promise.value > 0) || audit_unseen_open(audit, table, &reads->unseen);
 }
@@ -215,7 +215,7 @@ plait_status audit_reads(pli_audit *audit, plait_error *err) {
     for (int32_t w = 0; w < audit->job.workers; w++) PLI_TRY(read_worker(audit, w, err));
     for (int64_t t = 0; t < audit->tables; t++) {
         audit_table *table = &audit->table[t];
-        if (!table->known || table->shards != 0 || table->shared) continue;
+        if (!table->known || table->way != PLI_WAY_SUMMED) continue;
         for (int32_t w = 0; w < audit->job.workers; w++) check_sums(audit, table, w);
     }
     return PLAIT_OK;
