@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "table/table.h"
-#include "table/updates.h"
 
 void plait_table_opts_init(plait_table_opts *opts) {
     *opts = (plait_table_opts){ .size = sizeof *opts, .type = PLAIT_F32, .cols = 1 };
@@ -70,8 +69,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope,
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
-                                        .additive = opts->rule.name == NULL, .filter = own.filter, .filters = &filters }, err));
-    if (own.exact) PLI_TRY(pli_exact_check(consistency, job->layout.backup, own.filter, &filters, err));
+                                        .additive = opts->rule.name == NULL, .exact = own.exact != 0, .filter = own.filter,
+                                        .filters = &filters }, err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table/topology/topology.h"
+#include "table/updates.h"
 
 /* Names that the contract knows and that come with later versions. */
 static const char *const later_policies[] = { "local-sgd", NULL };
@@ -103,5 +104,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
+    int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
+    if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
     return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, pair->additive, err);
 }

@@ -51,6 +51,7 @@ typedef struct pli_pair {
     bool             one_process; /* all ranks are threads of one process                                                 */
     bool             staleness_aware; /* plait_rule_opts'                                                                 */
     bool             additive;        /* the table has no rule                                                            */
+    bool             exact;           /* sums are exact                                                                   */
     const char      *filter;          /* NULL, "": none                                                                   */
     const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere                       */
 } pli_pair;
