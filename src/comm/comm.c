@@ -281,7 +281,9 @@ static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *col
     pli_port_leave(comm->collective_port, &out);
 }
 
-/* Beside the data, which is moved natively, the workers may have to find out by messages that all have come. */
+/* Where a call goes on by itself, the workers may have to find out by messages that all have come. */
+static bool meets_by_messages(const pli_world *world, const pli_coll *coll) { return coll->begun && world->ops->meets_by_messages; }
+
 static plait_status begin_native(plait_comm *comm, pli_call *call) {
     pli_world *world = comm->world;
     int32_t    workers = world->place.workers;
@@ -289,7 +291,7 @@ static plait_status begin_native(plait_comm *comm, pli_call *call) {
     if (charged.op == PLAIT_SUM_EXACT) charged.type = pli_cells_of(charged.type);
     pli_coll_choose(&charged, NULL, workers, &world->hosts);
     uint64_t bytes = pli_coll_bytes(&charged, comm->rank, workers);
-    if (world->ops->meets_by_messages) {
+    if (meets_by_messages(world, &call->coll)) {
         pli_coll meeting = call->coll;
         meeting.meet = true;
         bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* they count by themselves */

@@ -50,7 +50,7 @@ typedef struct pli_transport_ops {
     const char *name;
     bool        shares_memory;     /* ranks are threads of this process and use each other's memory (local topology) */
     bool        carries_local;     /* messages between two ranks of this process go through send, too                */
-    bool        meets_by_messages; /* before a native collective the workers meet in the collective machine */
+    bool        meets_by_messages; /* before a native collective that was begun the workers meet in the collective machine */
 
     /** Joins the job and says where this process stands; checks the counts of opts against the launcher's and
      *  against the other processes'. Nothing may be delivered before start. */

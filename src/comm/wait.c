@@ -14,7 +14,7 @@
 #define SHAKE() ((void)0)
 #endif
 
-enum { SPIN_NS = 5000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000, YIELDS = 4 };
+enum { SPIN_NS = 5000, YIELD_NS = 50000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
 
 #ifdef PLI_TESTING
 _Atomic bool pli_comm_shaken;
@@ -130,23 +130,31 @@ static void rest(plait_comm *comm, uint32_t bell, uint64_t now_ns, uint64_t unti
     atomic_fetch_sub(&comm->sleepers, 1);
 }
 
+/* How long a transport that must be asked has had nothing. */
+typedef struct idleness {
+    uint64_t since_ns; /* 0: it has had something */
+    int32_t  naps;
+} idleness;
+
 /* A transport that must be asked: spin, yield, then naps that grow. true: something has moved, look again. */
-static bool lend_time(plait_comm *comm, uint32_t bell, int32_t *idle, uint64_t *nap_ns_out) {
+static bool lend_time(plait_comm *comm, uint32_t bell, idleness *idle, uint64_t *nap_ns_out) {
     const pli_world *world = comm->world;
     *nap_ns_out = PLI_NEVER;
     if (world->ops->progress == NULL || world->ops->sleep != NULL) return false;
-    uint64_t until = *idle == 0 ? pli_now_ns() + SPIN_NS : 0;
+    uint64_t now_ns = pli_now_ns();
+    if (idle->since_ns == 0) *idle = (idleness){ .since_ns = now_ns };
     do {
         if (world->ops->progress(world->transport) || atomic_load(&comm->bell) != bell) {
-            *idle = 0;
+            idle->since_ns = 0;
             return true;
         }
-    } while (pli_now_ns() < until);
-    if ((*idle)++ < YIELDS) {
+        now_ns = pli_now_ns();
+    } while (now_ns - idle->since_ns < SPIN_NS);
+    if (now_ns - idle->since_ns < YIELD_NS) {
         sched_yield();
         return true;
     }
-    uint64_t nap = (uint64_t)NAP_MIN_NS << (*idle - YIELDS < 6 ? *idle - YIELDS : 6);
+    uint64_t nap = (uint64_t)NAP_MIN_NS << (idle->naps < 6 ? idle->naps++ : 6);
     *nap_ns_out = nap < NAP_MAX_NS ? nap : NAP_MAX_NS;
     return false;
 }
@@ -163,13 +171,13 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
 }
 
-/* sure: the loss of the job does not end the wait, and timeout_ns is its own. */
-static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
+/* sure: the loss of the job does not end the wait, and timeout_ns is its own. spun: not worth it, or done. */
+static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure, bool spun,
                          uint64_t timeout_ns, plait_error *err) {
     plait_status status = PLAIT_OK;
-    bool         told = false, spun = !comm->world->may_spin || comm->world->ops->progress != NULL;
+    bool         told = false;
     pli_world   *world = comm->world;
-    int32_t      idle = 0;
+    idleness     idle = { 0 };
     uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
     pli_world_settle(world); /* computing is not waiting */
     for (;;) {
@@ -209,10 +217,38 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
     return status;
 }
 
+static bool is_no_use_to_spin(const pli_world *world) { return !world->may_spin || world->ops->progress != NULL; }
+
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err) {
-    return wait(comm, ready, arg, reason, false, comm->world->timeout_ns, err);
+    return wait(comm, ready, arg, reason, false, is_no_use_to_spin(comm->world), comm->world->timeout_ns, err);
 }
 
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns) {
-    return wait(comm, ready, arg, reason, true, timeout_ns, NULL) == PLAIT_OK;
+    return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;
+}
+
+/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core. */
+static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg) {
+    if (ready(arg)) return true;
+    uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = comm->world->may_spin ? SPIN_NS : 0;
+    bool     is = false;
+    while (!is && now_ns - start_ns < YIELD_NS) {
+        if (now_ns - start_ns >= spin_ns) sched_yield();
+        for (int i = 0; !(is = ready(arg)) && i < 16; i++) pause_a_moment();
+        now_ns = pli_now_ns();
+    }
+    atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another was late */
+    if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
+    return is;
+}
+
+plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                            plait_error *err) {
+    if (watch(comm, ready, arg)) return PLAIT_OK;
+    SHAKE();
+    atomic_fetch_add(resting, 1); /* before the first look of the wait; who makes it ready looks here afterwards */
+    SHAKE();
+    plait_status status = wait(comm, ready, arg, reason, false, true, comm->world->timeout_ns, err);
+    atomic_fetch_sub(resting, 1);
+    return status;
 }

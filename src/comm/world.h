@@ -140,6 +140,11 @@ bool pli_comm_owes(const plait_comm *comm);
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
 
+/** pli_comm_wait for what a load or two can tell: ready is looked at itself for a moment, so whoever makes it true, by a
+ *  sequentially consistent store, need ring only if *resting is not 0 afterwards. */
+plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                            plait_error *err);
+
 /** A pli_reason's tell and show for a collective; arg is its pli_call. */
 void pli_comm_tell_call(const void *call, char *text, size_t bytes);
 void pli_comm_show_call(const void *call, pli_wait *wait);

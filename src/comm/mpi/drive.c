@@ -224,6 +224,10 @@ bool pli_mpi_try_lock(pli_transport *t) {
     return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 && atomic_compare_exchange_strong(&t->lock, &free, 1);
 }
 
+void pli_mpi_lock(pli_transport *t) {
+    while (!pli_mpi_try_lock(t)) sched_yield(); /* whoever drives now, ends soon */
+}
+
 void pli_mpi_unlock(pli_transport *t) { atomic_store(&t->lock, 0); }
 
 static bool drive(pli_transport *t, bool lends) {
@@ -233,6 +237,7 @@ static bool drive(pli_transport *t, bool lends) {
         if (lends) atomic_fetch_add_explicit(&t->lent, 1, memory_order_relaxed);
         once = false;
         if (!t->failed) {
+            once |= pli_mpi_step(t);
             once |= pli_mpi_send_all(t);
             once |= receive_all(t);
             once |= complete(t);
@@ -249,7 +254,7 @@ bool pli_mpi_progress(pli_transport *t) {
 }
 
 bool pli_mpi_is_idle(pli_transport *t) {
-    while (!pli_mpi_try_lock(t)) sched_yield();
+    pli_mpi_lock(t);
     bool idle = t->n == 0 && atomic_load(&t->out) == NULL;
     pli_mpi_unlock(t);
     return idle || t->failed;

@@ -8,11 +8,13 @@
  * messages of its own (TAG_BODY), from and into the slab, without a copy. MPI keeps the order of each pair and tag, and a
  * fifo for each source the order of messages whose bodies are still coming.
  *
- * Large allreduces are MPI's own. The collective machine first finds out that all workers have come to the same call;
- * then whoever drives calls MPI_Allreduce, which cannot block for long: every other process is doing the same. Until
- * then no MPI collective is open, so that a rank which fails leaves none behind. A sum that was begun, to be waited for
- * later, is an MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still has it).
- * Calls reach MPI in the order in which they were begun, as it demands: who meets early waits for those before.
+ * Large allreduces are MPI's own. First the workers find out that all have come to the same call; then whoever drives
+ * calls MPI_Allreduce, which cannot block for long: every other process is doing the same. Until then no MPI collective is
+ * open, so that a rank which fails leaves none behind. The meeting, and whole collectives where they are small, are steps
+ * that go straight through MPI (direct.c), on a communicator of their own: no header, inbox or machine, since there is one
+ * such call at a time and its caller is waiting for it. A sum that was begun, to be waited for later, meets in the
+ * collective machine and is an MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still
+ * has it). Those reach MPI in the order in which they were begun, as it demands: who meets early waits for those before.
  */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
@@ -21,9 +23,10 @@
 
 #include "comm/world.h"
 
-enum { TAG_HEAD = 1, TAG_BODY = 2 };
+enum { TAG_HEAD = 1, TAG_BODY = 2, TAG_STEP = 3 };
 enum { INLINE_BYTES = 3840, HEAD_BYTES = (int)sizeof(pli_head) + INLINE_BYTES, RING = 64 };
 enum { CHUNK_BYTES = 1 << 30 };
+enum { DIRECT_BYTES = 16 << 10, DIRECT_HEAD = 24 }; /* a small collective, and what stands before its data */
 
 /* A message on its way: as long as MPI has a part of it. */
 typedef struct flight {
@@ -43,10 +46,30 @@ typedef struct native {
     void          *copy;    /* what MPI sums, of a call that was begun */
 } native;
 
+typedef struct recent_call {
+    uint64_t number; /* of the rank's collectives */
+    pli_coll coll;
+} recent_call;
+
+/* The call that is waited for where it begins. All but over is read and written under lock, or by the caller before. */
+typedef struct direct {
+    pli_call     *call; /* NULL: none is under way */
+    pli_coll      coll; /* whose steps are taken: the call, or the meeting before it */
+    recent_call   recent[PLI_COLL_RECENT]; /* for telling of mismatches */
+    int64_t       step;
+    pli_coll_move move; /* of this step, if it is posted */
+    bool          posted;
+    _Atomic bool  over;  /* release by the driver, acquire by who waits */
+    plait_error   error; /* of the first call that failed: so do all later ones */
+    uint64_t      sent;
+    MPI_Request   receive, send[2]; /* MPI's as long as they are not null, with the memory below; sends in turns */
+    unsigned char in[DIRECT_HEAD + DIRECT_BYTES], out[2][DIRECT_HEAD + DIRECT_BYTES];
+} direct;
+
 struct pli_transport {
     pli_world *world;
     int32_t    rank, size, workers;
-    MPI_Comm   comm, workers_comm; /* all; the workers (MPI_COMM_NULL on a server) */
+    MPI_Comm   comm, workers_comm, direct_comm; /* all; the workers, twice (MPI_COMM_NULL on a server) */
     bool       started;
     pthread_t  service;
 
@@ -63,6 +86,7 @@ struct pli_transport {
     struct fifo { flight *first, **last; } *fifo; /* [size] incoming, by source */
     native       *reducing; /* in the order of beginning; read and written under lock */
     _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
+    direct        direct;
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
     _Atomic bool  failed; /* written by the driver, read by who would drive */
@@ -76,10 +100,19 @@ bool         pli_mpi_progress(pli_transport *t);
 bool         pli_mpi_is_idle(pli_transport *t); /* nothing of ours is on its way out */
 void        *pli_mpi_service(void *transport);
 
+bool         pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll);
+plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err);
+plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error *err);
+bool         pli_mpi_step(pli_transport *t);      /* by the driver, as is the next */
+bool         pli_mpi_end_steps(pli_transport *t); /* nothing is waited for; false: MPI keeps t's memory */
+bool         pli_mpi_can_sum(const pli_coll *coll);
+int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
+
 bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */
 bool         pli_mpi_send_all(pli_transport *t);
 void         pli_mpi_fail(pli_transport *t, plait_status code, int mpi_code, const char *what);
 bool         pli_mpi_try_lock(pli_transport *t);
+void         pli_mpi_lock(pli_transport *t);
 void         pli_mpi_unlock(pli_transport *t);
 
 bool         pli_mpi_takes(const pli_transport *t, const pli_coll *coll);

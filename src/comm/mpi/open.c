@@ -122,12 +122,16 @@ static plait_status split(pli_transport *t, pli_place *place, plait_error *err) 
     MPI_Comm here = MPI_COMM_NULL;
     int      ranks = 1;
     if (MPI_Comm_split_type(t->comm, MPI_COMM_TYPE_SHARED, t->rank, MPI_INFO_NULL, &here) != MPI_SUCCESS ||
-        MPI_Comm_split(t->comm, t->rank < t->workers ? 0 : MPI_UNDEFINED, t->rank, &t->workers_comm) != MPI_SUCCESS)
+        MPI_Comm_split(t->comm, t->rank < t->workers ? 0 : MPI_UNDEFINED, t->rank, &t->workers_comm) != MPI_SUCCESS ||
+        (t->workers_comm != MPI_COMM_NULL && MPI_Comm_dup(t->workers_comm, &t->direct_comm) != MPI_SUCCESS))
         return pli_fail(err, PLAIT_ECOMM, "MPI cannot split its communicator");
     MPI_Comm_size(here, &ranks);
     plait_status status = map_hosts(t, here, place, err);
     MPI_Comm_free(&here);
-    if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);
+    if (t->workers_comm != MPI_COMM_NULL) {
+        MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(t->direct_comm, MPI_ERRORS_RETURN);
+    }
     place->ranks_on_host = ranks;
     return status;
 }
@@ -175,7 +179,8 @@ static plait_status open_mpi(const plait_comm_opts *opts, pli_world *world, pli_
     t->world = world;
     t->rank = rank;
     t->size = size;
-    t->workers_comm = MPI_COMM_NULL;
+    t->workers_comm = t->direct_comm = MPI_COMM_NULL;
+    t->direct.receive = t->direct.send[0] = t->direct.send[1] = MPI_REQUEST_NULL;
     for (int32_t i = 0; i < RING; i++) t->ring[i] = MPI_REQUEST_NULL;
     plait_status status = PLAIT_OK;
     if (MPI_Comm_dup(MPI_COMM_WORLD, &t->comm) != MPI_SUCCESS) {
@@ -218,9 +223,13 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
     if (!all_ended || t->failed || t->reducing != NULL) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
-        if (t->workers_comm != MPI_COMM_NULL) MPI_Comm_free(&t->workers_comm);
+        bool kept = !pli_mpi_end_steps(t);
+        if (t->workers_comm != MPI_COMM_NULL) {
+            MPI_Comm_free(&t->workers_comm);
+            MPI_Comm_free(&t->direct_comm);
+        }
         MPI_Comm_free(&t->comm);
-        free_transport(t);
+        if (!kept) free_transport(t);
     } /* else MPI may still write into its buffers */
 }
 

@@ -1,43 +1,41 @@
-/* MPI's allreduce, at once or begun. mpi.h has the ideas. */
-#include <sched.h>
+/* MPI's allreduce; those that were begun, to be waited for later. mpi.h has the ideas. */
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
-
-enum { SMALL_BYTES = 16 << 10 };
 
 static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
 static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
 
 /* Has MPI this reducer, too? What more there is than the public ones goes by messages. */
-static bool is_known(const pli_coll *coll) {
-    return (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops;
+bool pli_mpi_can_sum(const pli_coll *coll) {
+    return coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops &&
+           coll->n <= CHUNK_BYTES;
+}
+
+int pli_mpi_sum(pli_transport *t, const pli_coll *coll) {
+    return MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->direct_comm);
 }
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
-    (void)t;
-    return coll->kind == PLI_ALLREDUCE && coll->form == NULL && is_known(coll) &&
-           (size_t)coll->n * pli_type_bytes(coll->type) > SMALL_BYTES && coll->n <= CHUNK_BYTES;
-}
-
-static void lock(pli_transport *t) {
-    while (!pli_mpi_try_lock(t)) sched_yield(); /* whoever drives now, ends soon */
+    if (!coll->begun) return pli_mpi_goes_directly(t, coll);
+    return pli_mpi_can_sum(coll) && coll->form == NULL && (size_t)coll->n * pli_type_bytes(coll->type) > DIRECT_BYTES;
 }
 
 plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     const pli_coll *coll = &call->coll;
     size_t          bytes = (size_t)coll->n * pli_type_bytes(coll->type);
-    native         *sum = call->flight = pli_calloc(1, sizeof *sum);
-    void           *copy = sum != NULL && coll->begun ? pli_malloc(bytes) : NULL;
-    if (sum == NULL || (coll->begun && copy == NULL)) {
+    if (!coll->begun) return pli_mpi_begin_directly(t, call, err);
+    native *sum = call->flight = pli_calloc(1, sizeof *sum);
+    void   *copy = sum != NULL ? pli_malloc(bytes) : NULL;
+    if (copy == NULL) {
         pli_free(sum);
         call->flight = NULL;
         return pli_fail(err, PLAIT_ENOMEM, "no memory for an allreduce of %zu bytes", bytes);
     }
-    if (copy != NULL) memcpy(copy, coll->buf, bytes);
+    memcpy(copy, coll->buf, bytes);
     *sum = (native){ .call = call, .request = MPI_REQUEST_NULL, .copy = copy };
     native **at = &t->reducing;
-    lock(t);
+    pli_mpi_lock(t);
     while (*at != NULL) at = &(*at)->next;
     *at = sum;
     pli_mpi_unlock(t);
@@ -47,10 +45,10 @@ plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
 static void finish(pli_transport *t, native *sum, int code) {
     const pli_coll *coll = &sum->call->coll;
     if (code != MPI_SUCCESS) {
-        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Allreduce failed");
+        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
         return;
     }
-    if (sum->copy != NULL) memcpy(coll->buf, sum->copy, (size_t)coll->n * pli_type_bytes(coll->type));
+    memcpy(coll->buf, sum->copy, (size_t)coll->n * pli_type_bytes(coll->type));
     atomic_store_explicit(&sum->done, true, memory_order_release);
     pli_world_ring(t->world, t->rank);
 }
@@ -59,10 +57,6 @@ static void finish(pli_transport *t, native *sum, int code) {
 static bool start(pli_transport *t, native *sum) {
     const pli_coll *coll = &sum->call->coll;
     pli_mpi_send_all(t); /* others may need it to see that all have come */
-    if (sum->copy == NULL) {
-        finish(t, sum, MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm));
-        return true;
-    }
     int code = MPI_Iallreduce(MPI_IN_PLACE, sum->copy, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm,
                               &sum->request);
     if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
@@ -102,7 +96,7 @@ static bool is_over(void *arg) {
 /* Takes the sum from the driver; what MPI still has is left to it. */
 static bool land(pli_transport *t, pli_call *call) {
     native *sum = call->flight;
-    lock(t);
+    pli_mpi_lock(t);
     bool done = atomic_load_explicit(&sum->done, memory_order_relaxed);
     if (done || !is_started(sum)) {
         native **at = &t->reducing;
@@ -120,6 +114,7 @@ static bool land(pli_transport *t, pli_call *call) {
 }
 
 plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
+    if (!call->coll.begun) return pli_mpi_wait_directly(t, call, err);
     pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
     plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
     if (land(t, call)) return PLAIT_OK;

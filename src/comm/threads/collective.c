@@ -64,7 +64,7 @@ plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *er
     do
         if (in & BROKEN) return PLAIT_OK; /* the wait tells */
     while (!atomic_compare_exchange_weak(&t->in, &in, in + 1));
-    if (in + 1 == g * (uint64_t)t->workers) ring_others(t, comm);
+    if (in + 1 == g * (uint64_t)t->workers && atomic_load(&t->resting) > 0) ring_others(t, comm);
     return PLAIT_OK;
 }
 
@@ -151,7 +151,7 @@ static plait_status broken(const struct meeting *m, plait_error *err) {
 }
 
 static plait_status meet(const struct meeting *m, const pli_reason *reason, plait_error *err) {
-    plait_status status = pli_comm_wait(m->comm, have_met, (void *)m, reason, err);
+    plait_status status = pli_comm_watch(m->comm, &m->t->resting, have_met, (void *)m, reason, err);
     note_finding(m->t, status, err);
     if (status < 0) return give_up(m) ? status : PLAIT_OK;
     if (is_complete(m)) return PLAIT_OK;
@@ -316,8 +316,9 @@ static plait_status finish_large(struct meeting *m, const pli_coll *call, const 
     work_on_large(m, call);
     atomic_store(&seat->work, 4 * m->g + DONE);
     uint64_t out = atomic_fetch_add(&m->t->out, 1) + 1;
-    if (out == seat->large * (uint64_t)m->t->workers || (atomic_load(&m->t->in) & BROKEN)) ring_others(m->t, m->comm);
-    plait_status status = pli_comm_wait(m->comm, is_over, m, reason, err);
+    bool      last = out == seat->large * (uint64_t)m->t->workers;
+    if ((last && atomic_load(&m->t->resting) > 0) || (atomic_load(&m->t->in) & BROKEN)) ring_others(m->t, m->comm);
+    plait_status status = pli_comm_watch(m->comm, &m->t->resting, is_over, m, reason, err);
     if (all_are_out(m)) return PLAIT_OK;
     note_finding(m->t, status, err);
     turn_away(m);

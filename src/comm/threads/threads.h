@@ -25,6 +25,7 @@ typedef struct pli_seat {
 struct pli_transport {
     int32_t  workers;
     _Alignas(64) _Atomic uint64_t in;  /* arrivals of all workers at all calls; bit 63: broken */
+    _Atomic int32_t resting; /* workers that a ring must wake: see pli_comm_watch */
     _Alignas(64) _Atomic uint64_t out; /* the same of second meetings */
     pli_seat *seat; /* [workers] */
     pli_world *world;
