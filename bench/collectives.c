@@ -3,6 +3,7 @@
  *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]
  *
  *   allreduce   plait_comm_allreduce of so many bytes of float32 (PLAIT_SUM)
+ *   exact       the same by PLAIT_SUM_EXACT
  *   dense       the clock of an allreduce table of 10 M floats, all of them pushed
  *   sparse      the same of a keyed table, 1 % of whose keys each worker pushes
  *
@@ -49,13 +50,14 @@ static plait_status time_calls(plait_comm *comm, run *r, call_fn *call, void *st
 
 typedef struct sum {
     plait_comm *comm;
+    plait_reduce op;
     float      *values;
     int64_t     n;
 } sum;
 
 static plait_status sum_once(void *state) {
     const sum *s = state;
-    return plait_comm_allreduce(s->comm, s->values, s->n, PLAIT_F32, PLAIT_SUM);
+    return plait_comm_allreduce(s->comm, s->values, s->n, PLAIT_F32, s->op);
 }
 
 static plait_status check_sum(const sum *s) {
@@ -71,6 +73,7 @@ static plait_status check_sum(const sum *s) {
 static plait_status time_buffers(plait_comm *comm, void *user) {
     run *r = user;
     sum  s = { .comm = comm, .n = r->bytes / (int64_t)sizeof(float) };
+    s.op = strcmp(r->what, "exact") == 0 ? PLAIT_SUM_EXACT : PLAIT_SUM;
     s.values = pli_aligned((size_t)r->bytes);
     if (s.values == NULL) return PLAIT_ENOMEM;
     plait_status status = check_sum(&s);
@@ -151,9 +154,9 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--collective") == 0) opts.collective = argv[i + 1];
         else good = number != NULL && pli_parse_i64(argv[i + 1], number) && *number >= 1;
     }
-    bool buffers = strcmp(r.what, "allreduce") == 0, tables = strcmp(r.what, "dense") == 0 || strcmp(r.what, "sparse") == 0;
+    bool buffers = strcmp(r.what, "allreduce") == 0 || strcmp(r.what, "exact") == 0, tables = strcmp(r.what, "dense") == 0 || strcmp(r.what, "sparse") == 0;
     if (!good || (!buffers && !tables) || r.rounds > ROUNDS_MAX) {
-        fputs("collectives allreduce|dense|sparse [--transport NAME] [--workers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]\n", stderr);
+        fputs("collectives allreduce|exact|dense|sparse [--transport NAME] [--workers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]\n", stderr);
         return 2;
     }
     opts.workers = (int32_t)workers;
