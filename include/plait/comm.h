@@ -124,6 +124,17 @@ PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t
 PLAIT_API plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type,
                                                   plait_reduce op, plait_request **request_out);
 
+/** The elements [*first_out, *first_out + *count_out) of n that are worker's slice: as equal as can be, in order. */
+PLAIT_API void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out);
+
+/** Reduces buf [n] as plait_comm_allreduce does, of which each worker gets its slice (plait_comm_slice), in its place in
+ *  buf; what the rest of buf holds afterwards is not said. About half the bytes of an allreduce. Errors: as there. */
+PLAIT_API plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
+
+/** The same, begun, as plait_comm_allreduce_begin. */
+PLAIT_API plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_t n, plait_type type,
+                                                       plait_reduce op, plait_request **request_out);
+
 /** Copies buf [bytes] of worker root to all workers. */
 PLAIT_API plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int32_t root);
 
@@ -168,6 +179,8 @@ PLAIT_API plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t 
 #define plait_comm_recv(comm, ...)       plait_comm_recv(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_comm_barrier(comm)         plait_comm_barrier(plait_comm_at(comm, PLAIT_FILE, __LINE__))
 #define plait_comm_allreduce(comm, ...)  plait_comm_allreduce(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_comm_reduce_scatter(comm, ...) \
+    plait_comm_reduce_scatter(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_comm_broadcast(comm, ...)  plait_comm_broadcast(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_comm_allgather(comm, ...)  plait_comm_allgather(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_comm_allgatherv(comm, ...) plait_comm_allgatherv(plait_comm_at(comm, PLAIT_FILE, __LINE__), __VA_ARGS__)

@@ -81,7 +81,7 @@ typedef struct plait_train_opts {
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
-    char    model[32], transport[32], topology[48], consistency[48], optimizer[32];
+    char    model[32], transport[32], topology[48], consistency[48], optimizer[32], collective[16];
     double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
     double  idle_share; /* of the workers' time in training: waited for others */

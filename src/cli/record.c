@@ -41,6 +41,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     name(text, "transport", r->transport);
     name(text, "topology", r->topology);
     name(text, "consistency", r->consistency);
+    name(text, "collective", r->collective);
     name(text, "optimizer", r->optimizer);
     count(text, "epochs", r->epochs);
     count(text, "clocks", r->clocks);

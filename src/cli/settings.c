@@ -86,6 +86,8 @@ const pli_opt pli_train_rows[] = {
       "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, RANKS_MAX,
       "distribution" },
+    { "collective", PLI_OPT_CHOICE, AT(collective), "auto", "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",
+      "how the workers' sums go; auto: as suits their size, workers and hosts, or as the transport does by itself", 0, 0, "distribution" },
     { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
     { "filter", PLI_OPT_TEXT, AT(filter), NULL, "A,B",
       "filters on messages between workers and servers, in order: key-cache, key-delta, fixed8, fixed16, fp16, bf16, topk:F, "
@@ -206,6 +208,7 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->timeout_ns = s->timeout_ns;
     comm->log = log;
     comm->cluster = s->cluster;
+    comm->collective = s->collective;
     comm->seed = (uint64_t)s->seed;
 }
 

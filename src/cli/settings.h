@@ -16,7 +16,7 @@ typedef struct pli_train_settings {
     pli_input   in;
     const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *table, *optimizer, *schedule,
         *class_weight;
-    const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster;
+    const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster, *collective;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
     double      learning_rate, momentum, l1, l2, huber_delta;
     uint64_t    timeout_ns;

@@ -8,6 +8,7 @@
  *   barrier    dissemination: ceil(log2 W) rounds       Hensgen, Finkel, Manber 1988
  *   broadcast  binomial tree
  *   allreduce  by one of several *forms*, chosen once, when the call begins: comm/forms/forms.h
+ *   scatter    reduce-scatter: an allreduce of which each worker gets a slice; by the forms that have one
  *   allgather  ceil(log2 W) rounds                      Bruck, Ho, Kipnis, Upfal, Weathersby 1997
  *   pieces     the same for pieces whose lengths only their owners know: each is a message of its own
  *
@@ -29,19 +30,19 @@
 #include "comm/machine.h"
 #include "comm/reduce.h"
 
-typedef enum pli_coll_kind { PLI_COLL_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5 } pli_coll_kind;
+typedef enum pli_coll_kind { PLI_COLL_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5, PLI_REDUCE_SCATTER = 6 } pli_coll_kind;
 
 typedef struct pli_coll_form pli_coll_form; /* comm/forms/forms.h */
 
 typedef struct pli_coll {
     pli_coll_kind kind;
-    plait_type    type;   /* allreduce; else U8                                                  */
-    plait_reduce  op;     /* allreduce                                                           */
-    const pli_coll_form *form; /* allreduce by messages, filled by pli_coll_choose; else NULL        */
+    plait_type    type;   /* of a reduction; else U8                                             */
+    plait_reduce  op;     /* of a reduction                                                      */
+    const pli_coll_form *form; /* of a reduction by messages, filled by pli_coll_choose; else NULL   */
     const pli_hosts     *hosts; /* for forms that ask; NULL: all workers are on one                  */
     int32_t       root;   /* broadcast; else 0                                                   */
     int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given; pieces: 0 */
-    void         *buf;    /* allreduce, broadcast: [n]; allgather: all pieces, own one in place  */
+    void         *buf;    /* reductions, broadcast: [n]; allgather: all pieces, own one in place  */
     pli_msg     **piece;  /* pieces: [workers], own one there, the others' are put there; else NULL */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
     bool          begun;  /* waited for later: it meets others that are                           */
@@ -58,10 +59,16 @@ typedef struct pli_coll_move {
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
-/** Fills form and hosts of an allreduce about to begin: named, or where that is NULL the one that suits. Nothing for others. */
+/** Fills form and hosts of a reduction about to begin: named, or where that is NULL the one that suits. Nothing for others. */
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts);
 
-/** An allreduce's vector is cut into slices: where does this one begin (bytes)? */
+static inline bool pli_coll_reduces(const pli_coll *call) { return call->kind == PLI_ALLREDUCE || call->kind == PLI_REDUCE_SCATTER; }
+
+/** A reduction's vector is cut into slices: where does this one begin (elements, bytes)? */
+static inline int64_t pli_slice_first(int64_t n, int32_t slice, int32_t slices) {
+    int64_t rest = n % slices;
+    return n / slices * slice + (slice < rest ? slice : rest);
+}
 size_t pli_coll_slice_at(const pli_coll *call, int32_t slice, int32_t slices);
 
 /** What worker `me` sends for this call in all, headers included. */

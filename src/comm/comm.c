@@ -13,6 +13,10 @@ int32_t plait_comm_threads(const plait_comm *comm) { return comm->world->threads
 const char *plait_comm_transport(const plait_comm *comm) { return comm->world->ops->name; }
 const char *plait_comm_host(const plait_comm *comm) { return comm->world->place.host; }
 int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->shares_memory; }
+const char        *pli_comm_collective(const plait_comm *comm) {
+    const pli_world *world = comm->world;
+    return world->form != NULL ? world->form->name : world->by_messages ? "messages" : "auto";
+}
 const plait_error *plait_comm_error(const plait_comm *comm) { return &comm->error; }
 uint64_t           plait_comm_bytes_sent(const plait_comm *comm) {
     return atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
@@ -302,7 +306,7 @@ static plait_status begin_native(plait_comm *comm, pli_call *call) {
 }
 
 static bool is_native(const pli_world *world, const pli_coll *coll) {
-    bool named = coll->kind == PLI_ALLREDUCE && world->form != NULL;
+    bool named = pli_coll_reduces(coll) && world->form != NULL;
     return world->place.workers > 1 && !named && !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
 }
 
@@ -372,21 +376,35 @@ plait_status plait_comm_barrier(plait_comm *comm) {
     return run_call(comm, &call, "plait_comm_barrier");
 }
 
-static plait_status allreduce_call(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op, pli_coll *call) {
+static plait_status reduction(plait_comm *comm, pli_coll_kind kind, void *buf, int64_t n, plait_type type, plait_reduce op,
+                              pli_coll *call) {
     bool floats = type == PLAIT_F32 || type == PLAIT_F64, exact = op == PLAIT_SUM_EXACT;
     bool known = exact ? floats : (floats || type == PLAIT_I64) && pli_reducer_find(type, op) != NULL;
     if (n < 0 || (buf == NULL && n > 0) || !known) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allreduce: n %lld, type %d, op %d", (long long)n, (int)type, (int)op);
+        pli_fail(&comm->error, PLAIT_EINVAL, "%s: n %lld, type %d, op %d", kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
+                 (long long)n, (int)type, (int)op);
         return failed(comm);
     }
-    *call = (pli_coll){ .kind = PLI_ALLREDUCE, .type = type, .op = op, .n = n, .buf = buf };
+    *call = (pli_coll){ .kind = kind, .type = type, .op = op, .n = n, .buf = buf };
     return PLAIT_OK;
 }
 
 plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
     pli_coll     call;
-    plait_status status = allreduce_call(comm, buf, n, type, op, &call);
+    plait_status status = reduction(comm, PLI_ALLREDUCE, buf, n, type, op, &call);
     return status < 0 ? status : run_call(comm, &call, "plait_comm_allreduce");
+}
+
+void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out) {
+    int32_t workers = comm->world->place.workers;
+    *first_out = pli_slice_first(n, worker, workers);
+    *count_out = pli_slice_first(n, worker + 1, workers) - *first_out;
+}
+
+plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
+    pli_coll     call;
+    plait_status status = reduction(comm, PLI_REDUCE_SCATTER, buf, n, type, op, &call);
+    return status < 0 ? status : run_call(comm, &call, "plait_comm_reduce_scatter");
 }
 
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
@@ -449,7 +467,9 @@ static plait_status wait_request(plait_request *request) {
     pli_call   *call = (pli_call *)request;
     plait_comm *comm = call->comm;
     pli_comm_enter(comm, call->coll.kind == PLI_PIECES ? "plait_request_wait of plait_comm_allgatherv_begin"
-                                                       : "plait_request_wait of plait_comm_allreduce_begin");
+                                                       : call->coll.kind == PLI_REDUCE_SCATTER
+                                                          ? "plait_request_wait of plait_comm_reduce_scatter_begin"
+                                                          : "plait_request_wait of plait_comm_allreduce_begin");
     return pli_comm_leave(comm, end_begun(call));
 }
 
@@ -475,14 +495,25 @@ static pli_call *new_call(plait_comm *comm, const char *what) {
     return call;
 }
 
+static plait_status begin_reduction(plait_comm *comm, pli_coll *coll, plait_request **request_out) {
+    pli_call *call = new_call(comm, coll->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter");
+    if (call == NULL) return comm->error.code;
+    coll->begun = true;
+    return begin_later(comm, call, coll, request_out);
+}
+
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
                                         plait_request **request_out) {
     pli_coll coll;
-    PLI_TRY(allreduce_call(comm, buf, n, type, op, &coll));
-    pli_call *call = new_call(comm, "allreduce");
-    if (call == NULL) return comm->error.code;
-    coll.begun = true;
-    return begin_later(comm, call, &coll, request_out);
+    PLI_TRY(reduction(comm, PLI_ALLREDUCE, buf, n, type, op, &coll));
+    return begin_reduction(comm, &coll, request_out);
+}
+
+plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
+                                             plait_request **request_out) {
+    pli_coll coll;
+    PLI_TRY(reduction(comm, PLI_REDUCE_SCATTER, buf, n, type, op, &coll));
+    return begin_reduction(comm, &coll, request_out);
 }
 
 plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out,
@@ -564,6 +595,20 @@ static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t byt
     } else {
         *all_out = all;
     }
+    return status;
+}
+
+plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, size_t element_bytes) {
+    int32_t workers = comm->world->place.workers;
+    size_t *starts = pli_array((size_t)workers + 1, sizeof *starts);
+    if (starts == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgather: no memory for %d sizes", workers);
+        return failed(comm);
+    }
+    for (int32_t r = 0; r <= workers; r++) starts[r] = (size_t)pli_slice_first(n, r, workers) * element_bytes;
+    pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)starts[workers], .buf = buf, .starts = starts };
+    plait_status status = run_call(comm, &call, "the allgather of a table's slices");
+    pli_free(starts);
     return status;
 }
 

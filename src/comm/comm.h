@@ -125,6 +125,10 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+/** Of buf [n] each worker has its slice (plait_comm_slice) and gets the others'. Collective over the workers. */
+plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, size_t element_bytes);
+/** How sums go here: a name of pli_collectives. */
+const char *pli_comm_collective(const plait_comm *comm);
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 

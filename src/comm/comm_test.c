@@ -84,6 +84,7 @@ static plait_status misuse(plait_comm *comm, void *user) {
     CHECK(plait_comm_recv(comm, -1, 7, room, 7, &bytes, NULL) == PLAIT_EPEER); /* nobody is left to send one */
     CHECK(plait_comm_allreduce(comm, NULL, 3, PLAIT_F32, PLAIT_SUM) == PLAIT_EINVAL);
     CHECK(plait_comm_allreduce(comm, room, 3, PLAIT_U8, PLAIT_SUM) == PLAIT_EINVAL);
+    CHECK(plait_comm_reduce_scatter(comm, room, 3, PLAIT_U8, PLAIT_SUM) == PLAIT_EINVAL);
     CHECK(plait_comm_broadcast(comm, room, 3, 1) == PLAIT_EINVAL);
     CHECK(plait_comm_size(comm) == 1 && plait_comm_workers(comm) == 1 && plait_comm_servers(comm) == 0);
     CHECK(plait_comm_one_process(comm) && strcmp(plait_comm_transport(comm), "threads") == 0);
@@ -108,6 +109,32 @@ static void test_misuse_is_answered(void **state) {
 /* --- collectives ----------------------------------------------------------------------------------------- */
 
 static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
+
+/* At once and begun; what the slices hold, gathered, is the whole. */
+static plait_status scatter_f64(plait_comm *comm, int64_t n, double *buf) {
+    int32_t        me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    plait_request *request = NULL;
+    int64_t        first, count;
+    plait_comm_slice(comm, n, me, &first, &count);
+    for (int begun = 0; begun < 2; begun++) {
+        for (int64_t i = 0; i < n; i++) buf[i] = input(me, i);
+        if (begun) {
+            CHECK(plait_comm_reduce_scatter_begin(comm, buf, n, PLAIT_F64, PLAIT_SUM, &request) == PLAIT_OK);
+            CHECK(plait_comm_barrier(comm) == PLAIT_OK && plait_request_wait(&request) == PLAIT_OK);
+        } else {
+            CHECK(plait_comm_reduce_scatter(comm, buf, n, PLAIT_F64, PLAIT_SUM) == PLAIT_OK);
+        }
+        for (int64_t i = 0; i < n; i++)
+            if (i < first || i >= first + count) buf[i] = -1;
+        CHECK(pli_comm_gather_slices(comm, buf, n, sizeof *buf) == PLAIT_OK);
+        for (int64_t i = 0; i < n; i++) {
+            double want = 0;
+            for (int32_t r = 0; r < w; r++) want += input(r, i);
+            CHECK(buf[i] - want < 1e-9 && want - buf[i] < 1e-9);
+        }
+    }
+    return PLAIT_OK;
+}
 
 static plait_status reduce_f64(plait_comm *comm, int64_t n, double *buf) {
     int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
@@ -142,6 +169,7 @@ static plait_status collect(plait_comm *comm, void *user) {
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
         int64_t n = lengths[k];
         PLI_TRY(reduce_f64(comm, n, buf));
+        PLI_TRY(scatter_f64(comm, n, buf));
         for (int32_t root = 0; root < w; root++) {
             for (int64_t i = 0; i < n; i++) buf[i] = me == root ? (double)(i + root) : -1;
             CHECK(plait_comm_broadcast(comm, buf, (size_t)n * sizeof *buf, root) == PLAIT_OK);

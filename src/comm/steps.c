@@ -1,4 +1,4 @@
-/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of an allreduce are its
+/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of a reduction are its
  * form's. */
 #include <stdio.h>
 
@@ -8,7 +8,8 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     switch (call->kind) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
-        snprintf(text, bytes, "allreduce of %lld %s (%s)%s%s%s", (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
+    case PLI_REDUCE_SCATTER:
+        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter", (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
                  call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "", call->begun ? ", begun" : "");
         return;
     case PLI_BROADCAST:
@@ -57,8 +58,7 @@ static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64
 }
 
 size_t pli_coll_slice_at(const pli_coll *c, int32_t slice, int32_t slices) {
-    int64_t whole = c->n / slices, rest = c->n % slices;
-    return (size_t)(whole * slice + (slice < rest ? slice : rest)) * pli_type_bytes(c->type);
+    return (size_t)pli_slice_first(c->n, slice, slices) * pli_type_bytes(c->type);
 }
 
 static size_t piece_at(const pli_coll *c, int32_t piece) {
@@ -115,6 +115,10 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_ALLREDUCE:
         if (i >= call->form->steps(call, workers)) return false;
         call->form->step(call, me, workers, i, s);
+        return true;
+    case PLI_REDUCE_SCATTER:
+        if (i >= call->form->scatter_steps(workers)) return false;
+        call->form->scatter_step(call, me, workers, i, s);
         return true;
     }
     return false;

@@ -217,6 +217,7 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     snprintf(r->model, sizeof r->model, "%s", run->opts->model);
     snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
     snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
+    snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
     if (run->w != NULL) {
         snprintf(r->topology, sizeof r->topology, "%s", plait_table_topology(run->w));
         snprintf(r->consistency, sizeof r->consistency, "%s", plait_table_consistency(run->w));

@@ -5,7 +5,7 @@
 gzip -dc "$data/a9a/a9a.gz" | head -n 500 >part
 works run train --data part --model logistic --workers 2 --topology ps --epochs 2 --json
 [ "$(wc -l <run.out)" -eq 1 ] || fail "stdout has $(wc -l <run.out) lines, not the object alone"
-for key in model rows features classes workers transport topology consistency optimizer epochs clocks objective \
+for key in model rows features classes workers transport topology consistency collective optimizer epochs clocks objective \
     train_loss progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds \
     cpu_seconds clocks_per_second bytes_sent peak_rss_bytes model_hash idle_share virtual_seconds trace_hash messages; do
     [ "$(field run $key)" != missing ] || fail "no key $key"

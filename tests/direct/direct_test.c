@@ -49,10 +49,10 @@ static size_t piece_bytes(int32_t rank, int call) { return (size_t)((rank * 31 +
 static void describe(const struct team *team, struct flight *f, int call, uint64_t seed) {
     static const int64_t lengths[] = { 3, 100, 0, N_MAX };
     pli_coll             c = { .type = PLAIT_F64, .buf = f->buf };
-    c.kind = (pli_coll_kind)(1 + ((uint64_t)call + seed) % 5);
+    c.kind = (pli_coll_kind)(1 + ((uint64_t)call + seed) % 6);
     c.n = lengths[((uint64_t)call + seed / 4) % 4];
     c.begun = team->most > 1;
-    if (c.kind != PLI_ALLREDUCE) c.type = PLAIT_U8;
+    if (!pli_coll_reduces(&c)) c.type = PLAIT_U8;
     if (c.kind == PLI_BROADCAST) c.root = call % team->workers;
     if (c.kind == PLI_ALLGATHER && c.n > GATHER_MAX) c.n = GATHER_MAX;
     if (c.kind == PLI_COLL_BARRIER || c.kind == PLI_PIECES) c.n = 0;
@@ -65,7 +65,7 @@ static void describe(const struct team *team, struct flight *f, int call, uint64
 static void fill(const struct team *team, int32_t r, struct flight *f) {
     const pli_coll *c = &f->coll;
     unsigned char  *bytes = (unsigned char *)f->buf;
-    if (c->kind == PLI_ALLREDUCE) {
+    if (pli_coll_reduces(c)) {
         for (int64_t i = 0; i < c->n; i++) f->buf[i] = input(r, i, f->call);
     } else if (c->kind == PLI_BROADCAST) {
         memset(bytes, r == c->root ? 100 + f->call : 0, (size_t)c->n);
@@ -79,11 +79,13 @@ static void fill(const struct team *team, int32_t r, struct flight *f) {
     }
 }
 
-static void check(const struct team *team, struct flight *f) {
+static void check(const struct team *team, int32_t r, struct flight *f) {
     const unsigned char *bytes = (const unsigned char *)f->buf;
     const pli_coll      *c = &f->coll;
     assert_int_equal(f->run.error.code, 0);
-    for (int64_t i = 0; c->kind == PLI_ALLREDUCE && i < c->n; i++) {
+    bool    scattered = c->kind == PLI_REDUCE_SCATTER;
+    int64_t end = scattered ? pli_slice_first(c->n, r + 1, team->workers) : c->n;
+    for (int64_t i = scattered ? pli_slice_first(c->n, r, team->workers) : 0; pli_coll_reduces(c) && i < end; i++) {
         double want = 0;
         for (int32_t k = 0; k < team->workers; k++) want += input(k, i, f->call);
         assert_true(want - f->buf[i] < 1e-9 && f->buf[i] - want < 1e-9);
@@ -121,7 +123,7 @@ static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls,
         int32_t        r = (int32_t)direct_pick(d, (uint64_t)workers);
         struct flight *f = &team.flight[r][direct_pick(d, most)];
         if (f->call >= 0 && pli_coll_is_done(&f->run)) {
-            check(&team, f);
+            check(&team, r, f);
             f->call = -1;
             busy -= ++team.ended[r] == calls;
         } else if (f->call < 0 && team.begun[r] < calls) {

@@ -42,6 +42,7 @@ static plait_status sum(plait_comm *comm, dice *d, int64_t n) {
     plait_request *request = NULL;
     for (int64_t i = 0; i < n; i++) buf[i] = 1;
     if (draw(&d->all, 2) == 0) return plait_comm_allreduce(comm, buf, n, PLAIT_F64, PLAIT_SUM);
+    if (draw(&d->all, 3) == 0) return plait_comm_reduce_scatter(comm, buf, n, PLAIT_F64, PLAIT_SUM);
     PLI_TRY(plait_comm_allreduce_begin(comm, buf, n, PLAIT_F64, PLAIT_SUM, &request));
     dawdle(comm, d);
     return plait_request_wait(&request);
@@ -165,7 +166,7 @@ static bool run(const char *transport, int32_t workers, uint64_t seed) {
     comm.servers = workers > 2 && draw(&x, 3) == 0;
     comm.workers = mpi ? 0 : workers - comm.servers;
     comm.timeout_ns = UINT64_C(60) * 1000000000;
-    comm.collective = draw(&x, 2) == 0 ? "messages" : "auto";
+    comm.collective = pli_collectives[draw(&x, PLI_COLLECTIVES)];
     plait_job_opts_init(&job);
     job.topology = "ps";
     job.consistency = policies[draw(&x, 4)];

@@ -121,12 +121,27 @@ static plait_status collect(plait_comm *comm, void *user) {
     return status;
 }
 
+static plait_status scatter(plait_comm *comm, int64_t n, double *buf) {
+    int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    int64_t first, count;
+    plait_comm_slice(comm, n, me, &first, &count);
+    for (int64_t i = 0; i < n; i++) buf[i] = input(me, i);
+    CHECK(plait_comm_reduce_scatter(comm, buf, n, PLAIT_F64, PLAIT_SUM) == PLAIT_OK);
+    for (int64_t i = first; i < first + count; i++) {
+        double want = 0;
+        for (int32_t r = 0; r < w; r++) want += input(r, i);
+        CHECK(buf[i] - want < 1e-9 && want - buf[i] < 1e-9);
+    }
+    return PLAIT_OK;
+}
+
 static plait_status sums(plait_comm *comm, void *user) {
     static double buf[5000];
     (void)user;
     for (int64_t n = 0; n < 5000; n = 3 * n + 1) {
         PLI_TRY(reduce(comm, n, buf, false));
         PLI_TRY(reduce(comm, n, buf, true));
+        PLI_TRY(scatter(comm, n, buf));
     }
     return PLAIT_OK;
 }

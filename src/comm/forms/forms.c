@@ -33,12 +33,15 @@ plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error 
 
 static const pli_coll_form *that_suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
     int i = 0;
-    while (i < PLI_FORMS - 1 && !pli_forms[i]->suits(call, workers, hosts)) i++;
+    bool scatters = call->kind == PLI_REDUCE_SCATTER;
+    while (i < PLI_FORMS - 1 && ((scatters && pli_forms[i]->scatter_step == NULL) || !pli_forms[i]->suits(call, workers, hosts))) i++;
     return pli_forms[i];
 }
 
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts) {
-    if (call->kind != PLI_ALLREDUCE) return;
+    if (!pli_coll_reduces(call)) return;
+    if (call->kind == PLI_REDUCE_SCATTER && named == &pli_form_recursive) named = &pli_form_rabenseifner;
+    if (call->kind == PLI_REDUCE_SCATTER && named != NULL && named->scatter_step == NULL) named = NULL;
     call->form = named != NULL ? named : that_suits(call, workers, hosts);
     call->hosts = hosts;
 }

@@ -9,6 +9,9 @@
  *   rabenseifner    2 log2 P, + 2 if W > P       2 M (P - 1) / P, + M where W > P; 2 log2 P messages, + 1
  *   hierarchical    inside a host a tree to its lead, another form among the leads, and back
  *
+ * A reduce-scatter goes by ring, W - 1 steps and messages, M (W - 1) / W bytes; or by rabenseifner's halving, which recursive
+ * stands for, too: log2 P messages, M (P - 1) / P bytes, and M more of some workers where W > P.
+ *
  * A form that is named is taken whatever the call. Otherwise the first in the table that suits a call is.
  *
  * Papers: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005; Patarasuk,
@@ -27,6 +30,9 @@ struct pli_coll_form {
     int64_t (*steps)(const pli_coll *call, int32_t workers);
     /** Step i < steps of worker me; step_out says neither to nor from. */
     void (*step)(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
+    /** The same of a reduce-scatter, after which worker r has slice r of W. NULL: the form has none. */
+    int64_t (*scatter_steps)(int32_t workers);
+    void (*scatter_step)(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 };
 
 extern const pli_coll_form pli_form_ring, pli_form_tree, pli_form_recursive, pli_form_rabenseifner, pli_form_hierarchical;

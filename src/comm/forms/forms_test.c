@@ -65,9 +65,9 @@ static bool take_step(team *t, const pli_coll *call, int32_t me, int32_t workers
     return true;
 }
 
-static const team *run(const pli_coll_form *form, int32_t workers, int64_t n, const pli_hosts *hosts) {
+static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32_t workers, int64_t n, const pli_hosts *hosts) {
     static team t;
-    pli_coll    call = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .op = PLAIT_SUM, .n = n };
+    pli_coll    call = { .kind = kind, .type = PLAIT_F64, .op = PLAIT_SUM, .n = n };
     pli_coll_choose(&call, form, workers, hosts);
     memset(&t, 0, sizeof t);
     for (int32_t a = 0; a < workers; a++) {
@@ -84,14 +84,19 @@ static const team *run(const pli_coll_form *form, int32_t workers, int64_t n, co
         assert_false(pli_coll_step(&call, a, workers, t.at[a], &m)); /* none is stuck */
         assert_int_equal(t.bytes[a], pli_coll_bytes(&call, a, workers));
         for (int32_t b = 0; b < workers; b++) assert_null(t.first[a][b]);
-        for (int64_t i = 0; i < n; i++) {
+        bool scattered = kind == PLI_REDUCE_SCATTER;
+        for (int64_t i = scattered ? pli_slice_first(n, a, workers) : 0; i < (scattered ? pli_slice_first(n, a + 1, workers) : n); i++) {
             double want = (double)workers * (double)(workers + 1) / 2 * (double)(i + 1) / 3;
             assert_true(t.buf[a][i] > want * (1 - 1e-12) && t.buf[a][i] < want * (1 + 1e-12));
         }
-        assert_memory_equal(t.buf[a], t.buf[0], (size_t)n * sizeof(double));
+        if (!scattered) assert_memory_equal(t.buf[a], t.buf[0], (size_t)n * sizeof(double));
     }
     for (int32_t a = 0; a < workers; a++) free(t.buf[a]);
     return &t;
+}
+
+static const team *run(const pli_coll_form *form, int32_t workers, int64_t n, const pli_hosts *hosts) {
+    return run_kind(PLI_ALLREDUCE, form, workers, n, hosts);
 }
 
 /* With fewer values than workers some slices are empty. */
@@ -100,7 +105,10 @@ static void test_any_number_of_workers_and_values(void **state) {
     const int64_t lengths[] = { 0, 1, 3, 31, 100, 2049, 5000 };
     for (int32_t workers = 1; workers <= WORKERS_MAX; workers += workers < 17 ? 1 : 8)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-            for (int f = -1; f < PLI_FORMS; f++) run(f < 0 ? NULL : pli_forms[f], workers, lengths[i], NULL);
+            for (int f = -1; f < PLI_FORMS; f++) {
+                run(f < 0 ? NULL : pli_forms[f], workers, lengths[i], NULL);
+                run_kind(PLI_REDUCE_SCATTER, f < 0 ? NULL : pli_forms[f], workers, lengths[i], NULL);
+            }
 }
 
 /* Hosts in order, dealt round, all in one, each its own, and uneven ones. */
@@ -184,6 +192,20 @@ static void test_bytes_are_as_few_as_promised(void **state) {
     }
 }
 
+/* M (W - 1) / W of each worker's by ring; by halving the same where W is a power of two, in log2 W messages. */
+static void test_a_reduce_scatter_sends_half(void **state) {
+    (void)state;
+    const int64_t n = 16 * 15 * 14 * 13;
+    for (int32_t workers = 2; workers <= 16; workers++) {
+        size_t      w = (size_t)workers, m = (size_t)n * 8, rounds = (size_t)pli_floor_log2(workers);
+        const team *t = run_kind(PLI_REDUCE_SCATTER, &pli_form_ring, workers, n, NULL);
+        for (int32_t r = 0; r < workers && (size_t)n % w == 0; r++) assert_int_equal(t->bytes[r], (w - 1) * (m / w + sizeof(pli_head)));
+        t = run_kind(PLI_REDUCE_SCATTER, &pli_form_recursive, workers, n, NULL);
+        for (int32_t r = 0; r < workers && w == (size_t)1 << rounds; r++)
+            assert_int_equal(t->bytes[r], (w - 1) * (m / w) + rounds * sizeof(pli_head));
+    }
+}
+
 static void test_names(void **state) {
     (void)state;
     plait_error err;
@@ -208,6 +230,7 @@ int main(void) {
         cmocka_unit_test(test_a_map_of_hosts),
         cmocka_unit_test(test_messages_are_as_few_as_promised),
         cmocka_unit_test(test_bytes_are_as_few_as_promised),
+        cmocka_unit_test(test_a_reduce_scatter_sends_half),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,10 +15,11 @@
  * "Optimization of Collective Communication Operations in MPICH", 2005. */
 #include "comm/forms/forms.h"
 
-enum { RING_WORKERS = 8, RING_SLICE_BYTES = 32 << 10 };
+enum { RING_WORKERS = 8, RING_SLICE_BYTES = 32 << 10, SMALL_BYTES = 16 << 10 };
 
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
     (void)hosts;
+    if (call->kind == PLI_REDUCE_SCATTER && pli_form_bytes(call) <= SMALL_BYTES) return true;
     return workers > RING_WORKERS && pli_form_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
 }
 
@@ -61,4 +62,39 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     }
 }
 
-const pli_coll_form pli_form_rabenseifner = { .name = "rabenseifner", .id = 4, .suits = suits, .steps = steps, .step = step };
+/* --- reduce-scatter ------------------------------------------------------------------------------------------
+ * The first half, among P groups of neighbors: the first W - P groups have two workers, whose second gives its values to the
+ * first before and gets its slice of the result after; so a group's slices lie side by side. */
+
+static int64_t scatter_steps(int32_t workers) { return (int64_t)pli_floor_log2(workers) + 2; }
+
+static int32_t group_at(int32_t group, int32_t extra) { return group < extra ? 2 * group : group + extra; }
+
+static void place_groups(const pli_coll *c, span s, int32_t extra, int32_t workers, size_t *at, size_t *bytes) {
+    *at = pli_coll_slice_at(c, group_at(s.first, extra), workers);
+    *bytes = pli_coll_slice_at(c, group_at(s.end, extra), workers) - *at;
+}
+
+static void scatter_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
+    int32_t rounds = pli_floor_log2(workers), p = 1 << rounds, extra = workers - p;
+    bool    paired = me < 2 * extra, second = paired && me % 2 != 0;
+    int32_t group = paired ? me / 2 : me - extra;
+    if (i == 0) {
+        if (paired) pli_form_whole(c, second ? me - 1 : -1, second ? -1 : me + 1, true, m);
+    } else if (i <= rounds && !second) {
+        int32_t other = group ^ p >> i;
+        m->reduce = true;
+        m->to = m->from = group_at(other, extra);
+        place_groups(c, span_of(other, p, (int32_t)i), extra, workers, &m->send_at, &m->send_bytes);
+        place_groups(c, span_of(group, p, (int32_t)i), extra, workers, &m->recv_at, &m->recv_bytes);
+    } else if (i > rounds && paired) {
+        int32_t owner = second ? me : me + 1;
+        m->to = second ? -1 : me + 1;
+        m->from = second ? me - 1 : -1;
+        *(second ? &m->recv_at : &m->send_at) = pli_coll_slice_at(c, owner, workers);
+        *(second ? &m->recv_bytes : &m->send_bytes) = pli_coll_slice_at(c, owner + 1, workers) - pli_coll_slice_at(c, owner, workers);
+    }
+}
+
+const pli_coll_form pli_form_rabenseifner = { .name = "rabenseifner", .id = 4, .suits = suits, .steps = steps, .step = step,
+                                              .scatter_steps = scatter_steps, .scatter_step = scatter_step };

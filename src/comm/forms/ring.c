@@ -32,4 +32,19 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     m->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - m->recv_at;
 }
 
-const pli_coll_form pli_form_ring = { .name = "ring", .id = 1, .suits = suits, .steps = steps, .step = step };
+static int64_t scatter_steps(int32_t workers) { return (int64_t)workers - 1; }
+
+/* The first half, begun one slice earlier, so that each ends with its own. */
+static void scatter_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
+    m->to = wrapped((int64_t)me + 1, workers);
+    m->from = wrapped((int64_t)me - 1, workers);
+    m->reduce = true;
+    int32_t out = wrapped(me - i - 1, workers), in = wrapped(me - i - 2, workers);
+    m->send_at = pli_coll_slice_at(c, out, workers);
+    m->send_bytes = pli_coll_slice_at(c, out + 1, workers) - m->send_at;
+    m->recv_at = pli_coll_slice_at(c, in, workers);
+    m->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - m->recv_at;
+}
+
+const pli_coll_form pli_form_ring = { .name = "ring", .id = 1, .suits = suits, .steps = steps, .step = step,
+                                      .scatter_steps = scatter_steps, .scatter_step = scatter_step };

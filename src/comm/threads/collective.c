@@ -32,7 +32,7 @@ static bool is_small(const pli_coll *call) {
 
 bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
     (void)t;
-    return !coll->begun;
+    return !coll->begun && coll->kind != PLI_REDUCE_SCATTER;
 }
 
 static void ring_others(const pli_transport *t, const plait_comm *comm) {
@@ -266,6 +266,7 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
         return;
     case PLI_COLL_BARRIER:
+    case PLI_REDUCE_SCATTER:
     case PLI_PIECES: return;
     }
 }
