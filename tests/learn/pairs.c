@@ -1,16 +1,32 @@
-/* a9a with the defaults reaches the optimum's neighbourhood under every pair of topology and consistency. */
+/* a9a with the defaults reaches the optimum's neighbourhood under every pair of topology and consistency.
+ *
+ * Where nobody waits for a slow worker, how uneven workers were is the machine's affair: on a busy one some are done before
+ * another has begun, and the last word is that one's quarter of the rows. What that costs at most was measured in simulated time
+ * (workers 100, 10^4 and 10^6 times as slow as the first): 1.0 % of the objective under async and vap, 1.4 % under downpour, 0.8478
+ * of accuracy. So on threads these pairs are held to SKEWED, and to the neighbourhood on simulated hosts that are alike but for
+ * their jitter, where a run repeats. */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "learn/train.h"
 
 /* Of (1/n) sum log(1 + exp(-y w x)) + ||w||^2 / 2n without intercept: LIBLINEAR's -s 0, C = 1. */
 #define OPTIMUM 0.32337958
+
+typedef struct bounds {
+    double objective, accuracy; /* at most times the optimum; at least */
+} bounds;
+enum { SKIP = 77 };
+static const bounds NEAR = { 1.01, 0.848 }, SKEWED = { 1.02, 0.846 };
 
 static const struct pair { const char *topology, *consistency; } pairs[] = {
     { "local", "bsp" }, { "local", "ssp:2" }, { "local", "async" }, { "allreduce", "bsp" },
     { "ps", "bsp" },    { "ps", "ssp:2" },    { "ps", "async" },
     { "local", "asp:4:50" }, { "local", "bounded-delay:0" }, { "local", "bounded-delay:2" }, { "local", "sequential" },
     { "local", "vap:0.02" }, { "ps", "essp:2" }, { "ps", "asp:4:50" }, { "ps", "bounded-delay:0" }, { "ps", "bounded-delay:2" },
-    { "ps", "sequential" }, { "ps", "vap:0.02" }, { "ps", "vap:0.02:weak" }, { "ps", "downpour:4:4" }, { "ps", "downpour:1:4" },
-    { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" },
+    { "ps", "sequential" }, { "ps", "vap:0.02" }, { "ps", "vap:0.02:weak" }, { "ps", "downpour:4:4" },
+    { "ps", "downpour:1:4" }, { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" },
 };
 
 static plait_data *read_file(const char *name, const plait_data_opts *from) {
@@ -25,29 +41,83 @@ static plait_data *read_file(const char *name, const plait_data_opts *from) {
     return data;
 }
 
+static bool waits_for_nobody(const struct pair *pair) {
+    static const char *const names[] = { "async", "vap", "downpour" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(pair->consistency, names[i], strlen(names[i])) == 0) return true;
+    return false;
+}
+
+static void begin(training *t, const struct pair *pair, const plait_data *a9a, const plait_data *test) {
+    *t = (training){ .model = NULL };
+    plait_train_opts_init(&t->opts);
+    t->opts.memory = a9a;
+    t->opts.topology = pair->topology;
+    t->opts.consistency = pair->consistency;
+    t->opts.no_intercept = 1;
+    t->opts.test_memory = test;
+}
+
+static bool is_within(const training *t, bounds within) {
+    const plait_report *r = &t->report;
+    printf("%-9s %-13s objective %.6f, %.3f %% above the optimum; test loss %.5f, accuracy %.4f, %.2f s\n", r->topology,
+           r->consistency, r->objective, (r->objective / OPTIMUM - 1) * 100, r->test_loss, r->test_accuracy, r->train_seconds);
+    fflush(stdout);
+    return r->objective > OPTIMUM * 0.99999 && r->objective < OPTIMUM * within.objective && r->test_accuracy >= within.accuracy;
+}
+
 static void test_every_pair(void **state) {
     (void)state;
     plait_data_opts from;
     plait_data_opts_init(&from);
     plait_data *a9a = read_file("tests/data/a9a/a9a.gz", &from), *test = read_file("tests/data/a9a/a9a.t.gz", &from);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        training t = { .model = NULL };
-        plait_train_opts_init(&t.opts);
-        t.opts.memory = a9a;
-        t.opts.topology = pairs[i].topology;
-        t.opts.consistency = pairs[i].consistency;
-        t.opts.no_intercept = 1;
-        t.opts.test_memory = test;
+        training t;
+        begin(&t, &pairs[i], a9a, test);
         if (train(&t, 4, 1) != PLAIT_OK) fail_msg("%s x %s: %s", pairs[i].topology, pairs[i].consistency, t.error.text);
-        printf("%-9s %-6s objective %.6f, %.3f %% above the optimum; test loss %.5f, accuracy %.4f, %.2f s\n",
-               pairs[i].topology, pairs[i].consistency, t.report.objective, (t.report.objective / OPTIMUM - 1) * 100,
-               t.report.test_loss, t.report.test_accuracy, t.report.train_seconds);
-        assert_true(t.report.objective > OPTIMUM * 0.99999);
-        assert_true(t.report.objective < OPTIMUM * 1.01);
-        assert_true(t.report.test_accuracy >= 0.848);
+        assert_true(is_within(&t, waits_for_nobody(&pairs[i]) ? SKEWED : NEAR));
         assert_string_equal(t.report.topology, pairs[i].topology);
         assert_string_equal(t.report.consistency, pairs[i].consistency);
         plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&a9a);
+    plait_data_destroy(&test);
+}
+
+/* In a process of its own, as SimGrid wants it. 0: within the bounds. */
+static int simulate(const struct pair *pair, const plait_data *a9a, const plait_data *test) {
+    static const char jitter[] = "version: 1\nhosts: [{count: 4}]\nevents:\n  - jitter: {sigma: 0.5}\n";
+    char              path[32];
+    training          t;
+    plait_comm_opts   c;
+    int               fd = memfd_create("cluster", 0);
+    if (write(fd, jitter, sizeof jitter - 1) != sizeof jitter - 1) return 1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    begin(&t, pair, a9a, test);
+    plait_comm_opts_init(&c);
+    c.transport = "sim";
+    c.workers = 4;
+    c.threads = 1;
+    c.cluster = path;
+    plait_status status = plait_comm_run(&c, train_body, &t, &t.error);
+    if (status == PLAIT_EMODULE) return SKIP;
+    if (status < 0) printf("%s x %s: %s\n", pair->topology, pair->consistency, t.error.text);
+    return status == PLAIT_OK && is_within(&t, NEAR) ? 0 : 1;
+}
+
+static void test_who_waits_for_nobody_among_equals(void **state) {
+    (void)state;
+    plait_data_opts from;
+    plait_data_opts_init(&from);
+    plait_data *a9a = read_file("tests/data/a9a/a9a.gz", &from), *test = read_file("tests/data/a9a/a9a.t.gz", &from);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (!waits_for_nobody(&pairs[i]) || strcmp(pairs[i].topology, "ps") != 0) continue;
+        int   code = -1;
+        pid_t child = fork();
+        if (child == 0) _exit(simulate(&pairs[i], a9a, test));
+        assert_int_equal(waitpid(child, &code, 0), child);
+        if (code != 0 && WIFEXITED(code) && WEXITSTATUS(code) == SKIP) print_message("skipped: no SimGrid (script/bootstrap --all)\n");
+        else assert_int_equal(code, 0);
     }
     plait_data_destroy(&a9a);
     plait_data_destroy(&test);
@@ -110,7 +180,8 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_pair), cmocka_unit_test(test_defaults),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_who_waits_for_nobody_among_equals), cmocka_unit_test(test_every_pair),
+                                        cmocka_unit_test(test_defaults),
                                         cmocka_unit_test(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
