@@ -26,7 +26,7 @@ plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error 
 
 /* --- ports ---------------------------------------------------------------------------------------- */
 
-enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT_CLIENT = 4, PLI_PORT_MAX = 8 };
+enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT_CLIENT = 4, PLI_PORT_GOSSIP = 5, PLI_PORT_MAX = 8 };
 
 typedef struct pli_port pli_port;
 

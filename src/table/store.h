@@ -44,6 +44,7 @@ enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbe
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                                   const void *penalty, plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
+void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
 
 /* store_sparse.c */
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);

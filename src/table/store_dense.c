@@ -42,8 +42,12 @@ bool pli_store_own(pli_store *store) {
     pli_slab *copy = pli_slab_new(store->slab->bytes);
     if (copy == NULL) return false;
     memcpy(copy->memory, store->slab->memory, store->slab->bytes);
-    pli_slab_unref(&store->slab);
-    store->slab = copy;
-    store->chunk->values = copy->memory;
+    pli_store_swap(store, copy);
     return true;
+}
+
+void pli_store_swap(pli_store *store, pli_slab *values) {
+    pli_slab_unref(&store->slab);
+    store->slab = values;
+    store->chunk->values = values->memory;
 }

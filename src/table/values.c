@@ -26,6 +26,13 @@ void pli_values_add_scaled(plait_type type, int64_t n, double scale, const void 
         for (int64_t i = 0; i < n; i++) ((double *)y)[i] += scale * ((const double *)x)[i];
 }
 
+void pli_values_scale(plait_type type, int64_t n, double scale, void *y) {
+    if (type == PLAIT_F32)
+        for (int64_t i = 0; i < n; i++) ((float *)y)[i] *= (float)scale;
+    else
+        for (int64_t i = 0; i < n; i++) ((double *)y)[i] *= scale;
+}
+
 static double max_norm_f32(int64_t n, const float *x) {
     float most = 0;
     for (int64_t i = 0; i < n; i++) most = !(fabsf(x[i]) <= most) ? fabsf(x[i]) : most;

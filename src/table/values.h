@@ -12,6 +12,8 @@
 void pli_values_add(plait_type type, int64_t n, const void *x, void *y);
 /** y [n] += scale x [n]. */
 void pli_values_add_scaled(plait_type type, int64_t n, double scale, const void *x, void *y);
+/** y [n] *= scale. */
+void pli_values_scale(plait_type type, int64_t n, double scale, void *y);
 /** y[at[i], :] += x[i, :] for i in [0, n), in order; rows with at[i] < 0 are passed over. */
 void pli_values_scatter_add(plait_type type, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
 /** y[i, :] += x[at[i], :]; rows with at[i] < 0 are passed over. */
