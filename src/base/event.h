@@ -29,6 +29,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_TICK,    /* a server knows that worker peer has ended clock: seq                           */
     PLI_EVENT_GONE,    /* a server knows that worker peer is dead                                        */
     PLI_EVENT_DONE,    /* the rank's part in the job has ended in good order                             */
+    PLI_EVENT_GIVE,    /* a worker sends its copy of the table, after clock, to worker peer               */
+    PLI_EVENT_MIX,     /* and, in clock, mixes the copy that peer gave in its clock `seq` into its own    */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -37,6 +39,7 @@ typedef enum pli_event_way {
     PLI_WAY_SERVED, /* to shards: SEND, APPLY, TICK                                     */
     PLI_WAY_SHARED, /* workers write the shared values in place, and it is not logged   */
     PLI_WAY_SUMMED, /* each worker has a replica, which sums of all pushes move: SUM    */
+    PLI_WAY_AVERAGED, /* each has a copy, which its own pushes move and neighbours' copies: GIVE, MIX */
     PLI_WAYS
 } pli_event_way;
 

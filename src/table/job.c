@@ -240,11 +240,13 @@ static plait_status meet_servers(plait_job *job) {
 static void free_job(void *state) {
     plait_job *job = state;
     pli_port_close(&job->client_port);
+    pli_port_close(&job->gossip_port);
     for (int64_t i = 0; i < job->tables; i++) {
         job->table[i]->ops->close(job->table[i]);
         pli_free(job->table[i]);
     }
     pli_client_close(&job->client);
+    pli_gossip_destroy(&job->gossip);
     pli_port_close(&job->server_port);
     if (job->serves) pli_server_close(&job->server);
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);

@@ -17,6 +17,7 @@
 
 #include "comm/comm.h"
 #include "table/client.h"
+#include "table/gossip.h"
 #include "table/topology/topology.h"
 
 /* Rows that a call names: keys [n], or first .. first + n - 1. Checked. */
@@ -50,7 +51,7 @@ typedef struct pli_topology_ops {
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
 } pli_topology_ops;
 
-extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops;
+extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops;
 
 typedef struct pli_get_request pli_get_request;
 
@@ -67,7 +68,8 @@ struct plait_job {
     int64_t         dropped; /* as of the last barrier */
     pli_server      server;
     pli_client      client;
-    pli_port       *server_port, *client_port;
+    pli_gossip      gossip; /* where tables are averaged with neighbours */
+    pli_port       *server_port, *client_port, *gossip_port;
     _Atomic int64_t clock; /* written by the worker's thread alone */
     plait_table   **table;
     int64_t         tables, tables_capacity;
@@ -83,6 +85,7 @@ struct plait_table {
     pli_msg                *pins;    /* what read() has lent, newest first */
     struct pli_replica     *replica; /* allreduce   */
     struct pli_hogwild     *hogwild;
+    struct pli_averaged    *averaged; /* gossip */
 };
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */

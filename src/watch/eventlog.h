@@ -24,6 +24,7 @@
  *     PUSH     table, z clock
  *     SEND     server, z seq, z clock, n*(table, shard)
  *     SUM      table, z clock
+ *     GIVE     table, worker, z clock; MIX the same, z clock in which it was given
  *     CLOCK    z clock; BARRIER, LEAVE, DONE nothing
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
  *     TICK     worker, z seq, z clock; GONE worker

@@ -350,6 +350,18 @@ static bool take_apply(pli_log_cursor *c) {
     return pli_memory_piece_of(&c->memory, c->event.table, (int64_t)shard) != NULL;
 }
 
+static bool take_copy(pli_log_cursor *c) {
+    pli_event *event = &c->event;
+    int64_t    given;
+    if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) || !take_i32(c, PLI_LOG_RANKS_MAX, &event->peer) ||
+        !take_clock(c, c->memory.clock, &event->clock))
+        return false;
+    if (event->kind == PLI_EVENT_GIVE) return true;
+    if (!take_clock(c, event->clock, &given)) return false;
+    event->seq = (uint64_t)given;
+    return true;
+}
+
 static bool take_fields(pli_log_cursor *c) {
     pli_event *event = &c->event;
     switch (event->kind) {
@@ -365,6 +377,8 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM:
         return take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) && take_clock(c, c->memory.clock, &event->clock);
+    case PLI_EVENT_GIVE:
+    case PLI_EVENT_MIX: return take_copy(c);
     case PLI_EVENT_CLOCK:
         if (!take_clock(c, c->memory.clock, &event->clock)) return false;
         c->memory.clock = event->clock + 1;

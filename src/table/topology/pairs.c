@@ -13,6 +13,8 @@ static const char *const later_policies[] = { "local-sgd", NULL };
 static const char *const not_local[] = { "essp", "downpour", NULL };
 /* Policies that sums over all workers can serve, and those whose bound they can keep by sums under way. */
 static const char *const summed[] = { "bsp", "bounded-delay", NULL };
+/* Those under which copies are averaged: in rounds, or whenever they come. */
+static const char *const averaged[] = { "bsp", "async", "local-sgd", NULL };
 static const char *const stale_bounds[] = { "ssp", "essp", "asp", NULL };
 
 static size_t head_length(const char *spec) { return strcspn(spec, ":"); }
@@ -47,6 +49,14 @@ static plait_status check_sums(const char *consistency, plait_error *err) {
                     "ps x %s", consistency, consistency);
 }
 
+static plait_status check_averages(const pli_pair *pair, plait_error *err) {
+    if (is_one_of(averaged, pair->consistency)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "topology %s x %s is refused: a worker hears of its neighbours' copies alone, each clock or when they come, so "
+                    "nothing bounds what it misses of the others; nearest is %s x %s, or ps x %s", pair->topology, pair->consistency,
+                    pair->topology, strncmp(pair->consistency, "downpour", 8) == 0 ? "async" : "bsp", pair->consistency);
+}
+
 static plait_status check_shared(const char *consistency, plait_error *err) {
     const char *rest = consistency + head_length(consistency);
     if (!is_one_of(not_local, consistency)) return PLAIT_OK;
@@ -64,6 +74,7 @@ static plait_status check_matrix(const pli_topology_kind *kind, const pli_pair *
         return pli_fail(err, PLAIT_EREFUSED,
                         "topology %s x %s is refused across processes: its workers share one process's memory; "
                         "nearest is ps x %s", pair->topology, pair->consistency, pair->consistency);
+    if (kind->averages) return check_averages(pair, err);
     if (!kind->on_servers) return check_sums(pair->consistency, err);
     return kind->one_process ? check_shared(pair->consistency, err) : PLAIT_OK;
 }

@@ -14,10 +14,14 @@ static const pli_topology_kind ps = {
     .name = "ps", .parameters = "", .on_servers = true, .ops = &pli_served_ops
 };
 
-static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, NULL };
+static const pli_topology_kind gossip = {
+    .name = "gossip", .parameters = "ring|torus|exp", .needs_all = true, .averages = true, .ops = &pli_averaged_ops
+};
+
+static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &gossip, NULL };
 
 /* Names that the contract knows and that come with later versions. */
-static const char *const later[] = { "hybrid", "gossip", NULL };
+static const char *const later[] = { "hybrid", NULL };
 
 const pli_topology_kind *const *pli_topologies(void) { return topologies; }
 

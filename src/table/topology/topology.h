@@ -19,6 +19,7 @@ typedef struct pli_topology_kind {
     const char *parameters; /* the words of which one follows the name and a colon, as "ring|torus|exp"; "": takes none */
     bool        one_process; /* workers share a process's memory: one shard a table, no byte counts as sent    */
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
+    bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
     const struct pli_topology_ops *ops;
     const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory: get and inc by any thread of

@@ -95,6 +95,7 @@ static plait_status run(pli_audit *audit, plait_error *err) {
     PLI_TRY(audit_load(audit, err));
     PLI_TRY(audit_histories(audit, err));
     PLI_TRY(audit_reads(audit, err));
+    PLI_TRY(audit_averages(audit, err));
     judge(audit);
     return PLAIT_OK;
 }
@@ -136,7 +137,12 @@ static void free_table(const pli_audit *audit, audit_table *table) {
     }
     pli_free(table->shard);
     pli_free(table->pusher);
+    for (int32_t w = 0; table->copies != NULL && table->way == PLI_WAY_AVERAGED && w < audit->job.workers; w++) {
+        pli_free(table->copies[w].give);
+        pli_free(table->copies[w].mix);
+    }
     pli_free(table->replica);
+    pli_free(table->copies);
 }
 
 void pli_audit_free(pli_audit **audit_ptr) {
@@ -165,6 +171,14 @@ const pli_audit_figures *pli_audit_table_figures(const pli_audit *audit, int32_t
 static const char *verdict_name(const pli_audit *audit) {
     static const char *const names[] = { "proven", "refuted", "cut", "empty" };
     return names[audit->verdict];
+}
+
+static void add_averages(const audit_table *table, pli_text *text) {
+    pli_text_add(text, "  every copy that a worker gave was mixed once; a get holds the own updates");
+    if (table->promise.rounds == 1) pli_text_add(text, "; a clock begins with the copies of the clock before");
+    if (table->promise.rounds > 1)
+        pli_text_add(text, "; every %lld clocks with the copies of the clock before", (long long)table->promise.rounds);
+    pli_text_add(text, "\n");
 }
 
 static void add_promise(const pli_promise *promise, int32_t backup, pli_text *text) {
@@ -215,6 +229,10 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     add_staleness(figures, text);
     if (figures->violations > 0) {
         pli_text_add(text, "  refuted: %lld violations\n", (long long)figures->violations);
+        return;
+    }
+    if (table->way == PLI_WAY_AVERAGED) {
+        add_averages(table, text);
         return;
     }
     pli_text_add(text, "  every update applied once; a get holds the own updates; no row went back");

@@ -62,8 +62,9 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
     table->pusher = pli_calloc(workers, sizeof *table->pusher);
     table->replica = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->replica);
+    table->copies = pli_calloc(info->way == PLI_WAY_AVERAGED ? workers : 0, sizeof *table->copies);
     table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
-    if (table->pusher == NULL || table->replica == NULL || table->shard == NULL) return audit_no_memory(err);
+    if (table->pusher == NULL || table->replica == NULL || table->copies == NULL || table->shard == NULL) return audit_no_memory(err);
     for (int32_t s = 0; s < info->shards; s++) {
         table->shard[s].server = -1;
         table->shard[s].sender = pli_calloc(workers, sizeof *table->shard[s].sender);
@@ -148,6 +149,22 @@ static plait_status add_sum(audit_table *table, const pli_event *event, plait_er
     return PLAIT_OK;
 }
 
+/* A copy that the worker gives or mixes. */
+static plait_status add_copy(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
+    bool gives = event->kind == PLI_EVENT_GIVE;
+    if (table->way != PLI_WAY_AVERAGED || event->peer >= audit->job.workers || event->peer == event->rank)
+        return contradicts(event, "averaged a copy that nobody has", err);
+    audit_copies *copies = &table->copies[event->rank];
+    audit_copy  **list = gives ? &copies->give : &copies->mix;
+    int64_t      *n = gives ? &copies->gives : &copies->mixes;
+    if (!pli_grow((void **)list, gives ? &copies->gives_capacity : &copies->mixes_capacity, *n + 1, sizeof **list))
+        return audit_no_memory(err);
+    (*list)[(*n)++] = (audit_copy){ .peer = event->peer, .given = gives ? event->clock : (int64_t)event->seq, .clock = event->clock,
+                                    .time_ns = event->time_ns };
+    if (!gives) table->figures.applied++;
+    return PLAIT_OK;
+}
+
 /* How many pushes came before the worker's barrier number `barriers`, for each table that it knew by then. */
 static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_error *err) {
     audit_worker *worker = &audit->worker[event->rank];
@@ -162,10 +179,12 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
     return PLAIT_OK;
 }
 
+static bool has_copies(const audit_table *table) { return table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED; }
+
 /* A push is of the clock that its worker is in, or (a replica's) has just ended. */
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
     int64_t clocks = audit->worker[event->rank].clocks;
-    if (event->clock == clocks || (table->way == PLI_WAY_SUMMED && event->clock == clocks - 1)) return;
+    if (event->clock == clocks || (has_copies(table) && event->clock == clocks - 1)) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "clocks", .rank = event->rank, .clock = clocks, .time_ns = event->time_ns },
@@ -206,6 +225,8 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         check_label(audit, table, event);
         return add_push(&table->pusher[event->rank], event, err);
     case PLI_EVENT_SUM: return add_sum(table, event, err);
+    case PLI_EVENT_GIVE:
+    case PLI_EVENT_MIX: return add_copy(audit, table, event, err);
     case PLI_EVENT_SEND:
         for (int64_t i = 0; i < event->n; i++) PLI_TRY(add_part(audit, event, &event->info.part[i], err));
         return PLAIT_OK;

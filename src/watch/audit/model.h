@@ -3,6 +3,7 @@
  *     load.c     workers: what each has pushed, and which messages carried it       (push, part)
  *     history.c  servers: which parts each shard has applied, in what order         (part.at, state)
  *     reads.c    workers again: what each get was given, held against both          (promise)
+ *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
  *
  * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
@@ -77,6 +78,17 @@ typedef struct audit_replica { /* a worker's copy under allreduce */
     int64_t n, capacity;
 } audit_replica;
 
+typedef struct audit_copy { /* given to a worker, or mixed, of one */
+    int32_t  peer;
+    int64_t  given, clock; /* by the giver's clock; by the own                  */
+    uint64_t time_ns;
+} audit_copy;
+
+typedef struct audit_copies { /* of a worker, where AVERAGED */
+    audit_copy *give, *mix; /* [gives], [mixes] in order */
+    int64_t     gives, mixes, gives_capacity, mixes_capacity;
+} audit_copies;
+
 typedef struct audit_table {
     bool           known, ruled;
     pli_event_way  way;
@@ -87,6 +99,7 @@ typedef struct audit_table {
     pli_promise    promise;
     audit_holder  *shard;   /* [shards] */
     audit_replica *replica; /* [workers], where SUMMED */
+    audit_copies  *copies;  /* [workers], where AVERAGED */
     audit_pusher  *pusher;  /* [workers] */
     pli_audit_figures figures;
 } audit_table;
@@ -140,6 +153,7 @@ plait_status audit_no_memory(plait_error *err);
 plait_status audit_load(pli_audit *audit, plait_error *err);
 plait_status audit_histories(pli_audit *audit, plait_error *err);
 plait_status audit_reads(pli_audit *audit, plait_error *err);
+plait_status audit_averages(pli_audit *audit, plait_error *err);
 
 /** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last
  *  answer for it was found. */

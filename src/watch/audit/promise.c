@@ -32,6 +32,7 @@ static bool number(const words *w, int32_t i, int64_t least, int64_t *out) {
 static bool read_bsp(const words *w, pli_promise *p) {
     p->bound = 0;
     p->exact = true;
+    p->rounds = 1;
     return w->n == 1;
 }
 

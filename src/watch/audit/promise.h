@@ -15,6 +15,7 @@ typedef struct pli_promise {
     int64_t fetch;      /* values are at most that many clocks old, less one; 0: no such promise               */
     int64_t push;       /* an update leaves within that many clocks; 0: no such promise                        */
     int64_t barrier;    /* asp: nor of clocks below the last multiple of it; 0: no such promise                */
+    int64_t rounds;     /* of averaged copies: every so many clocks all are mixed; 0: no such promise          */
     double  value;      /* vap: bound on the sum of norms of what a get misses of the others; 0: none          */
     bool    value_each; /* vap weak: of each other worker                                                      */
 } pli_promise;

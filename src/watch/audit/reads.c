@@ -43,7 +43,18 @@ static bool look_at_replica(pli_audit *audit, const reader *r, view *v) {
     return true;
 }
 
+/* A copy's version counts the own pushes that moved it. Which copies of others it was mixed with: copies.c. */
+static bool look_at_copy(pli_audit *audit, const reader *r, view *v) {
+    if (!take_version(audit, r, v, v->table->pusher[r->rank].n, "own updates")) return false;
+    v->own = v->version;
+    return true;
+}
+
 static bool check_piece(pli_audit *audit, const reader *r, view *v) {
+    if (v->table->way == PLI_WAY_AVERAGED) {
+        if (look_at_copy(audit, r, v)) (void)audit_check_own(audit, r, v);
+        return true;
+    }
     if (!(v->piece->shard < 0 ? look_at_replica(audit, r, v) : look_at_shard(audit, r, v))) return true;
     if (!audit_check_own(audit, r, v)) return true;
     audit_check_others(audit, r, v);
@@ -94,7 +105,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
 static int64_t may_stay(const audit_table *table, int64_t clock) {
     const pli_promise *promise = &table->promise;
     if (!promise->known) return INT64_MIN;
-    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->way == PLI_WAY_SUMMED);
+    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED);
 }
 
 /* from: the oldest clock of which updates may be left. */

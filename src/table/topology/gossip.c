@@ -1,0 +1,401 @@
+/* topology gossip - each worker has a copy of the table, moves it by its own updates, and averages it with the copies of
+ * its neighbours (neighbours.h) only. No message goes to all, none waits for all: a clock's cost does not grow with the
+ * number of workers. get returns the own copy; the model is the average of all copies.
+ *
+ *     at the end of a clock     own updates move the own copy, `workers` times as far as their share of the clock, so that
+ *                               the average moves as the one copy of bsp would
+ *     bsp, local-sgd:H          then, each clock or each H, a round: copies are exchanged with the neighbours and mixed
+ *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed (gossip.h)
+ *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next inc or clock
+ *                               that is what it reads; its own copy is as it was
+ *
+ * Papers: those of gossip.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/events.h"
+#include "table/gossip.h"
+#include "table/pending.h"
+#include "table/shard.h"
+#include "table/table.h"
+#include "table/values.h"
+
+enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
+
+/* A worker of less weight has sent to others much more than they to it; it waits until somebody does. */
+static const double LEAST_WEIGHT = 1.0 / 64;
+
+struct pli_averaged {
+    pli_shard         shard; /* the copy */
+    pli_pending       pending;
+    pli_policy        policy;
+    pli_graph         graph;
+    pli_gossip_table *peers;
+    int64_t           n; /* values        */
+    double            weight;
+    int64_t           rounds, marks;
+    uint64_t          incs, pushes; /* pending; made of those before */
+    void             *average; /* [n + 1] of all copies, as of the last barrier; NULL: none */
+};
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static plait_status open_machine(plait_job *job, plait_error *err) {
+    if (job->gossip_port != NULL) return PLAIT_OK;
+    int32_t rank = plait_comm_rank(job->comm);
+    if (!pli_gossip_init(&job->gossip, rank, job->layout.workers, job->layout.resend_after_ns))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to average with %d workers", job->layout.workers);
+    return pli_port_open(job->comm, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port, err);
+}
+
+static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    const pli_spec  *spec = &table->spec;
+    plait_job       *job = table->job;
+    const pli_scope  scope = pli_layout_scope(&job->layout);
+    struct pli_averaged *a = pli_calloc(1, sizeof *a);
+    uint64_t         now_ns;
+    pli_out          out;
+    if (a == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
+    table->averaged = a;
+    a->n = spec->rows * spec->cols;
+    a->weight = 1;
+    a->graph = (pli_graph)spec->topology.word;
+    pli_pending_init(&a->pending, spec, 0);
+    if (spec->rows == 0)
+        return pli_fail(err, PLAIT_EREFUSED, "table %s is sparse: gossip averages copies, all rows of which every worker has; "
+                        "nearest is ps", spec->name);
+    PLI_TRY(pli_policy_make(spec->consistency, &scope, &a->policy, err));
+    PLI_TRY(pli_shard_open(&a->shard, spec, 0, false, initial, penalty, err));
+    PLI_TRY(open_machine(job, err));
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    a->peers = pli_gossip_add(&job->gossip, spec->id, spec->type, a->n, pli_policy_at_clock(&a->policy));
+    pli_port_leave(job->gossip_port, &out);
+    return a->peers != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
+}
+
+static plait_status gossip_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    plait_job *job = table->job;
+    char       what[WHAT_BYTES];
+    snprintf(what, sizeof what, "table %s", table->spec.name);
+    plait_status status = open_copy(table, initial, penalty, err);
+    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), false, &table->spec, PLI_WAY_AVERAGED);
+    return pli_job_agree(job, what, 0, status, err);
+}
+
+static void gossip_close(plait_table *table) {
+    struct pli_averaged *a = table->averaged;
+    pli_table_unpin(table);
+    table->averaged = NULL;
+    if (a == NULL) return;
+    pli_pending_destroy(&a->pending);
+    if (a->shard.store.chunk != NULL) pli_shard_close(&a->shard);
+    pli_policy_destroy(&a->policy);
+    pli_free(a->average);
+    pli_free(a);
+}
+
+/* --- reads and updates ---------------------------------------------------------------------------------------------- */
+
+/* Since the last barrier nothing has moved: what is read is the average. */
+static const void *average_of(const plait_table *table) { return table->job->client.met ? table->averaged->average : NULL; }
+
+static double scale_of_pending(const plait_table *table) {
+    return table->spec.ruled ? 0 : (double)table->job->layout.workers;
+}
+
+static void raise_get(const plait_table *table, const pli_rows *rows) {
+    const struct pli_averaged *a = table->averaged;
+    const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes, .incs = table->spec.ruled ? 0 : a->incs };
+    pli_raise_replica_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
+                          table->job->clock, &seen, rows->n, rows->keys, rows->first);
+}
+
+static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    (void)err;
+    const struct pli_averaged *a = table->averaged;
+    const void                *average = average_of(table);
+    int64_t                    row_bytes = pli_row_bytes(&table->spec);
+    double                     scale = scale_of_pending(table);
+    raise_get(table, rows);
+    if (average != NULL && rows->keys == NULL) {
+        memcpy(values, pli_at_const(average, rows->first * row_bytes), (size_t)(rows->n * row_bytes));
+    } else if (average != NULL) {
+        for (int64_t i = 0; i < rows->n; i++)
+            memcpy(pli_at(values, i * row_bytes), pli_at_const(average, (int64_t)rows->keys[i] * row_bytes), (size_t)row_bytes);
+    } else if (rows->keys != NULL) {
+        pli_store_get(&a->shard.store, rows->n, rows->keys, values);
+        pli_pending_overlay(&a->pending, scale, rows->n, rows->keys, values);
+    } else {
+        pli_store_get_rows(&a->shard.store, rows->first, rows->n, values);
+        pli_pending_overlay_range(&a->pending, scale, rows->first, rows->n, values);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+    const struct pli_averaged *a = table->averaged;
+    const pli_rows             rows = { .first = first, .n = n };
+    bool                       as_it_lies = !table->spec.lazy && (table->spec.ruled || !a->pending.touched);
+    const void                *values = average_of(table);
+    if (values == NULL && as_it_lies) values = a->shard.store.slab->memory;
+    if (values != NULL) {
+        raise_get(table, &rows);
+        *values_out = pli_at_const(values, first * pli_row_bytes(&table->spec));
+        return PLAIT_OK;
+    }
+    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
+    *values_out = pli_msg_body(copy);
+    pli_table_pin(table, copy);
+    return n == 0 ? PLAIT_OK : gossip_get(table, &rows, pli_msg_body(copy), err);
+}
+
+static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    pli_job_resume(table->job);
+    PLI_TRY(rows->keys != NULL ? pli_pending_add(&a->pending, rows->n, rows->keys, delta, examples, err)
+                               : pli_pending_add_range(&a->pending, rows->first, rows->n, delta, examples, err));
+    a->incs++;
+    pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
+                  rows->first, delta);
+    return PLAIT_OK;
+}
+
+/* --- waiting for neighbours ------------------------------------------------------------------------------------------- */
+
+static bool is_there(void *arg) { return pli_gossip_is_there(arg); }
+
+static int32_t held_by(const plait_table *table) {
+    return atomic_load_explicit(&table->averaged->peers->held_by, memory_order_acquire);
+}
+
+static void tell(const void *arg, char *text, size_t bytes) {
+    const plait_table *table = arg;
+    snprintf(text, bytes, "a copy of table %s for clock %lld, held up by rank %d", table->spec.name,
+             (long long)plait_job_clock_now(table->job), held_by(table));
+}
+
+static void show(const void *arg, pli_wait *wait) {
+    wait->kind = PLI_WAIT_RECV;
+    wait->peer = held_by(arg);
+}
+
+static plait_status wait_for_neighbours(plait_table *table, plait_error *err) {
+    const pli_reason reason = { .tell = tell, .show = show, .arg = table };
+    return pli_comm_wait(table->job->comm, is_there, table->averaged->peers, &reason, err);
+}
+
+/* --- clocks ----------------------------------------------------------------------------------------------------------- */
+
+static plait_status no_memory(const plait_table *table, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to average copies", table->spec.name);
+}
+
+static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
+    pli_event_raise(pli_comm_events(table->job->comm),
+                    &(pli_event){ .kind = kind, .rank = plait_comm_rank(table->job->comm), .peer = peer, .table = table->spec.id,
+                                  .clock = clock, .seq = (uint64_t)sent });
+}
+
+static plait_status move_own(plait_table *table, int64_t clock, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    const pli_spec      *spec = &table->spec;
+    const pli_pending   *p = &a->pending;
+    if (!p->touched) return PLAIT_OK;
+    pli_push_part part = { .touched = true, .keyed = spec->keyed, .examples = p->examples, .n = p->set.n, .keys = p->set.keys, .values = p->sum };
+    if (!spec->keyed) {
+        part.first = p->low;
+        part.n = p->high - p->low;
+        part.values = pli_at_const(p->sum, p->low * pli_row_bytes(spec));
+    }
+    pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id, clock);
+    PLI_TRY(pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, &part, err));
+    pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
+    a->incs = 0;
+    a->pushes++;
+    pli_pending_clear(&a->pending);
+    return PLAIT_OK;
+}
+
+/* The copies of one block, with equal weights: own, and those of from [n], in the order of workers. */
+static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count, void *into) {
+    const struct pli_averaged *a = table->averaged;
+    plait_type                 type = table->spec.type;
+    int64_t                    bytes = at * table->spec.width;
+    double                     weight = 1 / (double)(n + 1);
+    int32_t                    me = plait_comm_rank(table->job->comm), i = 0;
+    memset(pli_at(into, bytes), 0, (size_t)(count * table->spec.width));
+    for (; i < n && copies[i]->head.src < me; i++)
+        pli_values_add_scaled(type, count, weight, pli_at_const(pli_msg_body(copies[i]), bytes), pli_at(into, bytes));
+    pli_values_add_scaled(type, count, weight, pli_at_const(a->shard.store.slab->memory, bytes), pli_at(into, bytes));
+    for (; i < n; i++)
+        pli_values_add_scaled(type, count, weight, pli_at_const(pli_msg_body(copies[i]), bytes), pli_at(into, bytes));
+}
+
+static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    plait_job           *job = table->job;
+    int32_t  to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = plait_comm_rank(job->comm);
+    int32_t  n_to = pli_neighbours_to(a->graph, workers, me, a->rounds, to);
+    int32_t  n_from = pli_neighbours_from(a->graph, workers, me, a->rounds, from);
+    uint64_t now_ns;
+    pli_out  out;
+    plait_status status = PLAIT_OK;
+    for (int32_t i = 0; i < n_to; i++) raise_copy(table, PLI_EVENT_GIVE, to[i], clock, clock);
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    for (int32_t i = 0; status >= 0 && i < n_to; i++)
+        status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to[i],
+                                 pli_msg_of_slab(a->shard.store.slab, 0, a->shard.store.slab->bytes), &out, err);
+    pli_gossip_await(a->peers, false, clock, n_from, from);
+    pli_port_leave(job->gossip_port, &out);
+    return status;
+}
+
+static plait_status mix_round(plait_table *table, int64_t clock, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    plait_job           *job = table->job;
+    pli_msg             *copies[PLI_NEIGHBOURS_MAX];
+    int32_t              n = a->peers->n_from;
+    uint64_t             now_ns;
+    pli_out              out;
+    pli_slab            *mixed = pli_slab_new(a->shard.store.slab->bytes);
+    if (mixed == NULL) return no_memory(table, err);
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    for (int32_t i = 0; i < n; i++) copies[i] = pli_gossip_take(a->peers, clock, a->peers->from[i]);
+    pli_port_leave(job->gossip_port, &out);
+    for (int64_t at = 0; at < a->n; at += MIX) mix_block(table, n, copies, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
+    pli_store_swap(&a->shard.store, mixed);
+    pli_comm_work(job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (n + 1)));
+    for (int32_t i = 0; i < n; i++) {
+        raise_copy(table, PLI_EVENT_MIX, copies[i]->head.src, copies[i]->head.clock, clock);
+        pli_msg_free(&copies[i]);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status round_of(plait_table *table, int64_t clock, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    pli_store_pay_all(&a->shard.store);
+    PLI_TRY(give_to_all(table, clock, err));
+    PLI_TRY(wait_for_neighbours(table, err));
+    PLI_TRY(mix_round(table, clock, err));
+    a->rounds++;
+    return PLAIT_OK;
+}
+
+static void mix_box(plait_table *table, int64_t clock) {
+    struct pli_averaged *a = table->averaged;
+    bool                 came = a->peers->box_weight > 0;
+    pli_gossip_mix(a->peers, &a->weight, a->shard.store.slab->memory);
+    for (int64_t i = 0; came && i < a->peers->n_come; i++)
+        raise_copy(table, PLI_EVENT_MIX, a->peers->come[i].peer, a->peers->come[i].clock, clock);
+    if (came) pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(2 * a->n));
+}
+
+static pli_msg *weighted_copy(const struct pli_averaged *a) {
+    size_t   bytes = a->shard.store.slab->bytes;
+    pli_msg *msg = pli_msg_new(sizeof a->weight + bytes);
+    if (msg == NULL) return NULL;
+    memcpy(pli_msg_body(msg), &a->weight, sizeof a->weight);
+    memcpy(pli_at(pli_msg_body(msg), sizeof a->weight), a->shard.store.slab->memory, bytes);
+    return msg;
+}
+
+/* Mixes what has come, sends the copy to the next neighbour with half of its weight. */
+static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    plait_job           *job = table->job;
+    plait_status         status = PLAIT_OK;
+    uint64_t             now_ns;
+    pli_out              out;
+    int32_t              to = pli_neighbours_next(a->graph, job->layout.workers, plait_comm_rank(job->comm), a->rounds++);
+    pli_store_pay_all(&a->shard.store);
+    if (!pli_store_own(&a->shard.store)) return no_memory(table, err);
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    mix_box(table, clock);
+    if (to >= 0 && a->weight >= LEAST_WEIGHT) {
+        a->weight /= 2;
+        raise_copy(table, PLI_EVENT_GIVE, to, clock, clock);
+        status = pli_gossip_give(&job->gossip, a->peers, now_ns, clock, to, weighted_copy(a), &out, err);
+    }
+    pli_port_leave(job->gossip_port, &out);
+    return status;
+}
+
+/* Must the next clock wait for others to have ended this one? */
+static bool must_meet(const plait_table *table, int64_t clock) {
+    const pli_policy *policy = &table->averaged->policy;
+    const plait_view  view = { .workers = table->job->layout.workers, .worker = plait_comm_rank(table->job->comm),
+                               .clock = clock + 1, .slowest = clock, .applied = clock };
+    return policy->ops->server.on_pull(policy->state, &view) != PLAIT_SERVE;
+}
+
+static plait_status gossip_clock(plait_table *table, plait_error *err) {
+    int64_t clock = table->job->clock;
+    pli_free(table->averaged->average);
+    table->averaged->average = NULL;
+    if (!pli_store_own(&table->averaged->shard.store)) return no_memory(table, err);
+    PLI_TRY(move_own(table, clock, err));
+    if (!table->averaged->peers->rounds) return pass_on(table, clock, err);
+    return must_meet(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
+}
+
+/* --- barriers --------------------------------------------------------------------------------------------------------- */
+
+/* All copies that were sent have come. */
+static plait_status gather_copies(plait_table *table, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    plait_job           *job = table->job;
+    int32_t  list[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = plait_comm_rank(job->comm);
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    plait_status status = pli_gossip_mark(&job->gossip, a->peers, now_ns, a->marks,
+                                          pli_neighbours_ever_to(a->graph, workers, me, list), list, &out, err);
+    int32_t n = pli_neighbours_ever_from(a->graph, workers, me, list);
+    pli_gossip_await(a->peers, true, a->marks++, n, list);
+    pli_port_leave(job->gossip_port, &out);
+    if (status >= 0) status = wait_for_neighbours(table, err);
+    if (status < 0 || !pli_store_own(&a->shard.store)) return status < 0 ? status : no_memory(table, err);
+    pli_port_enter(job->gossip_port, &now_ns, &out);
+    mix_box(table, job->clock);
+    pli_port_leave(job->gossip_port, &out);
+    return PLAIT_OK;
+}
+
+static void set_last(const plait_table *table, void *values, double x) {
+    int64_t at = table->averaged->n;
+    if (table->spec.type == PLAIT_F32) ((float *)values)[at] = (float)x;
+    else ((double *)values)[at] = x;
+}
+
+static double get_last(const plait_table *table, const void *values) {
+    int64_t at = table->averaged->n;
+    return table->spec.type == PLAIT_F32 ? (double)((const float *)values)[at] : ((const double *)values)[at];
+}
+
+static plait_status gossip_settle(plait_table *table, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    if (table->job->layout.workers == 1) return PLAIT_OK;
+    if (!a->peers->rounds) PLI_TRY(gather_copies(table, err));
+    if (a->average == NULL) a->average = pli_aligned((size_t)((a->n + 1) * table->spec.width));
+    if (a->average == NULL) return no_memory(table, err);
+    pli_store_get_rows(&a->shard.store, 0, table->spec.rows, a->average);
+    pli_values_scale(table->spec.type, a->n, a->weight, a->average);
+    set_last(table, a->average, a->weight);
+    PLI_TRY(plait_comm_allreduce(table->job->comm, a->average, a->n + 1, table->spec.type, PLAIT_SUM));
+    pli_values_scale(table->spec.type, a->n, 1 / get_last(table, a->average), a->average);
+    return PLAIT_OK;
+}
+
+static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
+                                void *answer, size_t answer_bytes, plait_error *err) {
+    (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
+    return pli_fail(err, PLAIT_EREFUSED, "table %s: server functions need one owner of each row, gossip has a copy at every "
+                    "worker; nearest is allreduce", tables[0]->spec.name);
+}
+
+const pli_topology_ops pli_averaged_ops = {
+    .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
+    .clock = gossip_clock, .settle = gossip_settle, .call = gossip_call,
+};

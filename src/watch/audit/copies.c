@@ -1,0 +1,83 @@
+/* Fourth pass: copies that are averaged. What a worker gives to another comes to be mixed there once, in order, and nothing
+ * else is; so what all copies hold together changes by the workers' own updates alone. Where a round is promised, a worker
+ * mixes in it as many copies as it gives, and each is of the same clock. */
+#include <string.h>
+
+#include "watch/audit/model.h"
+
+static void wrong(pli_audit *audit, audit_table *table, int32_t rank, const audit_copy *copy, const char *rule, const char *what) {
+    audit_violation(audit, table,
+                    &(pli_audit_violation){ .rule = rule, .rank = rank, .clock = copy->clock, .time_ns = copy->time_ns },
+                    "rank %d, at %.6f s in clock %lld, %s of table %s that rank %d gave in clock %lld", rank,
+                    audit_seconds(audit, copy->time_ns), (long long)copy->clock, what, table->name, copy->peer,
+                    (long long)copy->given);
+}
+
+/* The next copy from there on that the giver gave to `to`. */
+static int64_t next_for(const audit_copies *giver, int64_t from, int32_t to) {
+    while (from < giver->gives && giver->give[from].peer != to) from++;
+    return from;
+}
+
+/* Every copy given to this worker, against those that it mixed. next [workers]: the first of each giver not yet looked at. */
+static void check_mixes(pli_audit *audit, audit_table *table, int32_t rank, int64_t *next) {
+    const audit_copies *own = &table->copies[rank];
+    memset(next, 0, (size_t)audit->job.workers * sizeof *next);
+    for (int64_t i = 0; i < own->mixes; i++) {
+        const audit_copy   *mix = &own->mix[i];
+        const audit_copies *giver = &table->copies[mix->peer];
+        int64_t             at = next_for(giver, next[mix->peer], rank);
+        bool                is_next = at < giver->gives && giver->give[at].given == mix->given;
+        if (!is_next) wrong(audit, table, rank, mix, "exactly once", "mixed out of turn a copy");
+        if (is_next) next[mix->peer] = at + 1;
+    }
+    if (!audit->worker[rank].done) return;
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        int64_t at = next_for(&table->copies[w], next[w], rank);
+        if (w == rank || at >= table->copies[w].gives || !audit->worker[w].done) continue;
+        audit_copy lost = table->copies[w].give[at];
+        lost.peer = w;
+        wrong(audit, table, rank, &lost, "exactly once", "never mixed the copy");
+    }
+}
+
+static bool is_round(const audit_table *table, int64_t clock) { return (clock + 1) % table->promise.rounds == 0; }
+
+/* Of one clock: as many mixed as given, at least one, all of the same clock. */
+static void check_round(pli_audit *audit, audit_table *table, int32_t rank, int64_t clock, int64_t gives, int64_t mixes, uint64_t time_ns) {
+    if (audit->job.workers == 1 || (is_round(table, clock) ? gives > 0 && gives == mixes : gives == 0 && mixes == 0)) return;
+    audit_violation(audit, table, &(pli_audit_violation){ .rule = "rounds", .rank = rank, .clock = clock, .time_ns = time_ns },
+                    "rank %d gave %lld copies of table %s in clock %lld and mixed %lld; %s promises %s", rank, (long long)gives,
+                    table->name, (long long)clock, (long long)mixes, table->promise.spec,
+                    is_round(table, clock) ? "one for one, at least one" : "none in this clock");
+}
+
+static void check_rounds(pli_audit *audit, audit_table *table, int32_t rank) {
+    const audit_copies *own = &table->copies[rank];
+    int64_t             g = 0, m = 0;
+    for (int64_t i = 0; i < own->mixes; i++)
+        if (own->mix[i].given != own->mix[i].clock) wrong(audit, table, rank, &own->mix[i], "rounds", "mixed a copy");
+    for (int64_t clock = 0; clock < audit->worker[rank].clocks; clock++) {
+        int64_t  gives = 0, mixes = 0;
+        uint64_t time_ns = audit->worker[rank].ended_ns;
+        for (; g < own->gives && own->give[g].clock <= clock; g++, gives++) time_ns = own->give[g].time_ns;
+        for (; m < own->mixes && own->mix[m].clock <= clock; m++, mixes++) time_ns = own->mix[m].time_ns;
+        bool under_way = clock + 1 == audit->worker[rank].clocks && !audit->worker[rank].done;
+        if (!under_way) check_round(audit, table, rank, clock, gives, mixes, time_ns);
+    }
+}
+
+plait_status audit_averages(pli_audit *audit, plait_error *err) {
+    int64_t *next = pli_array((size_t)audit->job.workers, sizeof *next);
+    if (next == NULL) return audit_no_memory(err);
+    for (int64_t t = 0; t < audit->tables; t++) {
+        audit_table *table = &audit->table[t];
+        if (!table->known || table->way != PLI_WAY_AVERAGED) continue;
+        for (int32_t w = 0; w < audit->job.workers; w++) {
+            check_mixes(audit, table, w, next);
+            if (table->promise.rounds > 0) check_rounds(audit, table, w);
+        }
+    }
+    pli_free(next);
+    return PLAIT_OK;
+}
