@@ -194,6 +194,5 @@ plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t stale
 plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part, plait_error *err) {
     int64_t units = part->examples * workers;
     if (!part->touched) return PLAIT_OK;
-    for (int32_t i = 1; i < workers && !shard->spec.ruled; i++) PLI_TRY(apply_alone(shard, clock, 1, 0, 0, part, err));
     return apply_alone(shard, clock, (double)workers, units, units, part, err);
 }

@@ -46,7 +46,7 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
 plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
                                   plait_error *err);
 
-/** A worker's own push to its own copy, where `workers` copies are averaged later: workers times as far, so that their
+/** A worker's own push to its own copy of a ruled table, where `workers` copies are averaged later: workers times as far, so that their
  *  average moves as far as all the clock's pushes would have moved one copy. */
 plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part, plait_error *err);
 

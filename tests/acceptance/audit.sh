@@ -23,6 +23,13 @@ for consistency in bsp ssp:2 asp:2:3 bounded-delay:1 vap:0.01 sequential async; 
 done
 audited allreduce --topology allreduce
 audited keyed --topology ps --consistency ssp:2 --hash-bits 12 --servers 2
+for graph in ring torus exp; do
+    audited gossip-$graph --topology gossip:$graph
+    audited gossip-$graph-async --topology gossip:$graph --consistency async
+done
+if "$PLAIT" version | grep -q '^sim .*found'; then
+    for consistency in bsp async; do audited gossip-sim-$consistency --transport sim --topology gossip:exp --consistency $consistency; done
+fi
 audited lbfgs --topology allreduce --optimizer lbfgs
 audited backup --topology ps --backup 1
 grep -q 'nothing is promised' local-async-audit.out || fail "Hogwild is called proven"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # a9a under one topology and each consistency, 4 workers: every pair that the contract lists comes within 1 % of
-# LIBLINEAR's objective (0.32337958, -s 0 -e 1e-6, no intercept); every other is refused by name.
+# LIBLINEAR's objective (0.32337958, -s 0 -e 1e-6, no intercept), gossip within 2 %; every other is refused by name.
 # usage: pairs.sh TOPOLOGY
 . "$(dirname "$0")/common.sh"
 topology=$1
@@ -8,8 +8,8 @@ topology=$1
 # Does the contract list the pair?
 trains() {
     case $topology-$consistency in
-    allreduce-bsp | allreduce-bounded-delay:* | ps-*) true ;;
-    allreduce-* | local-essp:* | local-downpour:*) false ;;
+    allreduce-bsp | allreduce-bounded-delay:* | ps-* | gossip:*-bsp | gossip:*-async) true ;;
+    allreduce-* | local-essp:* | local-downpour:* | gossip:*) false ;;
     esac
 }
 
@@ -24,7 +24,10 @@ for consistency in bsp ssp:0 ssp:2 essp:2 asp:4:50 bounded-delay:0 bounded-delay
     fi
     works "$name" train --model logistic --data "$data/a9a/a9a.gz" --workers 4 --no-intercept \
         --topology "$topology" --consistency "$consistency" --json
-    holds "$name" objective "<= 0.32337958 * 1.01"
+    case $topology in
+    gossip:*) holds "$name" objective "<= 0.32337958 * 1.02" ;;
+    *) holds "$name" objective "<= 0.32337958 * 1.01" ;;
+    esac
     [ "$(field "$name" topology)" = "$topology" ] || fail "$name: topology is $(field "$name" topology)"
     [ "$(field "$name" consistency)" = "$consistency" ] || fail "$name: consistency is $(field "$name" consistency)"
     echo "$name: objective $(field "$name" objective), $(field "$name" train_seconds) s"

@@ -3,7 +3,8 @@
  * number of workers. get returns the own copy; the model is the average of all copies.
  *
  *     at the end of a clock     own updates move the own copy, `workers` times as far as their share of the clock, so that
- *                               the average moves as the one copy of bsp would
+ *                               the average moves as the one copy of bsp would (and exactly by what was added, where a
+ *                               table is additive)
  *     bsp, local-sgd:H          then, each clock or each H, a round: copies are exchanged with the neighbours and mixed
  *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed (gossip.h)
  *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next inc or clock
@@ -99,8 +100,9 @@ static void gossip_close(plait_table *table) {
 /* Since the last barrier nothing has moved: what is read is the average. */
 static const void *average_of(const plait_table *table) { return table->job->client.met ? table->averaged->average : NULL; }
 
+/* An inc moves the average by what it adds, so the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
-    return table->spec.ruled ? 0 : (double)table->job->layout.workers;
+    return table->spec.ruled ? 0 : (double)table->job->layout.workers / table->averaged->weight;
 }
 
 static void raise_get(const plait_table *table, const pli_rows *rows) {
@@ -197,6 +199,15 @@ static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t pe
                                   .clock = clock, .seq = (uint64_t)sent });
 }
 
+static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_part *part, plait_error *err) {
+    struct pli_averaged *a = table->averaged;
+    const pli_spec      *spec = &table->spec;
+    if (spec->ruled) return pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, part, err);
+    int64_t values = (spec->keyed ? part->n : spec->rows) * spec->cols;
+    pli_values_scale(spec->type, values, scale_of_pending(table), a->pending.sum);
+    return pli_shard_apply_push(&a->shard, clock, 1, part, err);
+}
+
 static plait_status move_own(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->averaged;
     const pli_spec      *spec = &table->spec;
@@ -209,7 +220,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
         part.values = pli_at_const(p->sum, p->low * pli_row_bytes(spec));
     }
     pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id, clock);
-    PLI_TRY(pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, &part, err));
+    PLI_TRY(apply_own(table, clock, &part, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
     a->incs = 0;
     a->pushes++;

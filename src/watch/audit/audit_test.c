@@ -893,6 +893,76 @@ static void test_a_file_a_rank(void **state) {
     for (int32_t rank = 0; rank < 2; rank++) unlink(path[rank]);
 }
 
+/* --- copies that are averaged ------------------------------------------------------------------------------------------ */
+
+static void begin_copies(maker *m, const char *consistency) {
+    const pli_event_table table = { .name = "w", .topology = "gossip:ring", .consistency = consistency, .rows = 100, .cols = 2,
+                                    .way = PLI_WAY_AVERAGED, .ruled = true };
+    begin_table(m, &table, 0);
+    m->replicas = true;
+}
+
+static void give(maker *m, int32_t rank, int32_t to, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_GIVE, .rank = rank, .peer = to, .clock = clock });
+}
+
+static void mix(maker *m, int32_t rank, int32_t from, int64_t given, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_MIX, .rank = rank, .peer = from, .clock = clock, .seq = (uint64_t)given });
+}
+
+static void own_clock(maker *m, int32_t rank, int64_t clock) {
+    inc(m, rank);
+    end_clock(m, rank, clock);
+    push(m, rank, clock);
+}
+
+/* All give to all and mix, but for what `wrong` leaves out, doubles or delays. */
+static void rounds(maker *m, int64_t clocks, int wrong) {
+    for (int64_t clock = 0; clock < clocks; clock++) {
+        for (int32_t r = 0; r < WORKERS; r++) {
+            get(m, r, clock, (uint64_t)clock - (wrong == 4 && clock == 1 && r == 2), 0);
+            own_clock(m, r, clock);
+            for (int32_t o = 0; o < WORKERS; o++)
+                if (o != r && !(wrong == 5 && clock == 1 && r == 0)) give(m, r, o, clock);
+        }
+        for (int32_t r = 0; r < WORKERS; r++)
+            for (int32_t o = 0; o < WORKERS; o++) {
+                bool here = clock == 1 && r == 1 && o == 0;
+                if (o == r || (wrong == 5 && clock == 1 && o == 0) || (wrong == 1 && here)) continue;
+                mix(m, r, o, wrong == 3 && here ? clock - 1 : clock, clock);
+                if (wrong == 2 && here) mix(m, r, o, clock, clock);
+            }
+    }
+}
+
+static void test_copies(void **state) {
+    (void)state;
+    static const struct { int wrong; const char *consistency, *rule, *words; } cases[] = {
+        { 1, "bsp", "exactly once", "never mixed the copy of table w that rank 0 gave in clock 1" },
+        { 1, "async", "exactly once", "never mixed" },
+        { 2, "async", "exactly once", "mixed out of turn a copy of table w that rank 0 gave in clock 1" },
+        { 3, "bsp", "exactly once", "never mixed" },
+        { 4, "async", "own updates", NULL },
+        { 5, "bsp", "rounds", "rank 0 gave 0 copies of table w in clock 1 and mixed 2" },
+    };
+    maker m;
+    begin_copies(&m, "bsp");
+    rounds(&m, 4, 0);
+    end(&m);
+    judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_copies(&m, cases[i].consistency);
+        rounds(&m, 4, cases[i].wrong);
+        end(&m);
+        judge(&m, NULL, PLI_AUDIT_REFUTED, cases[i].rule, cases[i].words);
+    }
+    begin_copies(&m, "async"); /* one that nobody mixes */
+    own_clock(&m, 0, 0);
+    give(&m, 0, 1, 0);
+    end(&m);
+    judge(&m, NULL, PLI_AUDIT_REFUTED, "exactly once", "rank 1, at");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier),
@@ -909,6 +979,7 @@ int main(void) {
         cmocka_unit_test(test_barriers_of_asp), cmocka_unit_test(test_values), cmocka_unit_test(test_versions),
         cmocka_unit_test(test_another_promise), cmocka_unit_test(test_the_first_violation_is_named),
         cmocka_unit_test(test_cut_and_garbled), cmocka_unit_test(test_cut_tells_how_far), cmocka_unit_test(test_a_file_a_rank),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
