@@ -101,6 +101,7 @@ static void close_network(network *net) {
 static pli_msg *copy_of(const network *net, const worker *w) {
     size_t   before = net->rounds ? 0 : sizeof w->weight;
     pli_msg *msg = pli_msg_new(before + sizeof w->x);
+    assert_non_null(msg);
     if (before > 0) memcpy(pli_msg_body(msg), &w->weight, before);
     memcpy((char *)pli_msg_body(msg) + before, w->x, sizeof w->x);
     return msg;
