@@ -41,6 +41,12 @@ typedef struct plait_point {
     double  train_loss;
 } plait_point;
 
+/* How one table of a model travels, where not as the others. */
+typedef struct plait_table_setting {
+    const char *name;                           /* as 'plait help MODEL' lists them                              */
+    const char *topology, *consistency, *filter; /* NULL: the run's                                              */
+} plait_table_setting;
+
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber"           */
@@ -51,6 +57,8 @@ typedef struct plait_train_opts {
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
     const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL: none */
+    const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
+    int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
@@ -78,6 +86,13 @@ typedef struct plait_train_opts {
     void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
 } plait_train_opts;
 
+/* A table of a run, as it travelled. */
+typedef struct plait_report_table {
+    char name[16], topology[32], consistency[48], filter[112];
+} plait_report_table;
+
+enum { PLAIT_REPORT_TABLES = 4 };
+
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
@@ -92,6 +107,8 @@ typedef struct plait_report {
     int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
+    int32_t n_tables;
+    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its own */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

@@ -3,7 +3,8 @@
  * A *job* is what a worker (or server) takes part in; it owns *tables* and their common clock. A table is
  * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32 or
  * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
- * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps), what a
+ * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps; hybrid is
+ * allreduce for a dense table and ps for a sparse or keyed one), what a
  * get may miss is its *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see either.
  *
  * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
@@ -180,7 +181,7 @@ PLAIT_API plait_status plait_table_create(plait_job *job, const plait_table_opts
 PLAIT_API const char *plait_table_name(const plait_table *table);
 PLAIT_API int64_t     plait_table_rows(const plait_table *table); /* 0: sparse */
 PLAIT_API int64_t     plait_table_cols(const plait_table *table);
-PLAIT_API const char *plait_table_topology(const plait_table *table);
+PLAIT_API const char *plait_table_topology(const plait_table *table);    /* its own: never hybrid */
 PLAIT_API const char *plait_table_consistency(const plait_table *table); /* with parameters, "ssp:2" */
 
 /** get: copies the rows keys [n], in the given order (repeats allowed), to values [n, cols]. A key that a

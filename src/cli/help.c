@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "learn/learn.h"
 #include "table/topology/topology.h"
 
 typedef struct help_settings {
@@ -41,6 +42,16 @@ static const char objective[] =
     "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never "
     "penalised.\nOptions of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer;\n"
     "see 'plait help train'.\n";
+
+static void add_tables(pli_text *text) {
+    const pli_model_table *table = pli_model_tables();
+    int                    width = pli_terminal_columns(1);
+    pli_text_add(text, "\nTables, as --table NAME:topology=T,consistency=C,filter=F names them:\n");
+    for (; table->name != NULL; table++) {
+        pli_text_add(text, "  %-9s", table->name);
+        pli_cli_wrap(text, table->what, 11, width < 100 ? width : 100);
+    }
+}
 
 static void overview(pli_text *text) {
     const pli_command *const *commands = pli_commands();
@@ -89,6 +100,11 @@ static int number_of(reasons *all, const char *why, const char *spec) {
     return all->n;
 }
 
+static bool trains_with(pli_pair pair, pli_fill fill) {
+    pair.fill = fill;
+    return pli_pair_check(&pair, NULL) >= 0;
+}
+
 /* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
 static void pairs_of(pli_text *text, reasons *all, bool one_process) {
     const pli_topology_kind *const      *topology = pli_topologies();
@@ -103,8 +119,10 @@ static void pairs_of(pli_text *text, reasons *all, bool one_process) {
         for (int t = 0; topology[t] != NULL; t++) {
             plait_error err = { 0 };
             char        cell[32] = "trains";
-            if (pli_pair_check(&(pli_pair){ .topology = topology[t]->name, .consistency = spec, .one_process = one_process }, &err) < 0)
-                snprintf(cell, sizeof cell, "refused [%d]", number_of(all, err.text, spec));
+            pli_pair    pair = { .topology = topology[t]->name, .consistency = spec, .one_process = one_process };
+            if (pli_pair_check(&pair, &err) < 0) snprintf(cell, sizeof cell, "refused [%d]", number_of(all, err.text, spec));
+            else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
+            else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
             pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", cell);
         }
         pli_text_add(text, "\n");
@@ -204,6 +222,7 @@ static bool topic(const char *name, pli_text *text) {
     for (int i = 0; i < MODELS; i++) {
         if (strcmp(name, models[i].name) == 0) {
             pli_text_add(text, "%s: %s%s", models[i].name, models[i].text, objective);
+            add_tables(text);
             return true;
         }
     }

@@ -31,6 +31,25 @@ static void count(pli_text *text, const char *key, int64_t value) {
     }
 }
 
+static void tables(pli_text *text, const plait_report *r) {
+    pli_text all = { 0 };
+    pli_text_add(&all, "[");
+    for (int32_t i = 0; i < r->n_tables; i++) {
+        const plait_report_table *t = &r->tables[i];
+        if (i > 0) pli_text_add(&all, ", ");
+        pli_json_begin(&all);
+        pli_json_text(&all, "name", t->name);
+        pli_json_text(&all, "topology", t->topology);
+        pli_json_text(&all, "consistency", t->consistency);
+        name(&all, "filter", t->filter);
+        pli_json_end(&all);
+    }
+    pli_text_add(&all, "]");
+    text->failed = text->failed || all.failed;
+    pli_json_raw(text, "tables", all.failed ? "[]" : all.data);
+    pli_text_free(&all);
+}
+
 void pli_record_json(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
     pli_json_begin(text);
     name(text, "model", r->model);
@@ -66,6 +85,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     pli_json_f64(text, "virtual_seconds", simulated != NULL ? simulated->virtual_seconds : NAN);
     name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
+    tables(text, r);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }
@@ -82,6 +102,11 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
     if (r->topology[0] != '\0') {
         pli_text_add(text, "%-18s %" PRId64 " on %s, %s, %s, %s\n", "workers", r->workers, r->transport, r->topology,
                      r->consistency, r->optimizer);
+    }
+    for (int32_t i = 0; i < r->n_tables; i++) {
+        const plait_report_table *t = &r->tables[i];
+        bool as_run = strcmp(t->topology, r->topology) == 0 && strcmp(t->consistency, r->consistency) == 0;
+        if (!as_run) pli_text_add(text, "%-18s %s by %s, %s\n", "table", t->name, t->topology, t->consistency);
     }
     if (r->clocks >= 0) pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epochs\n", "clocks", r->clocks, r->epochs);
     figure(text, "objective", r->objective);

@@ -72,15 +72,16 @@ const pli_opt pli_train_rows[] = {
       "compute threads of one worker; default cores / ranks on the host", 1, 4096, "distribution" },
     { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|tcp|sim",
       "what carries the bytes; default mpi under its launcher, else threads", 0, 0, "distribution" },
-    { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps",
+    { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid",
       "how updates travel; default local, or ps where ranks are processes", 0, 0, "distribution" },
     { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "C",
       "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P or async", 0, 0,
       "distribution" },
     { "backup", PLI_OPT_I64, AT(backup), "0", "N",
       "under bsp: clocks end without their N slowest workers, whose late updates are dropped", 0, RANKS_MAX, "distribution" },
-    { "table", PLI_OPT_TEXT, AT(table), NULL, "NAME:topology=T,consistency=C",
-      "the same for one table; the weights are table w", 0, 0, "distribution" },
+    { "table", PLI_OPT_LIST, AT(table), NULL, "NAME:topology=T,consistency=C,filter=F",
+      "some or all of these for one table of the model alone; may be given several times; 'plait help MODEL' lists a model's tables",
+      0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "does a worker keep its blocks, or do they go to who is fast?", 0, 0,
       "distribution" },
@@ -164,35 +165,6 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->cache = in->cache;
     if (in->threads > 0) opts->threads = (int32_t)in->threads;
     opts->log = log;
-}
-
-/* --table w:topology=ps,consistency=ssp:2 */
-static bool table_setting(const char *text, pli_train_plan *plan) {
-    const char *colon = strchr(text, ':');
-    if (colon == NULL || colon == text) {
-        pli_cli_usage("train: --table '%s': expected NAME:topology=T,consistency=C", text);
-        return false;
-    }
-    if (colon - text != 1 || text[0] != 'w') {
-        pli_cli_usage("train: --table: no table '%.*s'; the model's weights are table w", (int)(colon - text), text);
-        return false;
-    }
-    for (const char *at = colon + 1; *at != '\0';) {
-        size_t      length = strcspn(at, ",");
-        const char *equals = memchr(at, '=', length);
-        size_t      key = equals != NULL ? (size_t)(equals - at) : length;
-        char       *to = NULL;
-        if (key == 8 && memcmp(at, "topology", key) == 0) to = plan->topology;
-        if (key == 11 && memcmp(at, "consistency", key) == 0) to = plan->consistency;
-        if (equals == NULL || to == NULL || length - key - 1 == 0 || length - key - 1 >= sizeof plan->topology) {
-            pli_cli_usage("train: --table '%s': '%.*s' is neither topology=T nor consistency=C", text, (int)length, at);
-            return false;
-        }
-        memcpy(to, equals + 1, length - key - 1);
-        to[length - key - 1] = '\0';
-        at += length + (at[length] == ',');
-    }
-    return true;
 }
 
 static bool given(const pli_opts *opts, const char *name) {
@@ -288,11 +260,7 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
         plan->test.n_paths = 1;
         plan->train.test = &plan->test;
     }
-    if (s->table == NULL) return true;
-    if (!table_setting(s->table, plan)) return false;
-    if (plan->topology[0] != '\0') plan->train.topology = plan->topology;
-    if (plan->consistency[0] != '\0') plan->train.consistency = plan->consistency;
-    return true;
+    return pli_plan_tables(&s->table, plan);
 }
 
 void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {

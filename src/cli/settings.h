@@ -14,7 +14,8 @@ typedef struct pli_input {
 
 typedef struct pli_train_settings {
     pli_input   in;
-    const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *table, *optimizer, *schedule,
+    pli_text_list table;
+    const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster, *collective;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
@@ -30,17 +31,24 @@ extern const pli_opt pli_train_rows[];
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out);
 
-/* The library's structs, borrowing from settings. */
+enum { PLI_PLAN_TABLES = 16 };
+
+/* The library's structs, borrowing from settings; it stays where it is. */
 typedef struct pli_train_plan {
     plait_comm_opts  comm;
     plait_data_opts  data, test;
     plait_train_opts train;
-    char             topology[64], consistency[64]; /* by --table */
+    plait_table_setting table[PLI_PLAN_TABLES]; /* [train.n_tables] by --table */
+    char             words[2048];            /* [words_bytes] that they point to */
+    size_t           words_bytes;
 } pli_train_plan;
 
 /** Fills plan. false: something is wrong, and has been said; the exit code is PLI_EXIT_USAGE. */
 bool pli_train_plan_make(const pli_train_settings *settings, const pli_opts *opts, const plait_log *log,
                          pli_train_plan *plan);
+
+/** Fills plan's tables from what --table gave, of which one may say more than one thing. false: said. */
+bool pli_plan_tables(const pli_text_list *given, pli_train_plan *plan);
 
 /** Notes, a line each, on options that have no effect beside the others. */
 void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, pli_text *text);

@@ -13,4 +13,12 @@
  *  consistencies go together, here. Errors as of plait_train. Not collective, any rank: all of a run hear the same. */
 plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err);
 
+/* A table of a model, for who says how it travels. */
+typedef struct pli_model_table {
+    const char *name, *what;
+} pli_model_table;
+
+/** Those of every model, to a name of NULL. */
+const pli_model_table *pli_model_tables(void);
+
 #endif

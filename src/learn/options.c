@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "table/filter/filter.h"
-#include "table/topology/topology.h"
 
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
     size_t n = 0;
@@ -77,23 +76,13 @@ static plait_status check_validation(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* Ranks that only hold shards need a topology that has them hold something. */
-static plait_status check_servers(pli_run *run) {
-    const pli_topology_kind *kind = pli_topology_find(run->topology);
-    int32_t                  servers = plait_comm_servers(run->comm);
-    if (servers == 0 || (kind->on_servers && !kind->one_process)) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED, "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
-                    "servers would stand idle; nearest is --topology ps, or no --servers", (int)servers, run->topology,
-                    run->opts->topology == NULL ? " (the default)" : "");
-}
-
 /* Of table w, as far as it is known before the data are read. */
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
     const plait_filter_table table = { .name = "w", .type = PLAIT_F32, .cols = 1, .rule = run->optimizer, .l1 = o->l1,
                                        .workers = plait_comm_workers(run->comm), .servers = 1 };
     pli_filters_list         list;
-    PLI_TRY(pli_filters_read(o->filter, NULL, &list, run->err));
+    PLI_TRY(pli_filters_read(pli_run_travel(run, "w").filter, NULL, &list, run->err));
     for (int32_t i = 0; run->lbfgs && i < list.n; i++)
         if (list.filter[i]->loss != PLAIT_EXACT)
             return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
@@ -109,8 +98,8 @@ plait_status pli_options_check(pli_run *run) {
     bool                     is_class;
     if (o->size != sizeof *o)
         return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
-    run->topology = o->topology != NULL ? o->topology : pli_topology_default(plait_comm_one_process(run->comm))->name;
-    run->consistency = o->consistency != NULL ? o->consistency : "bsp";
+    run->topology = pli_run_travel(run, "w").topology;
+    run->consistency = pli_run_travel(run, "w").consistency;
     if ((o->data != NULL) == (o->memory != NULL))
         return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
     PLI_TRY(pli_loss_is_class(o->model, &is_class, err));
@@ -132,11 +121,7 @@ plait_status pli_options_check(pli_run *run) {
     run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
-    const pli_scope scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
-    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = run->topology, .consistency = run->consistency, .scope = &scope,
-                                        .one_process = plait_comm_one_process(run->comm),
-                                        .staleness_aware = o->staleness_aware != 0, .filter = o->filter }, err));
-    PLI_TRY(check_servers(run));
+    PLI_TRY(pli_tables_check(run));
     return check_filters(run);
 }
 

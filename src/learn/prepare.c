@@ -332,6 +332,7 @@ plait_status pli_prepare(pli_run *run) {
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     settle_defaults(run);
+    PLI_TRY(pli_tables_settle(run));
     PLI_TRY(check_start(run));
     PLI_TRY(check_memory(run));
     if (o->validation != NULL && run->fraction == 0) {

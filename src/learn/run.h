@@ -1,6 +1,7 @@
 /* learn/run.h - one training run as one rank sees it, while plait_train lasts.
  *
  *     options.c  names, ranges, pairs; equal on every rank
+ *     tables.c   how each table of the model travels
  *     open.c     data opened and read
  *     sample.c   the first rows of a stream's blocks
  *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
@@ -50,7 +51,7 @@ typedef struct pli_run {
     pli_pool               *pool; /* of the rank */
 
     /* what was decided; 0 in opts is resolved here */
-    const char *optimizer, *topology, *consistency, *schedule; /* schedule NULL: constant */
+    const char *optimizer, *topology, *consistency, *schedule; /* the pair: of table w; schedule NULL: constant */
     bool        balanced; /* blocks change hands: balance dynamic */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
@@ -75,6 +76,8 @@ typedef struct pli_run {
     plait_job   *job;
     pli_form     form;
     plait_table *w, *b; /* b: PLI_SPARSE with intercept only */
+    int32_t      n_tables;
+    plait_report_table table[PLAIT_REPORT_TABLES]; /* [n_tables] as they travel */
 
     /* outcome */
     pli_solution solution; /* in the data's units */
@@ -88,6 +91,17 @@ typedef struct pli_run {
     pli_comm_times times; /* of training */
     pli_curve    curve;
 } pli_run;
+
+/* How a table travels: borrowed from the run's options. filter "": none. */
+typedef struct pli_travel {
+    const char *topology, *consistency, *filter;
+} pli_travel;
+pli_travel pli_run_travel(const pli_run *run, const char *table);
+
+/** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie; and then: notes each in
+ *  run->table. Errors: EREFUSED, ENAME, EINVAL. */
+plait_status pli_tables_check(const pli_run *run);
+plait_status pli_tables_settle(pli_run *run);
 
 /** Checks names and ranges. Errors: ENAME, EINVAL, EREFUSED. */
 plait_status pli_options_check(pli_run *run);

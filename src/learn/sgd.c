@@ -43,7 +43,10 @@ static plait_status create_weights(pli_run *run) {
     if (status == PLAIT_OK) status = plait_table_create(run->job, &t, &run->w);
     if (status == PLAIT_OK && run->form == PLI_SPARSE && run->linear.intercept) {
         t.name = "b";
-        t.filter = ""; /* one row: nothing to save */
+        const pli_travel b = pli_run_travel(run, "b");
+        t.topology = b.topology;
+        t.consistency = b.consistency;
+        t.filter = b.filter;
         t.rows = 1;
         t.keyed = run->rowwise;
         t.rule.l1 = t.rule.l2 = 0;
@@ -405,10 +408,12 @@ static void end(pli_sgd *sgd) {
     pli_free(sgd->local_start);
 }
 
+static bool needs_all(const plait_table *table) { return table->spec.topology.kind->needs_all; }
+
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    if (status == PLAIT_OK) sgd.sums_need_all = run->w->spec.topology.kind->needs_all;
+    if (status == PLAIT_OK) sgd.sums_need_all = needs_all(run->w) || (run->b != NULL && needs_all(run->b));
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
         status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,

@@ -92,20 +92,27 @@ static plait_status agree_options(pli_run *run) {
                  o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
                  o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
                  o->test != NULL || o->test_memory != NULL, run->balanced ? "dynamic" : "static");
+    for (int32_t i = 0; i < o->n_tables; i++)
+        pli_text_add(&text, "--table %s:topology=%s,consistency=%s,filter=%s\n", o->tables[i].name,
+                     o->tables[i].topology != NULL ? o->tables[i].topology : "as the run's",
+                     o->tables[i].consistency != NULL ? o->tables[i].consistency : "as the run's",
+                     o->tables[i].filter != NULL ? o->tables[i].filter : "as the run's");
     plait_status status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on options")
                                       : pli_agree_text(run->comm, "options", text.data, run->err);
     pli_text_free(&text);
     return status;
 }
 
+/* Tables travel as w does unless they say otherwise. */
 static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, plait_job **job_out) {
-    plait_job_opts j;
+    const pli_travel w = pli_run_travel(&(pli_run){ .comm = comm, .opts = o }, "w");
+    plait_job_opts   j;
     plait_job_opts_init(&j);
-    j.topology = o->topology;
-    j.consistency = o->consistency;
+    j.topology = w.topology;
+    j.consistency = w.consistency;
     j.batch = batch;
     j.backup = o->backup;
-    j.filter = o->filter;
+    j.filter = w.filter;
     j.seed = o->seed;
     plait_function functions[PLI_LBFGS_FUNCTIONS];
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
@@ -218,10 +225,10 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
     snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
     snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
-    if (run->w != NULL) {
-        snprintf(r->topology, sizeof r->topology, "%s", plait_table_topology(run->w));
-        snprintf(r->consistency, sizeof r->consistency, "%s", plait_table_consistency(run->w));
-    }
+    snprintf(r->topology, sizeof r->topology, "%s", run->topology);
+    snprintf(r->consistency, sizeof r->consistency, "%s", run->consistency);
+    r->n_tables = run->n_tables;
+    memcpy(r->tables, run->table, sizeof r->tables);
     r->validation_loss = run->validation_loss;
     r->load_seconds = run->load_seconds;
     r->train_seconds = run->train_seconds;

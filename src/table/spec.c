@@ -42,13 +42,13 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     if (strlen(filter) >= sizeof spec.filter)
         return pli_fail(err, PLAIT_EINVAL, "table %s: filters '%.40s...' are too long a list", opts->name, filter);
     strcpy(spec.filter, filter);
-    spec.keyed = opts->rows == 0 || opts->keyed != 0;
+    spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
     spec.ruled = opts->rule.name != NULL;
     if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
-    PLI_TRY(pli_topology_make(topology, &spec.topology, err));
+    PLI_TRY(pli_topology_make(topology, pli_fill_of(opts), &spec.topology, err));
     finish(&spec);
     *spec_out = spec;
     return PLAIT_OK;
@@ -112,7 +112,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows, .cols = wire->cols };
     PLI_TRY(check_shape(&opts, err));
     pli_topology topology;
-    if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, &topology, err) < 0)
+    if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, PLI_FILL_ANY, &topology, err) < 0)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its description is malformed", wire->name);
     pli_spec spec = { .id = (int32_t)wire->id, .type = opts.type, .rows = wire->rows, .cols = wire->cols,
                       .keyed = wire->rows == 0 || wire->keyed != 0, .ruled = wire->ruled != 0,

@@ -37,6 +37,11 @@ typedef struct pli_spec {
 static inline int64_t pli_row_bytes(const pli_spec *spec) { return spec->cols * spec->width; }
 static inline int64_t pli_sum_row_bytes(const pli_spec *spec) { return spec->cols * spec->sum_width; }
 
+/** What kind of updates a table with these options has. */
+static inline pli_fill pli_fill_of(const plait_table_opts *opts) {
+    return opts->rows == 0 || opts->keyed != 0 ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
+}
+
 /** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are
  *  known pairs (pli_pair_check). */
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,

@@ -66,7 +66,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     plait_table_opts       own = *opts;
     if (own.filter == NULL) own.filter = job->filter;
     own.exact = own.exact != 0 || job->exact;
-    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope,
+    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .fill = pli_fill_of(opts),
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
                                         .additive = opts->rule.name == NULL, .exact = own.exact != 0, .filter = own.filter,

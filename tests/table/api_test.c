@@ -320,7 +320,19 @@ static void test_refused_pairs(void **state) {
     assert_int_equal(check_pair("ps", "local-sgd:3", false, &err), PLAIT_EREFUSED);
     assert_int_equal(check_pair("ps", "ssp", false, &err), PLAIT_EINVAL);
     assert_int_equal(check_pair("ps", "bsp:1", false, &err), PLAIT_EINVAL);
-    assert_int_equal(check_pair("hybrid", "bsp", false, &err), PLAIT_EREFUSED);
+    for (int one_process = 0; one_process < 2; one_process++) {
+        pli_pair hybrid = { .topology = "hybrid", .consistency = "bsp", .one_process = one_process };
+        for (hybrid.fill = PLI_FILL_ANY; hybrid.fill <= PLI_FILL_SPARSE; hybrid.fill++)
+            assert_int_equal(pli_pair_check(&hybrid, &err), PLAIT_OK);
+        hybrid.consistency = "ssp:2";
+        for (hybrid.fill = PLI_FILL_ANY; hybrid.fill <= PLI_FILL_SPARSE; hybrid.fill++)
+            assert_int_equal(pli_pair_check(&hybrid, &err), hybrid.fill == PLI_FILL_DENSE ? PLAIT_EREFUSED : PLAIT_OK);
+        hybrid.fill = PLI_FILL_DENSE;
+        assert_int_equal(pli_pair_check(&hybrid, &err), PLAIT_EREFUSED);
+        assert_non_null(strstr(err.text, "under hybrid a table with dense updates travels by allreduce"));
+        hybrid.consistency = "bps";
+        assert_int_equal(pli_pair_check(&hybrid, &err), PLAIT_ENAME);
+    }
     assert_int_equal(check_pair("pss", "bsp", false, &err), PLAIT_ENAME);
     assert_int_equal(check_pair("ps:ring", "bsp", false, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "takes no parameters"));

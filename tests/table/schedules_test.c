@@ -201,7 +201,7 @@ static void make_spec(world *w, int32_t id) {
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
     if (w->spec[id].placement.shards == 1) w->spec[id].filter[0] = '\0';
-    if (w->spec[id].placement.shards == 1) SURE(w, pli_topology_make("local", &w->spec[id].topology, NULL) == PLAIT_OK);
+    if (w->spec[id].placement.shards == 1) SURE(w, pli_topology_make("local", PLI_FILL_ANY, &w->spec[id].topology, NULL) == PLAIT_OK);
 }
 
 static pli_msg *create_message(const world *w, const pli_spec *spec) {

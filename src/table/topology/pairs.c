@@ -108,9 +108,24 @@ static plait_status check_backup(const pli_topology_kind *kind, const pli_pair *
     return PLAIT_OK;
 }
 
+/* A topology whose tables travel by one or the other of two: the pair of the one that is meant; where that is not known,
+ * either will do. */
+static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    bool     dense = pair->fill == PLI_FILL_DENSE;
+    pli_pair of = *pair;
+    of.topology = kind->dense->name;
+    if (pair->fill == PLI_FILL_ANY && pli_pair_check(&of, NULL) >= 0) return PLAIT_OK;
+    if (!dense) of.topology = kind->sparse->name;
+    if (pli_pair_check(&of, err) >= 0) return PLAIT_OK;
+    return pair->fill == PLI_FILL_ANY ? err->code
+                                      : pli_fail_at(err, "under %s a table with %s updates travels by %s", kind->name,
+                                                    dense ? "dense" : "sparse", of.topology);
+}
+
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     pli_topology topology;
-    PLI_TRY(pli_topology_make(pair->topology, &topology, err));
+    PLI_TRY(pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, err));
+    if (topology.kind->dense != NULL) return check_mixed(topology.kind, pair, err);
     PLI_TRY(check_consistency(topology.kind, pair, err));
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));

@@ -13,15 +13,14 @@ static const pli_topology_kind allreduce = {
 static const pli_topology_kind ps = {
     .name = "ps", .parameters = "", .on_servers = true, .ops = &pli_served_ops
 };
+/* Dense tables are summed, of sparse ones only what is touched travels. */
+static const pli_topology_kind hybrid = { .name = "hybrid", .parameters = "", .dense = &allreduce, .sparse = &ps };
 
 static const pli_topology_kind gossip = {
     .name = "gossip", .parameters = "ring|torus|exp", .needs_all = true, .averages = true, .ops = &pli_averaged_ops
 };
 
-static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &gossip, NULL };
-
-/* Names that the contract knows and that come with later versions. */
-static const char *const later[] = { "hybrid", NULL };
+static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &hybrid, &gossip, NULL };
 
 const pli_topology_kind *const *pli_topologies(void) { return topologies; }
 
@@ -41,8 +40,6 @@ const pli_topology_kind *pli_topology_default(bool one_process) { return one_pro
 static plait_status unknown(const char *text, plait_error *err) {
     const char *names[16];
     size_t      n = 0;
-    for (size_t i = 0; later[i] != NULL; i++)
-        if (is_named(later[i], text)) return pli_fail(err, PLAIT_EREFUSED, "topology %s comes later; nearest is ps", text);
     for (; n < sizeof names / sizeof *names && topologies[n] != NULL; n++) names[n] = topologies[n]->name;
     return pli_fail_unknown(err, "topology", text, names, n);
 }
@@ -57,7 +54,7 @@ static int32_t word_of(const char *words, const char *word) {
     return -1;
 }
 
-plait_status pli_topology_make(const char *text, pli_topology *topology_out, plait_error *err) {
+plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *topology_out, plait_error *err) {
     pli_topology topology = { .kind = pli_topology_find(text) };
     const char  *colon = strchr(text, ':'), *words = topology.kind == NULL ? "" : topology.kind->parameters;
     if (topology.kind == NULL) return unknown(text, err);
@@ -66,6 +63,10 @@ plait_status pli_topology_make(const char *text, pli_topology *topology_out, pla
     if (words[0] != '\0') topology.word = word_of(words, colon == NULL ? "" : colon + 1);
     if (topology.word < 0)
         return pli_fail(err, PLAIT_EINVAL, "topology %s: expected %s:%s", text, topology.kind->name, words);
+    if (topology.kind->dense != NULL && fill != PLI_FILL_ANY) {
+        topology.kind = fill == PLI_FILL_DENSE ? topology.kind->dense : topology.kind->sparse;
+        text = topology.kind->name;
+    }
     strncpy(topology.text, text, sizeof topology.text - 1); /* a name and one of its words: they fit */
     *topology_out = topology;
     return PLAIT_OK;

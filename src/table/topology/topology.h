@@ -21,12 +21,16 @@ typedef struct pli_topology_kind {
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
+    const struct pli_topology_kind *dense, *sparse; /* its tables travel by one of these, after their updates' form; else NULL */
     const struct pli_topology_ops *ops;
     const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory: get and inc by any thread of
                                                 the rank; NULL: has no such form */
 } pli_topology_kind;
 
 enum { PLI_TOPOLOGY_TEXT = 32 };
+
+/* Are a table's updates of whole ranges, or of some rows by key? ANY: it is not known yet. */
+typedef enum pli_fill { PLI_FILL_ANY, PLI_FILL_DENSE, PLI_FILL_SPARSE } pli_fill;
 
 /* A topology as a table has it. */
 typedef struct pli_topology {
@@ -42,14 +46,15 @@ const pli_topology_kind *pli_topology_find(const char *text);
 /** The topology of a job that names none. */
 const pli_topology_kind *pli_topology_default(bool one_process);
 
-/** "ps" -> topology. Errors: ENAME (nearest named), EINVAL a parameter that it does not take, EREFUSED what comes later. */
-plait_status pli_topology_make(const char *text, pli_topology *topology_out, plait_error *err);
+/** "ps" -> topology; for a table whose fill is known "hybrid" -> the one that it travels by. Errors: ENAME (nearest named), EINVAL a parameter that it does not take, EREFUSED what comes later. */
+plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *topology_out, plait_error *err);
 
 /* A topology, a consistency, and what they must go with. */
 typedef struct pli_pair {
     const char      *topology, *consistency; /* as users write them                                                       */
     const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL: nothing   */
     bool             one_process; /* all ranks are threads of one process                                                 */
+    pli_fill         fill;        /* ANY: does it train for some table?                                                   */
     bool             staleness_aware; /* plait_rule_opts'                                                                 */
     bool             additive;        /* the table has no rule                                                            */
     bool             exact;           /* sums are exact                                                                   */
