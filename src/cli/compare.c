@@ -162,8 +162,11 @@ static bool make_pairs(work *w) {
     pli_text    all = { 0 };
     const char *topologies = w->job.topology;
     const char *consistencies = given(w->job_opts, "consistency") ? w->job.consistency : "bsp,ssp:2,async";
-    for (size_t i = 0; pli_topologies()[i] != NULL; i++)
-        pli_text_add(&all, "%s%s", i == 0 ? "" : ",", pli_topologies()[i]->name);
+    for (size_t i = 0; pli_topologies()[i] != NULL; i++) {
+        char example[PLI_TOPOLOGY_TEXT];
+        pli_topology_example(pli_topologies()[i], example);
+        pli_text_add(&all, "%s%s", i == 0 ? "" : ",", example);
+    }
     if (topologies == NULL) topologies = all.data;
     w->result.pair = pli_calloc(PAIRS_MAX, sizeof *w->result.pair);
     w->out = pli_calloc(PAIRS_MAX, sizeof *w->out);

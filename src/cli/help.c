@@ -110,7 +110,7 @@ static void pairs_of(pli_text *text, reasons *all, bool one_process) {
     const pli_topology_kind *const      *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
     pli_text_add(text, "%-16s", "");
-    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", topology[t]->name);
+    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
     pli_text_add(text, "\n");
     for (int p = 0; policy[p] != NULL; p++) {
         char spec[48];
@@ -119,11 +119,13 @@ static void pairs_of(pli_text *text, reasons *all, bool one_process) {
         for (int t = 0; topology[t] != NULL; t++) {
             plait_error err = { 0 };
             char        cell[32] = "trains";
-            pli_pair    pair = { .topology = topology[t]->name, .consistency = spec, .one_process = one_process };
+            char        example[PLI_TOPOLOGY_TEXT];
+            pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
+            pli_topology_example(topology[t], example);
             if (pli_pair_check(&pair, &err) < 0) snprintf(cell, sizeof cell, "refused [%d]", number_of(all, err.text, spec));
             else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
             else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
-            pli_text_add(text, topology[t + 1] != NULL ? "%-14s" : "%s", cell);
+            pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
         }
         pli_text_add(text, "\n");
     }
@@ -167,9 +169,13 @@ static void consistencies(pli_text *text) {
 
 static void add_topologies(const char *spec, bool one_process, pli_text *text) {
     int n = 0;
-    for (int t = 0; pli_topologies()[t] != NULL; t++)
-        if (pli_pair_check(&(pli_pair){ .topology = pli_topologies()[t]->name, .consistency = spec, .one_process = one_process }, NULL) >= 0)
-            pli_text_add(text, "%s%s", n++ > 0 ? ", " : "", pli_topologies()[t]->name);
+    for (int t = 0; pli_topologies()[t] != NULL; t++) {
+        const pli_topology_kind *kind = pli_topologies()[t];
+        char                     example[PLI_TOPOLOGY_TEXT];
+        pli_topology_example(kind, example);
+        if (pli_pair_check(&(pli_pair){ .topology = example, .consistency = spec, .one_process = one_process }, NULL) >= 0)
+            pli_text_add(text, "%s%s%s%s", n++ > 0 ? ", " : "", kind->name, kind->parameters[0] != '\0' ? ":" : "", kind->parameters);
+    }
     pli_text_add(text, "\n");
 }
 

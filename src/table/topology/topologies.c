@@ -1,4 +1,5 @@
 /* The registry of topologies. A new one is a file with its pli_topology_ops, a line here, and its pairs in pairs.c. */
+#include <stdio.h>
 #include <string.h>
 
 #include "table/table.h"
@@ -70,6 +71,11 @@ plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *to
     strncpy(topology.text, text, sizeof topology.text - 1); /* a name and one of its words: they fit */
     *topology_out = topology;
     return PLAIT_OK;
+}
+
+void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_TEXT]) {
+    bool takes = kind->parameters[0] != '\0';
+    snprintf(text, PLI_TOPOLOGY_TEXT, "%s%s%.*s", kind->name, takes ? ":" : "", (int)strcspn(kind->parameters, "|"), kind->parameters);
 }
 
 bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {

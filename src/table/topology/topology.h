@@ -46,7 +46,11 @@ const pli_topology_kind *pli_topology_find(const char *text);
 /** The topology of a job that names none. */
 const pli_topology_kind *pli_topology_default(bool one_process);
 
-/** "ps" -> topology; for a table whose fill is known "hybrid" -> the one that it travels by. Errors: ENAME (nearest named), EINVAL a parameter that it does not take, EREFUSED what comes later. */
+/** How a user writes the kind, with the first of its parameters if it takes one: "gossip:ring". */
+void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_TEXT]);
+
+/** "ps" -> topology; for a table whose fill is known "hybrid" -> the one that it travels by. Errors: ENAME (the
+ *  nearest is named), EINVAL a parameter that it does not take. */
 plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *topology_out, plait_error *err);
 
 /* A topology, a consistency, and what they must go with. */
