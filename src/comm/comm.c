@@ -407,9 +407,17 @@ plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, p
     return status < 0 ? status : run_call(comm, &call, "plait_comm_reduce_scatter");
 }
 
-plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
-    const pli_coll call = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
+static plait_status reduce_cells(plait_comm *comm, pli_coll_kind kind, bool wide, int64_t n, void *cells) {
+    const pli_coll call = { .kind = kind, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
     return run_call(comm, &call, "the exact sum of a clock");
+}
+
+plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
+    return reduce_cells(comm, PLI_ALLREDUCE, wide, n, cells);
+}
+
+plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
+    return reduce_cells(comm, PLI_REDUCE_SCATTER, wide, n, cells);
 }
 
 /* --- begun, and waited for later -------------------------------------------------------------------------- */
@@ -598,14 +606,28 @@ static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t byt
     return status;
 }
 
-plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, size_t element_bytes) {
+bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type) {
+    const pli_world *world = comm->world;
+    pli_coll         whole = { .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .n = n }, part = whole;
+    part.kind = PLI_REDUCE_SCATTER;
+    bool native = is_native(world, &whole);
+    if (pli_is_cells(type)) return true; /* any order gives the same bits */
+    if (native || is_native(world, &part)) return native && is_native(world, &part);
+    pli_coll_choose(&whole, world->form, world->place.workers, &world->hosts);
+    return pli_form_scatters(&whole.form);
+}
+
+plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes) {
     int32_t workers = comm->world->place.workers;
     size_t *starts = pli_array((size_t)workers + 1, sizeof *starts);
     if (starts == NULL) {
         pli_fail(&comm->error, PLAIT_ENOMEM, "allgather: no memory for %d sizes", workers);
         return failed(comm);
     }
-    for (int32_t r = 0; r <= workers; r++) starts[r] = (size_t)pli_slice_first(n, r, workers) * element_bytes;
+    for (int32_t r = 0; r <= workers; r++) {
+        int64_t first = pli_slice_first(cut, r, workers);
+        starts[r] = (size_t)(first < n ? first : n) * element_bytes;
+    }
     pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)starts[workers], .buf = buf, .starts = starts };
     plait_status status = run_call(comm, &call, "the allgather of a table's slices");
     pli_free(starts);

@@ -125,8 +125,13 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Of buf [n] each worker has its slice (plait_comm_slice) and gets the others'. Collective over the workers. */
-plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, size_t element_bytes);
+/** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has the same bits? */
+bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
+/** The same as cells: plait_comm_reduce_scatter of them. Collective over the workers. */
+plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+/** Of buf [n] each worker has its slice and gets the others'. The slices are those of `cut` >= n elements, of which the last lie
+ *  behind buf. Collective over the workers. */
+plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes);
 /** How sums go here: a name of pli_collectives. */
 const char *pli_comm_collective(const plait_comm *comm);
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */

@@ -65,6 +65,17 @@ static plait_status sum_terms(plait_comm *comm, const sums *s, void *buf, int64_
     return PLAIT_OK;
 }
 
+/* The same, of which each worker gets a slice; 4 bytes a value of want. */
+static plait_status scatter_terms(plait_comm *comm, const sums *s, void *buf, int64_t n) {
+    int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
+    int64_t first, count;
+    plait_comm_slice(comm, n, me, &first, &count);
+    memcpy(buf, s->f32[me], (size_t)n * sizeof(float));
+    CHECK(plait_comm_reduce_scatter(comm, buf, n, PLAIT_F32, PLAIT_SUM_EXACT) == PLAIT_OK);
+    CHECK(memcmp((float *)buf + first, s->want32[w] + first, (size_t)count * sizeof(float)) == 0);
+    return PLAIT_OK;
+}
+
 /* All terms, dealt out to the workers. */
 static plait_status sum_cells(plait_comm *comm, const sums *s, void *cells, int64_t n) {
     int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
@@ -83,6 +94,7 @@ static plait_status sum_all(plait_comm *comm, void *user) {
     plait_status status = room == NULL ? PLAIT_ENOMEM : PLAIT_OK;
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths && status >= 0; k++) {
         status = sum_terms(comm, user, room, lengths[k]);
+        if (status >= 0) status = scatter_terms(comm, user, room, lengths[k]);
         if (status >= 0) status = sum_cells(comm, user, room, lengths[k]);
     }
     free(room);

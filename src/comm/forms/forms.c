@@ -31,18 +31,22 @@ plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error 
     return PLAIT_OK;
 }
 
-static const pli_coll_form *that_suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
+bool pli_form_scatters(const pli_coll_form **form) {
+    if (*form == &pli_form_recursive) *form = &pli_form_rabenseifner; /* the same sums, in the same order */
+    return (*form)->scatter_step != NULL;
+}
+
+/* scatters: of those that have a reduce-scatter. */
+static const pli_coll_form *that_suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts, bool scatters) {
     int i = 0;
-    bool scatters = call->kind == PLI_REDUCE_SCATTER;
     while (i < PLI_FORMS - 1 && ((scatters && pli_forms[i]->scatter_step == NULL) || !pli_forms[i]->suits(call, workers, hosts))) i++;
     return pli_forms[i];
 }
 
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts) {
     if (!pli_coll_reduces(call)) return;
-    if (call->kind == PLI_REDUCE_SCATTER && named == &pli_form_recursive) named = &pli_form_rabenseifner;
-    if (call->kind == PLI_REDUCE_SCATTER && named != NULL && named->scatter_step == NULL) named = NULL;
-    call->form = named != NULL ? named : that_suits(call, workers, hosts);
+    call->form = named != NULL ? named : that_suits(call, workers, hosts, false);
+    if (call->kind == PLI_REDUCE_SCATTER && !pli_form_scatters(&call->form)) call->form = that_suits(call, workers, hosts, true);
     call->hosts = hosts;
 }
 

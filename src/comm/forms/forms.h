@@ -12,6 +12,9 @@
  * A reduce-scatter goes by ring, W - 1 steps and messages, M (W - 1) / W bytes; or by rabenseifner's halving, which recursive
  * stands for, too: log2 P messages, M (P - 1) / P bytes, and M more of some workers where W > P.
  *
+ * A reduce-scatter goes the way that an allreduce would go, and its slices have the same bits; where that way has none (tree,
+ * hierarchical), by one that suits it.
+ *
  * A form that is named is taken whatever the call. Otherwise the first in the table that suits a call is.
  *
  * Papers: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005; Patarasuk,
@@ -43,6 +46,9 @@ extern const pli_coll_form *const pli_forms[PLI_FORMS]; /* in the order in which
 /** NULL: none is called so, or has this id. */
 const pli_coll_form *pli_form_find(const char *name);
 const pli_coll_form *pli_form_numbered(unsigned id);
+
+/** Has this form of an allreduce a reduce-scatter that sums in the same order? The form that has it. */
+bool pli_form_scatters(const pli_coll_form **form);
 
 /* --- what forms share ------------------------------------------------------------------------------------ */
 

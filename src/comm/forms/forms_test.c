@@ -26,6 +26,7 @@ typedef struct team {
     double  *buf[WORKERS_MAX];
     int64_t  at[WORKERS_MAX], messages, between_hosts;
     size_t   bytes[WORKERS_MAX];
+    uint64_t bits; /* of the result, of each worker's slice */
     bool     sent[WORKERS_MAX];
 } team;
 
@@ -91,7 +92,11 @@ static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32
         }
         if (!scattered) assert_memory_equal(t.buf[a], t.buf[0], (size_t)n * sizeof(double));
     }
-    for (int32_t a = 0; a < workers; a++) free(t.buf[a]);
+    for (int32_t a = 0; a < workers; a++) {
+        int64_t first = pli_slice_first(n, a, workers), count = pli_slice_first(n, a + 1, workers) - first;
+        t.bits = pli_hash_bytes(t.buf[a] + first, (size_t)count * sizeof(double), t.bits);
+        free(t.buf[a]);
+    }
     return &t;
 }
 
@@ -206,6 +211,19 @@ static void test_a_reduce_scatter_sends_half(void **state) {
     }
 }
 
+/* What --optimizer-state sharded rests on. */
+static void test_slices_have_the_bits_of_the_whole(void **state) {
+    (void)state;
+    for (int32_t workers = 2; workers <= 17; workers++)
+        for (int f = 0; f < PLI_FORMS; f++) {
+            const pli_coll_form *form = pli_forms[f];
+            if (!pli_form_scatters(&form)) continue;
+            uint64_t whole = run(pli_forms[f], workers, 1000, NULL)->bits;
+            assert_true(run_kind(PLI_REDUCE_SCATTER, pli_forms[f], workers, 1000, NULL)->bits == whole);
+            assert_true(pli_forms[f] == &pli_form_ring || run(&pli_form_recursive, workers, 1000, NULL)->bits == whole);
+        }
+}
+
 static void test_names(void **state) {
     (void)state;
     plait_error err;
@@ -231,6 +249,7 @@ int main(void) {
         cmocka_unit_test(test_messages_are_as_few_as_promised),
         cmocka_unit_test(test_bytes_are_as_few_as_promised),
         cmocka_unit_test(test_a_reduce_scatter_sends_half),
+        cmocka_unit_test(test_slices_have_the_bits_of_the_whole),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
-/* recursive: recursive doubling. In round i each exchanges all it has with the one whose number differs in bit i, and both
- * reduce: after log2 W rounds everyone has the result. No form takes fewer rounds, which is what counts where vectors are
- * short. Of workers beyond the largest power of two P, each gives its values to a partner first and gets the result last.
+/* recursive: recursive doubling. In each round all exchange what they have with the one whose number differs in one bit, and
+ * both reduce: after log2 W rounds everyone has the result. No form takes fewer rounds, which is what counts where vectors are
+ * short. Where the workers are no power of two they go in groups (groups.h).
  *
  * Paper: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005. */
-#include "comm/forms/forms.h"
+#include "comm/forms/groups.h"
 
 enum { SMALL_BYTES = 16 << 10 };
 
@@ -18,14 +18,13 @@ static int64_t steps(const pli_coll *call, int32_t workers) {
 }
 
 static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
-    int32_t rounds = pli_floor_log2(workers), p = 1 << rounds;
-    int32_t partner = me >= p ? me - p : me < workers - p ? me + p : -1;
+    pli_groups g = pli_groups_of(me, workers);
     if (i == 0) {
-        pli_form_whole(c, me >= p ? partner : -1, me >= p ? -1 : partner, true, m);
-    } else if (i > rounds) {
-        pli_form_whole(c, me >= p ? -1 : partner, me >= p ? partner : -1, false, m);
-    } else if (me < p) {
-        int32_t other = me ^ (1 << (i - 1));
+        pli_group_give(&g, c, me, m);
+    } else if (i > g.rounds) {
+        pli_group_hear(&g, c, me, m);
+    } else if (!g.second) {
+        int32_t other = pli_group_lowest(&g, pli_group_other(&g, (int32_t)i));
         pli_form_whole(c, other, other, true, m);
     }
 }

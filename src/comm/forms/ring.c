@@ -1,5 +1,5 @@
 /* ring: to the right neighbour goes what came from the left one a step before. In W - 1 steps each slice is reduced on its
- * way round, in W - 1 further ones it is handed on finished. No form sends fewer bytes; each worker sends to one other only,
+ * way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends fewer bytes; each worker sends to one other only,
  * so links between the halves of a network carry each slice once; the price is 2 (W - 1) messages one after the other.
  *
  * Paper: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. */
@@ -24,7 +24,7 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     m->to = wrapped((int64_t)me + 1, workers);
     m->from = wrapped((int64_t)me - 1, workers);
     m->reduce = i < workers - 1;
-    int64_t j = m->reduce ? i : i - workers; /* in the second half each starts with the slice it has finished */
+    int64_t j = m->reduce ? i + 1 : i - workers + 1; /* after the first half each has finished its own slice */
     int32_t out = wrapped(me - j, workers), in = wrapped(me - j - 1, workers);
     m->send_at = pli_coll_slice_at(c, out, workers);
     m->send_bytes = pli_coll_slice_at(c, out + 1, workers) - m->send_at;
@@ -34,17 +34,5 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
 
 static int64_t scatter_steps(int32_t workers) { return (int64_t)workers - 1; }
 
-/* The first half, begun one slice earlier, so that each ends with its own. */
-static void scatter_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
-    m->to = wrapped((int64_t)me + 1, workers);
-    m->from = wrapped((int64_t)me - 1, workers);
-    m->reduce = true;
-    int32_t out = wrapped(me - i - 1, workers), in = wrapped(me - i - 2, workers);
-    m->send_at = pli_coll_slice_at(c, out, workers);
-    m->send_bytes = pli_coll_slice_at(c, out + 1, workers) - m->send_at;
-    m->recv_at = pli_coll_slice_at(c, in, workers);
-    m->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - m->recv_at;
-}
-
 const pli_coll_form pli_form_ring = { .name = "ring", .id = 1, .suits = suits, .steps = steps, .step = step,
-                                      .scatter_steps = scatter_steps, .scatter_step = scatter_step };
+                                      .scatter_steps = scatter_steps, .scatter_step = step };

@@ -32,7 +32,7 @@ static bool is_small(const pli_coll *call) {
 
 bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
     (void)t;
-    return !coll->begun && coll->kind != PLI_REDUCE_SCATTER;
+    return !coll->begun;
 }
 
 static void ring_others(const pli_transport *t, const plait_comm *comm) {
@@ -249,6 +249,28 @@ static void reduce_slice_exactly(const struct meeting *m, const pli_coll *call) 
     }
 }
 
+/* A reduce-scatter: in the same order, the worker's own slice into its own buffer, where nobody else needs it. */
+static void keep_slice(const struct meeting *m, const pli_coll *call) {
+    _Alignas(LINE_BYTES) unsigned char sum[BLOCK_BYTES];
+    int32_t      me = m->comm->rank, workers = m->t->workers;
+    const void **term = m->t->seat[me].term;
+    size_t       size = pli_type_bytes(call->type);
+    int64_t      block = BLOCK_BYTES / (int64_t)size, to = pli_slice_first(call->n, me + 1, workers);
+    for (int64_t i = pli_slice_first(call->n, me, workers); i < to; i += block) {
+        int64_t n = to - i < block ? to - i : block;
+        size_t  at = (size_t)i * size, bytes = (size_t)n * size;
+        if (call->op == PLAIT_SUM_EXACT) {
+            for (int32_t r = 0; r < workers; r++) term[r] = (unsigned char *)slot_of(m, r)->call.buf + at;
+            sum_exactly(m, call, term, n, sum);
+        } else {
+            memcpy(sum, (unsigned char *)slot_of(m, 0)->call.buf + at, bytes);
+            for (int32_t r = 1; r < workers; r++)
+                pli_reduce(sum, sum, (unsigned char *)slot_of(m, r)->call.buf + at, n, call->type, call->op);
+        }
+        memcpy((unsigned char *)call->buf + at, sum, bytes);
+    }
+}
+
 static void gather_pieces(const struct meeting *m, const pli_coll *call) {
     for (int32_t r = 0; r < m->t->workers; r++) {
         size_t at = call->starts != NULL ? call->starts[r] : (size_t)r * call_bytes(call);
@@ -265,8 +287,8 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
     case PLI_BROADCAST:
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
         return;
+    case PLI_REDUCE_SCATTER: keep_slice(m, call); return;
     case PLI_COLL_BARRIER:
-    case PLI_REDUCE_SCATTER:
     case PLI_PIECES: return;
     }
 }
