@@ -4,7 +4,7 @@ this."""
 import pathlib
 import struct
 
-(JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE) = range(1, 16)
+(JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX) = range(1, 18)
 
 
 class Cursor:
@@ -69,6 +69,10 @@ def worker_events(records):
         elif kind in (PUSH, SUM):
             c.number()
             of = clock + c.signed()
+        elif kind in (GIVE, MIX):
+            c.numbers(2)
+            of = clock + c.signed()
+            c.numbers(kind == MIX)
         elif kind == SEND:
             c.numbers(3)
             c.numbers(2 * c.number())
@@ -84,8 +88,8 @@ def worker_events(records):
 def workers(path):
     """The events of each worker, by rank, from a log file that is whole."""
     data, at, streams = pathlib.Path(path).read_bytes(), 32, {}
-    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != 1:
-        raise ValueError(f"{path}: no event log of version 1")
+    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != 2:
+        raise ValueError(f"{path}: no event log of version 2")
     while at < len(data):
         tag, side, rank, size = struct.unpack_from("<cBxxII", data, at)
         if tag == b"R" and side == 0:
