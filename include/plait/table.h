@@ -101,6 +101,8 @@ typedef struct plait_job_opts {
     const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every rank */
     int32_t               n_filters;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
+    const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it (ps under
+                                          bsp; allreduce by the hierarchical collective); NULL: each sends its own */
     int                   exact;       /* 1: default of the job's tables; default 0                    */
 } plait_job_opts;
 

@@ -13,6 +13,7 @@ int32_t plait_comm_threads(const plait_comm *comm) { return comm->world->threads
 const char *plait_comm_transport(const plait_comm *comm) { return comm->world->ops->name; }
 const char *plait_comm_host(const plait_comm *comm) { return comm->world->place.host; }
 int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->shares_memory; }
+const pli_hosts   *pli_comm_hosts(const plait_comm *comm) { return &comm->world->hosts; }
 const char        *pli_comm_collective(const plait_comm *comm) {
     const pli_world *world = comm->world;
     return world->form != NULL ? world->form->name : world->by_messages ? "messages" : "auto";
@@ -123,17 +124,23 @@ plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const vo
 }
 
 plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes) {
-    if (to != comm->rank && pli_world_has_ended(comm->world, to)) {
-        if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
-            pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);
-        return failed(comm);
-    }
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) {
         pli_fail(&comm->error, PLAIT_ENOMEM, "send: no memory for a message of %zu bytes", bytes);
         return failed(comm);
     }
     if (bytes > 0) memcpy(pli_msg_body(msg), data, bytes);
+    return pli_comm_send_msg(comm, to, tag, msg);
+}
+
+plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_msg *msg) {
+    size_t bytes = msg->head.body_bytes;
+    if (to != comm->rank && pli_world_has_ended(comm->world, to)) {
+        pli_msg_free(&msg);
+        if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
+            pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);
+        return failed(comm);
+    }
     msg->head.dst = to;
     msg->head.arg32 = (uint32_t)tag;
     uint64_t now_ns;
@@ -166,7 +173,7 @@ static bool has_come(void *arg) {
 static void tell_receipt(const void *arg, char *text, size_t bytes) {
     const struct receipt *r = arg;
     if (r->tag < 0) {
-        snprintf(text, bytes, "rank %d to join", r->from);
+        snprintf(text, bytes, "what rank %d tells it", r->from);
     } else if (r->from < 0) {
         snprintf(text, bytes, "a message with tag %d of any rank", r->tag);
     } else {
@@ -211,18 +218,35 @@ plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *
     return pli_comm_leave(comm, pli_comm_recv(comm, from, tag, data, capacity, bytes_out, from_out));
 }
 
+static plait_status wait_for_message(struct receipt *receipt) {
+    plait_comm *comm = receipt->comm;
+    pli_reason  reason = { .tell = tell_receipt, .show = show_receipt, .arg = receipt };
+    if (pli_comm_wait(comm, has_come, receipt, &reason, &comm->error) < 0) return failed(comm);
+    if (receipt->found) return PLAIT_OK;
+    if (receipt->from < 0) {
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come", receipt->tag);
+    } else {
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", receipt->from, receipt->tag);
+    }
+    return failed(comm);
+}
+
 plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
                            int32_t *from_out) {
     struct receipt receipt = { .comm = comm, .from = from, .tag = tag };
-    pli_reason     reason = { .tell = tell_receipt, .show = show_receipt, .arg = &receipt };
-    if (pli_comm_wait(comm, has_come, &receipt, &reason, &comm->error) < 0) return failed(comm);
-    if (receipt.found) return take_message(&receipt, data, capacity, bytes_out, from_out);
-    if (from < 0) {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come", tag);
-    } else {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", from, tag);
-    }
-    return failed(comm);
+    PLI_TRY(wait_for_message(&receipt));
+    return take_message(&receipt, data, capacity, bytes_out, from_out);
+}
+
+plait_status pli_comm_take(plait_comm *comm, int32_t from, int32_t tag, pli_msg **msg_out) {
+    struct receipt receipt = { .comm = comm, .from = from, .tag = tag };
+    uint64_t       now_ns;
+    pli_out        out;
+    PLI_TRY(wait_for_message(&receipt));
+    pli_port_enter(comm->user_port, &now_ns, &out);
+    *msg_out = pli_user_take(&comm->user, pli_user_find(&comm->user, from, tag));
+    pli_port_leave(comm->user_port, &out);
+    return PLAIT_OK;
 }
 
 /* Collectives are the workers': each adds what its share of the servers tells it. */

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "comm/blocked.h"
+#include "comm/hosts.h"
 #include "comm/machine.h"
 #include "comm/msg.h"
 #include "comm/stream.h"
@@ -132,8 +133,14 @@ plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void
 /** Of buf [n] each worker has its slice and gets the others'. The slices are those of `cut` >= n elements, of which the last lie
  *  behind buf. Collective over the workers. */
 plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes);
+/** Which workers share a host. */
+const pli_hosts *pli_comm_hosts(const plait_comm *comm);
 /** How sums go here: a name of pli_collectives. */
 const char *pli_comm_collective(const plait_comm *comm);
+/** Waits for the next message with this tag from a rank and hands it over, whatever its length: the caller's. */
+plait_status pli_comm_take(plait_comm *comm, int32_t from, int32_t tag, pli_msg **msg_out);
+/** As pli_comm_send, of a message made by the caller (taken): where ranks share memory its body is not copied. */
+plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_msg *msg);
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 

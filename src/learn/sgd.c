@@ -408,12 +408,10 @@ static void end(pli_sgd *sgd) {
     pli_free(sgd->local_start);
 }
 
-static bool needs_all(const plait_table *table) { return table->spec.topology.kind->needs_all; }
-
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    if (status == PLAIT_OK) sgd.sums_need_all = needs_all(run->w) || (run->b != NULL && needs_all(run->b));
+    if (status == PLAIT_OK) sgd.sums_need_all = pli_table_needs_all(run->w) || (run->b != NULL && pli_table_needs_all(run->b));
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
         status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,

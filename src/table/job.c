@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/aggregate.h"
 #include "table/events.h"
 #include "table/table.h"
 
@@ -125,7 +126,7 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 
 /* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37;
+    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -194,6 +195,9 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     if (opts->backup < 0 || (opts->backup > 0 && opts->backup >= workers))
         return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for", opts->backup, workers);
     job->layout.backup = opts->backup;
+    if (opts->aggregate != NULL && strcmp(opts->aggregate, "host") != 0)
+        return pli_fail_unknown(err, "aggregation", opts->aggregate, &(const char *){ "host" }, 1);
+    job->layout.aggregates = opts->aggregate != NULL;
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
@@ -370,6 +374,29 @@ int plait_job_is_late(const plait_job *job) {
 
 int64_t plait_job_dropped(const plait_job *job) { return job->dropped; }
 
+/* What this host's workers have pending becomes the lead's. */
+static plait_status aggregate(plait_job *job, plait_error *err) {
+    enum { TAG_HANDED = -3 };
+    const pli_hosts *hosts = pli_comm_hosts(job->comm);
+    int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
+    const int32_t   *member = hosts->member + hosts->first[host];
+    int32_t          members = hosts->first[host + 1] - hosts->first[host];
+    if (hosts->place[me] > 0) {
+        pli_msg *msg = pli_aggregate_hand(&job->client);
+        return msg == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a clock's updates")
+                           : pli_comm_send_msg(job->comm, member[0], TAG_HANDED, msg);
+    }
+    for (int32_t i = 1; i < members; i++) {
+        pli_msg *msg = NULL;
+        PLI_TRY(pli_comm_take(job->comm, member[i], TAG_HANDED, &msg));
+        plait_status status = pli_aggregate_add(&job->client, msg, err);
+        pli_comm_work(job->comm, PLI_WORK_SUMS, msg->head.body_bytes / 4);
+        pli_msg_free(&msg);
+        if (status < 0) return status;
+    }
+    return PLAIT_OK;
+}
+
 static plait_status clock_servers(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
@@ -378,6 +405,7 @@ static plait_status clock_servers(plait_job *job, plait_error *err) {
         job->client.clock++;
         return PLAIT_OK;
     }
+    if (job->layout.aggregates) PLI_TRY(aggregate(job, err));
     PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_CLOCK, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_push(&job->client, now_ns, PLI_CLOCK, &out, err);
@@ -449,7 +477,7 @@ static plait_status leave(plait_job *job) {
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     for (int64_t i = 0; i < job->tables; i++)
-        if (job->table[i]->spec.topology.kind->needs_all && job->layout.workers > 1)
+        if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
             return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s, whose sums need all",
                             job->table[i]->spec.name, job->table[i]->spec.topology.text);
     pli_served_finish_gets(job);

@@ -114,6 +114,28 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
     return PLAIT_OK;
 }
 
+plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums, int64_t examples,
+                               plait_error *err) {
+    const pli_spec *spec = pending->spec;
+    int64_t         row_bytes = pli_sum_row_bytes(spec);
+    if (keys == NULL) {
+        PLI_TRY(pli_pending_reserve(pending, err));
+        pli_updates_merge(spec, n * spec->cols, sums, pli_at(pending->sum, first * row_bytes));
+        touch(pending, first, first + n, examples);
+        return PLAIT_OK;
+    }
+    if (!reserve_rows(pending, pending->set.n + n)) return no_memory(pending, err);
+    for (int64_t done = 0; done < n; done += BLOCK) {
+        int64_t at[BLOCK], m = n - done < BLOCK ? n - done : BLOCK, before = pending->set.n;
+        bool    added = pli_rowset_add(&pending->set, m, keys + done, at);
+        memset(pli_at(pending->sum, before * row_bytes), 0, (size_t)((pending->set.n - before) * row_bytes));
+        if (!added) return no_memory(pending, err);
+        pli_updates_merge_rows(spec, m, at, pli_at_const(sums, done * row_bytes), pending->sum);
+    }
+    touch(pending, 0, 0, examples);
+    return PLAIT_OK;
+}
+
 /* --- own updates over what is read ---------------------------------------------------------------------- */
 
 static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum, void *values) {

@@ -27,6 +27,10 @@ plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *ke
                              plait_error *err);
 plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t n, const void *delta, int64_t examples,
                                    plait_error *err);
+/** Adds sums [n, cols] that another worker has pending, of the same table: to keys [n], or (keys NULL) to the rows first ..
+ *  first + n - 1 of a table that is not keyed. Errors: ENOMEM. */
+plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums, int64_t examples,
+                               plait_error *err);
 /** Dense: makes sure that sum exists (all zero). Errors: ENOMEM. */
 plait_status pli_pending_reserve(pli_pending *pending, plait_error *err);
 /** Adds what is pending for these rows, times scale, to values. scale 0: nothing is done. */

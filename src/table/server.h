@@ -36,6 +36,7 @@ typedef struct pli_layout {
     const plait_filter      *filters; /* [n_filters], borrowed: the program's own */
     int32_t               n_filters;
     uint64_t              seed;
+    bool                  aggregates; /* hosts add up before they push (aggregate.h) */
 } pli_layout;
 
 /** Where the job's policies are looked up. */

@@ -88,6 +88,11 @@ struct plait_table {
     struct pli_averaged    *averaged; /* gossip */
 };
 
+/** A clock needs a part of every worker: none may leave or stop by itself. */
+static inline bool pli_table_needs_all(const plait_table *table) {
+    return table->spec.topology.kind->needs_all || table->job->layout.aggregates;
+}
+
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
 
 /** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since it

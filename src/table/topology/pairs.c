@@ -122,6 +122,34 @@ static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *p
                                                     dense ? "dense" : "sparse", of.topology);
 }
 
+static plait_status check_aggregate(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    if (!pair->aggregates) return PLAIT_OK;
+    if (kind->one_process || kind->averages)
+        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with topology %s is refused: %s; nearest is %s", pair->topology,
+                        kind->averages ? "its workers average copies with neighbours one by one" : "its workers share the table's memory already",
+                        kind->averages ? "allreduce" : "ps");
+    if (!kind->on_servers) {
+        bool native = pair->one_process || pair->collective == NULL || strcmp(pair->collective, "hierarchical") == 0;
+        return native ? PLAIT_OK
+                      : pli_fail(err, PLAIT_EREFUSED, "aggregation by host with topology %s is refused with collective %s, which does not "
+                                 "know of hosts; nearest is collective hierarchical", pair->topology, pair->collective);
+    }
+    pli_policy policy;
+    PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
+    bool at_clock = pli_policy_at_clock(&policy);
+    pli_policy_destroy(&policy);
+    if (!at_clock)
+        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with %s x %s is refused: a host's updates are added up clock by clock, "
+                        "and each is wanted when it is made; nearest is %s x bsp", pair->topology, pair->consistency, pair->topology);
+    if (pair->scope != NULL && pair->scope->setting.backup > 0)
+        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with backup workers is refused: what a host's slowest worker adds "
+                        "cannot be dropped by itself; nearest is %s x bsp without backup workers", pair->topology);
+    if (pair->logged)
+        return pli_fail(err, PLAIT_EREFUSED, "an event log of %s with aggregation by host is refused: it would not tell whose updates "
+                        "a host's sum holds; nearest is a log without aggregation", pair->topology);
+    return PLAIT_OK;
+}
+
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     pli_topology topology;
     PLI_TRY(pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, err));
@@ -130,6 +158,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
+    PLI_TRY(check_aggregate(topology.kind, pair, err));
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
     return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, pair->additive, err);

@@ -62,6 +62,9 @@ typedef struct pli_pair {
     bool             staleness_aware; /* plait_rule_opts'                                                                 */
     bool             additive;        /* the table has no rule                                                            */
     bool             exact;           /* sums are exact                                                                   */
+    bool             aggregates;      /* hosts add up before anything leaves them                                         */
+    bool             logged;          /* there is an event log                                                            */
+    const char      *collective;      /* how sums go, with aggregates; NULL: not known yet                                */
     const char      *filter;          /* NULL, "": none                                                                   */
     const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere                       */
 } pli_pair;
