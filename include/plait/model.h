@@ -56,6 +56,7 @@ typedef struct plait_train_opts {
     const plait_data      *test_memory;
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
+    const char            *aggregate;     /* "host" or NULL, as plait_job_opts has it                     */
     const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL: none */
     const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
     int32_t                n_tables;

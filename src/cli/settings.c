@@ -1,6 +1,7 @@
 /* The options of train, in one table: from it follow flags, help, man page, completion, PLAIT_* variables, the config
  * file and the run's record. */
 #include "cli/settings.h"
+#include "comm/launcher.h"
 
 #include "cli/paths.h"
 
@@ -89,7 +90,8 @@ const pli_opt pli_train_rows[] = {
       "distribution" },
     { "collective", PLI_OPT_CHOICE, AT(collective), "auto", "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",
       "how the workers' sums go; auto: as suits their size, workers and hosts, or as the transport does by itself", 0, 0, "distribution" },
-    { "aggregate", PLI_OPT_LATER, 0, NULL, "host", later, 0, 0, "distribution" },
+    { "aggregate", PLI_OPT_CHOICE, AT(aggregate), NULL, "host",
+      "the workers of a host add up their updates before anything leaves it; with allreduce, and with ps under bsp", 0, 0, "distribution" },
     { "filter", PLI_OPT_TEXT, AT(filter), NULL, "A,B",
       "filters on messages between workers and servers, in order: key-cache, key-delta, fixed8, fixed16, fp16, bf16, topk:F, "
       "randk:F, onebit, significant:X, kkt, zstd; see 'plait help filters'", 0, 0, "distribution" },
@@ -171,6 +173,12 @@ static bool given(const pli_opts *opts, const char *name) {
     return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
 }
 
+/* Inside a host by memory: where ranks do not all share it, by the collective that knows of hosts. */
+static const char *collective_of(const pli_train_settings *s) {
+    bool one_process = s->transport != NULL ? is(s->transport, "threads") : pli_launcher_find().name == NULL;
+    return s->aggregate != NULL && !one_process && is(s->collective, "auto") ? "hierarchical" : s->collective;
+}
+
 static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_comm_opts *comm) {
     plait_comm_opts_init(comm);
     comm->transport = s->transport;
@@ -180,7 +188,7 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->timeout_ns = s->timeout_ns;
     comm->log = log;
     comm->cluster = s->cluster;
-    comm->collective = s->collective;
+    comm->collective = collective_of(s);
     comm->seed = (uint64_t)s->seed;
 }
 
@@ -191,6 +199,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->topology = s->topology;
     t->consistency = s->consistency;
     t->filter = s->filter;
+    t->aggregate = s->aggregate;
     t->optimizer = s->optimizer;
     t->epochs = s->epochs;
     t->batch = s->batch;

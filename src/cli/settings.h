@@ -15,7 +15,7 @@ typedef struct pli_input {
 typedef struct pli_train_settings {
     pli_input   in;
     pli_text_list table;
-    const char *model, *test, *validation, *transport, *topology, *consistency, *filter, *optimizer, *schedule,
+    const char *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *config, *reduce, *balance, *cluster, *collective;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;

@@ -81,6 +81,7 @@ static plait_status agree_options(pli_run *run) {
     pli_text                text = { 0 };
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
                  o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
+    pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none", (int)o->backup,
                  o->staleness_aware != 0);
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
@@ -113,6 +114,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.batch = batch;
     j.backup = o->backup;
     j.filter = w.filter;
+    j.aggregate = o->aggregate;
     j.seed = o->seed;
     plait_function functions[PLI_LBFGS_FUNCTIONS];
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
