@@ -62,6 +62,8 @@ typedef struct plait_train_opts {
     int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
+    int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport: gradients
+                                             are formed block by block and summed as plait_table_opts.exact has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */

@@ -83,7 +83,8 @@ const pli_opt pli_train_rows[] = {
     { "table", PLI_OPT_LIST, AT(table), NULL, "NAME:topology=T,consistency=C,filter=F",
       "some or all of these for one table of the model alone; may be given several times; 'plait help MODEL' lists a model's tables",
       0, 0, "distribution" },
-    { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact", "how sums are formed", 0, 0, "distribution" },
+    { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact",
+      "exact: the same bits for any number of workers, topology and transport, under bsp", 0, 0, "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic", "does a worker keep its blocks, or do they go to who is fast?", 0, 0,
       "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, RANKS_MAX,
@@ -126,8 +127,6 @@ static bool check_later(const pli_train_settings *s) {
         pli_cli_usage("train: --transport tcp comes with a later version; this one has threads, mpi and sim");
     } else if (s->cluster != NULL && !is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
-    } else if (is(s->reduce, "exact")) {
-        pli_cli_usage("train: --reduce exact comes with a later version; this one has plain");
     } else if (s->replicas > 1) {
         pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
     } else if (s->timeout_ns == 0) {
@@ -215,6 +214,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->patience = s->patience;
     t->backup = (int32_t)s->backup;
     t->staleness_aware = s->staleness_aware;
+    t->exact = is(s->reduce, "exact");
     t->curve = s->metrics != NULL ? s->curve : 0;
     t->seed = (uint64_t)s->seed;
     t->balance = s->balance;

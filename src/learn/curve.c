@@ -69,13 +69,15 @@ void pli_curve_end(pli_run *run) {
 
 /* --- afterwards -------------------------------------------------------------------------------------------- */
 
-/* Of the own rows: the losses' sum, and their weights'; the penalty is everybody's. */
+/* The losses' sum over all rows, and their weights'; the penalty. */
 static plait_status measure_one(pli_run *run, const void *weights, double *loss, double *weight, double *penalty) {
     pli_solution solution = { 0 };
+    pli_total    total;
     pli_sums     sums = { 0 };
     PLI_TRY(pli_run_solution(run, run->curve.type, weights, &solution));
     plait_status status = pli_model_judge(&run->linear, &solution, run->data, run->pool,
-                                          run->fraction > 0 ? pli_run_trains : NULL, run, &sums, NULL, run->err);
+                                          run->fraction > 0 ? pli_run_trains : NULL, run, &total, NULL, run->err);
+    if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
     *loss = sums.loss;
     *weight = sums.weight;
     *penalty = pli_run_penalty_of(run, &solution);
@@ -92,9 +94,8 @@ static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums)
         if (reports(run)) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
         PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, 0));
         PLI_TRY(measure_one(run, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
-        if (!reports(run)) sums[3 * i + 2] = 0;
     }
-    return plait_comm_allreduce(run->comm, sums, 3 * c->points, PLAIT_F64, PLAIT_SUM);
+    return PLAIT_OK;
 }
 
 static void tell(const pli_run *run, const double *sums, const plait_report *report) {

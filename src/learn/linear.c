@@ -227,6 +227,18 @@ bool pli_linear_judge(const pli_linear *linear, const double *score, double labe
 
 /* --- a batch ----------------------------------------------------------------------------------------- */
 
+static plait_status reserve_groups(pli_gradient *gradient, plait_error *err) {
+    const pli_linear *linear = gradient->linear;
+    size_t            n = (size_t)gradient->own_groups;
+    gradient->stride = (linear->columns + 7) / 8 * 8; /* no two threads write to one cache line */
+    gradient->bias = pli_calloc(n * (size_t)gradient->stride, sizeof(double));
+    gradient->scratch = pli_calloc(n * (size_t)gradient->stride, 2 * sizeof(double));
+    gradient->sums = pli_calloc(n, sizeof *gradient->sums);
+    if (gradient->bias != NULL && gradient->scratch != NULL && gradient->sums != NULL) return PLAIT_OK;
+    pli_gradient_destroy(gradient);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for gradients of %lld columns", (long long)linear->columns);
+}
+
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
                                const pli_dataset *data, bool any, int32_t groups, plait_error *err) {
     int32_t blocks = pli_dataset_blocks(data), first = any ? 0 : pli_dataset_first_block(data);
@@ -235,14 +247,12 @@ plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear,
     gradient->first_group = (int32_t)((int64_t)first * groups / blocks);
     if (gradient->first_group >= groups) gradient->first_group = groups - 1;
     gradient->own_groups = own > 0 ? (int32_t)((int64_t)last * groups / blocks) - gradient->first_group + 1 : 1;
-    size_t n = (size_t)gradient->own_groups;
-    gradient->stride = (linear->columns + 7) / 8 * 8; /* no two threads write to one cache line */
-    gradient->bias = pli_calloc(n * (size_t)gradient->stride, sizeof(double));
-    gradient->scratch = pli_calloc(n * (size_t)gradient->stride, 2 * sizeof(double));
-    gradient->sums = pli_calloc(n, sizeof *gradient->sums);
-    if (gradient->bias != NULL && gradient->scratch != NULL && gradient->sums != NULL) return PLAIT_OK;
-    pli_gradient_destroy(gradient);
-    return pli_fail(err, PLAIT_ENOMEM, "no memory for gradients of %lld columns", (long long)linear->columns);
+    return reserve_groups(gradient, err);
+}
+
+plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool, plait_error *err) {
+    *gradient = (pli_gradient){ .linear = linear, .pool = pool, .own_groups = pli_pool_threads(pool) };
+    return reserve_groups(gradient, err);
 }
 
 void pli_gradient_destroy(pli_gradient *gradient) {
@@ -371,6 +381,32 @@ static void combine(pli_gradient *gradient, pli_pool *pool) {
         for (int64_t c = 0; c < gradient->linear->columns; c++)
             gradient->bias[c] += gradient->bias[group * gradient->stride + c];
     if (gradient->is_narrow && gradient->own_groups > 1) keep_total(gradient);
+}
+
+typedef struct parts_run {
+    batch_run run;
+    int32_t   first;
+} parts_run;
+
+static void run_part(void *user, int64_t i, int32_t thread) {
+    const parts_run *parts = user;
+    const batch_run *run = &parts->run;
+    pli_gradient    *gradient = run->gradient;
+    pli_slopes       g = clear_group(gradient, i);
+    int64_t          p = parts->first + i;
+    const pli_visit  rows = { run->batch->part[p], run->local != NULL ? run->local + run->local_start[p] : NULL };
+    (void)thread;
+    gradient->sums[i] = (pli_sums){ 0 };
+    if (rows.part.rows > 0)
+        pli_linear_gradient(gradient->linear, run->weights, &rows, &g, &gradient->sums[i], gradient->scratch + 2 * i * gradient->stride);
+}
+
+plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                                    int32_t first, int32_t n, const uint32_t *local, const int64_t *local_start, plait_error *err) {
+    PLI_TRY(reserve(gradient, rows, err));
+    parts_run parts = { { gradient, weights, batch, local, local_start }, first };
+    pli_pool_for(n > 1 ? gradient->pool : NULL, n, run_part, &parts);
+    return PLAIT_OK;
 }
 
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err) {

@@ -83,6 +83,8 @@ typedef struct pli_gradient {
 /** any: batches may have parts of any blocks, not the own ones only. */
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
                                const pli_dataset *data, bool any, int32_t groups, plait_error *err);
+/** The same for pli_gradient_run_apart: as many sums as threads. */
+plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool, plait_error *err);
 void         pli_gradient_destroy(pli_gradient *gradient);
 
 /** Sums in single precision from now on, in half the memory. K = 1, before the first run, no `local` in any. */
@@ -102,6 +104,11 @@ static inline void pli_gradient_put(pli_gradient *gradient, int64_t i, double x)
  *  NULL, or the indices of all entries in order, where part i begins at local_start[i]. Errors: ENOMEM. */
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err);
+
+/** Gradients of the parts first .. first + n - 1 of a batch, n <= own_groups, each by itself: of part first + i in sum + i size,
+ *  bias + i stride, sums[i]. local, local_start: of the whole batch. Errors: ENOMEM. */
+plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                                    int32_t first, int32_t n, const uint32_t *local, const int64_t *local_start, plait_error *err);
 
 /** Sums of weight_i x_ij^2, the same for each column k, into the gradient's sum [rows, K]; of weight_i into bias[0]. */
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err);

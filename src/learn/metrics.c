@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "comm/comm.h"
+#include "tensor/exact_cells.h"
 
 void pli_sums_add(pli_sums *sums, const pli_sums *other) {
     sums->loss += other->loss;
@@ -13,6 +15,28 @@ void pli_sums_add(pli_sums *sums, const pli_sums *other) {
     sums->square += other->square;
     sums->absolute += other->absolute;
     sums->rows += other->rows;
+}
+
+_Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "cells take them as an array");
+_Static_assert(sizeof(pli_total) == PLI_SUMS * PLI_CELL_BYTES_F64, "a cell each");
+
+void pli_total_add(pli_total *total, const pli_sums *part) { pli_cells_add(true, PLI_SUMS, part, total->cell); }
+
+void pli_total_merge(pli_total *total, const pli_total *other) {
+    pli_cells_merge(true, PLI_SUMS, total->cell, other->cell, total->cell);
+}
+
+pli_sums pli_total_sums(const pli_total *total) {
+    pli_sums sums;
+    pli_cells_round(true, PLI_SUMS, total->cell, &sums);
+    return sums;
+}
+
+plait_status pli_total_agree(plait_comm *comm, const pli_total *total, pli_sums *sums_out) {
+    pli_total all = *total;
+    PLI_TRY(pli_comm_sum_cells(comm, true, PLI_SUMS, all.cell));
+    *sums_out = pli_total_sums(&all);
+    return PLAIT_OK;
 }
 
 plait_status pli_sums_agree(plait_comm *comm, pli_sums *sums) {

@@ -1,9 +1,10 @@
-/* learn/metrics.h - how good scores are. Sums are over one worker's rows and are added over the workers in
- * order; the area under the ROC curve needs all scores at one place. */
+/* learn/metrics.h - how good scores are. Sums are over the rows of a block; blocks are added exactly, so that a figure does
+ * not depend on who had which; the area under the ROC curve needs all scores at one place. */
 #ifndef PLI_LEARN_METRICS_H
 #define PLI_LEARN_METRICS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdint.h>
 
 #include <plait/comm.h>
@@ -16,6 +17,19 @@ typedef struct pli_sums {
 } pli_sums;
 
 void pli_sums_add(pli_sums *sums, const pli_sums *other);
+
+/* The same of many parts (blocks, workers), whose total depends neither on their order nor on who had which. Zeroed:
+ * of none. */
+enum { PLI_SUMS = 6 };
+typedef struct pli_total {
+    uint64_t cell[PLI_SUMS][4]; /* tensor/exact_cells.h */
+} pli_total;
+void pli_total_add(pli_total *total, const pli_sums *part);
+void pli_total_merge(pli_total *total, const pli_total *other);
+pli_sums pli_total_sums(const pli_total *total);
+
+/** The sums of all workers' totals; every worker gets them. Collective over the workers. */
+plait_status pli_total_agree(plait_comm *comm, const pli_total *total, pli_sums *sums_out);
 
 /** Adds the sums of all workers; every worker gets the total. Collective over the workers. */
 plait_status pli_sums_agree(plait_comm *comm, pli_sums *sums);

@@ -33,10 +33,10 @@ plait_status pli_model_make(const char *name, double parameter, bool intercept, 
                             pli_solution *solution, pli_schema *schema, const char *description,
                             plait_model **model_out, plait_error *err);
 
-/** Sums over the own rows of data, added in the order of blocks. want: NULL, or which rows to take. ranking: NULL, or
+/** Sums over the own rows of data, block by block. want: NULL, or which rows to take. ranking: NULL, or
  *  receives the scores of two classes. Errors: EFORMAT a label that the model does not know. */
 plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
-                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_sums *sums_out,
+                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
                              pli_ranking *ranking, plait_error *err);
 
 /** Fills the test figures of a report from sums over all rows. */

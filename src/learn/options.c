@@ -121,7 +121,10 @@ plait_status pli_options_check(pli_run *run) {
     run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
+    run->exact = o->exact != 0;
     PLI_TRY(pli_tables_check(run));
+    if (run->exact && run->lbfgs)
+        return pli_fail(err, PLAIT_EREFUSED, "lbfgs with exact sums is refused: its products of vectors are plain sums; take adagrad");
     return check_filters(run);
 }
 

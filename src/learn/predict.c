@@ -120,7 +120,7 @@ static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error 
 }
 
 plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
-                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_sums *sums_out,
+                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
                              pli_ranking *ranking, plait_error *err) {
     int32_t    own = pli_dataset_own_blocks(data);
     pli_keymap map;
@@ -139,9 +139,9 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
     for (int32_t b = 1; b < own; b++) j.first[b] = j.first[b - 1] + pli_dataset_block(data, b - 1)->rows;
     pli_pool_for(pool, own, judge_one, &j);
     status = PLAIT_OK;
-    *sums_out = (pli_sums){ 0 };
+    *total_out = (pli_total){ 0 };
     for (int32_t b = 0; status == PLAIT_OK && b < own; b++) {
-        pli_sums_add(sums_out, &j.sums[b]);
+        pli_total_add(total_out, &j.sums[b]);
         status = j.error[b].code;
         if (status < 0 && err != NULL) *err = j.error[b];
     }
@@ -216,14 +216,15 @@ void pli_report_test(plait_report *report, const pli_linear *linear, const pli_s
 plait_status plait_model_eval(const plait_model *model, const plait_data *data, plait_report *report_out,
                               plait_error *error_out) {
     pli_dataset *set = NULL;
-    pli_sums     sums = { 0 };
+    pli_total    total = { 0 };
     pli_ranking  ranking = { 0 };
     double       auc = NAN;
     PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
     plait_status status =
-        pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &sums, &ranking, error_out);
+        pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &total, &ranking, error_out);
     if (status == PLAIT_OK && ranking.n > 0) status = pli_ranking_auc(&ranking, NULL, &auc, error_out);
     if (status == PLAIT_OK) {
+        pli_sums sums = pli_total_sums(&total);
         pli_report_init(report_out);
         pli_report_test(report_out, &model->linear, &sums, auc);
         memcpy(report_out->model, model->name, sizeof report_out->model);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/topology/topology.h"
+#include "tensor/exact_cells.h"
 
 bool pli_run_holds_back(void *user, int64_t row) {
     const pli_run *run = user;
@@ -111,18 +112,24 @@ static plait_status find_classes(pli_run *run) {
     return pli_loss_find(run->opts->model, n, &run->linear.loss, run->err);
 }
 
-enum { COUNTS = 6 }; /* besides those of the classes */
+enum { COUNTS = 3 /* besides those of the classes */, MOMENTS = 3 };
+
+typedef struct label_moments { /* exact sums: the mean label is where a model begins, whoever has which rows */
+    uint64_t cell[MOMENTS][PLI_CELL_BYTES_F64 / 8];
+} label_moments;
 
 static const pli_block *block_of(const pli_run *run, int32_t own) {
     return run->stream ? &run->sample[own] : pli_dataset_block(run->data, own);
 }
 
-/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: rows of each class, then rows to train on, all rows, entries; of a number its sum of
- * weights, of weighted labels and of their squares. Checks the labels. */
-static plait_status count_rows(pli_run *run, double *counts) {
+/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: rows of each class, then rows to train on, all
+ * rows, entries. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares. Checks
+ * the labels. */
+static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     int64_t n = run->linear.classes;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = block_of(run, b);
+        double           sum[MOMENTS] = { 0 };
         counts[n + 1] += (double)block->rows;
         counts[n + 2] += (double)block->entries;
         for (int64_t r = 0; r < block->rows; r++) {
@@ -137,10 +144,11 @@ static plait_status count_rows(pli_run *run, double *counts) {
                 continue;
             }
             if (block->weight != NULL) weight *= (double)block->weight[r];
-            counts[n + 3] += weight;
-            counts[n + 4] += weight * y;
-            counts[n + 5] += weight * y * y;
+            sum[0] += weight;
+            sum[1] += weight * y;
+            sum[2] += weight * y * y;
         }
+        pli_cells_add(true, MOMENTS, sum, moments->cell);
     }
     return PLAIT_OK;
 }
@@ -184,7 +192,9 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
 
 /* Where a number's scores begin, and how far they reach: rules with a metric of their own move by about the rate,
  * whatever the unit of the labels. */
-static void measure_labels(pli_run *run, const double *sums) {
+static void measure_labels(pli_run *run, const label_moments *moments) {
+    double sums[MOMENTS];
+    pli_cells_round(true, MOMENTS, moments->cell, sums);
     if (run->linear.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
     double mean = sums[1] / sums[0], square = sums[2] / sums[0];
     double spread = run->linear.intercept ? square - mean * mean : square;
@@ -202,7 +212,8 @@ static plait_status settle_labels(pli_run *run) {
     if (run->stream) PLI_TRY(pli_sample_take(run));
     double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
-    plait_status status = count_rows(run, counts);
+    label_moments  moments = { 0 };
+    plait_status status = count_rows(run, counts, &moments);
     run->own_entries = (int64_t)counts[n + 2];
     pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + COUNTS, PLAIT_F64, PLAIT_SUM);
@@ -214,8 +225,9 @@ static plait_status settle_labels(pli_run *run) {
         run->rows = run->train_rows = pli_schema_rows(run->schema);
         run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
     }
-    measure_labels(run, counts + n + 3);
     pli_free(counts);
+    if (status == PLAIT_OK) status = pli_comm_sum_cells(run->comm, true, MOMENTS, moments.cell);
+    measure_labels(run, &moments);
     if (status == PLAIT_OK && run->train_rows == 0) return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
     return status;
 }
@@ -266,7 +278,7 @@ static void settle_defaults(pli_run *run) {
     double values = (double)run->linear.features * (double)run->linear.columns;
     double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
     bool   dense = values <= 4096 || values <= 2 * touched;
-    if (values > 4096 && topology->on_servers)
+    if (values > 4096 && !run->exact && topology->on_servers)
         dense = dense && values <= 16 * touched / plait_comm_workers(run->comm);
     if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
@@ -413,16 +425,17 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
 }
 
 plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out) {
-    pli_sums sums = { 0 };
-    bool     split = run->fraction > 0;
+    pli_total total;
+    pli_sums  sums;
+    bool      split = run->fraction > 0;
     *loss_out = NAN;
     if (!split && run->validation == NULL) return PLAIT_OK;
     pli_linear linear = run->linear;
     linear.class_weight = NULL;
     PLI_TRY(pli_model_judge(&linear, solution, split ? run->data : run->validation, run->pool,
-                            split ? pli_run_holds_back : NULL, (void *)run, &sums, NULL, run->err));
+                            split ? pli_run_holds_back : NULL, (void *)run, &total, NULL, run->err));
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * run->linear.columns));
-    PLI_TRY(pli_sums_agree(run->comm, &sums));
+    PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     *loss_out = pli_sums_loss(&sums);
     return PLAIT_OK;
 }

@@ -7,6 +7,7 @@
  *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     balance.c  whose blocks a worker computes, where they may change hands
+ *     blocks.c   block by block: --reduce exact
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
  *     curve.c    what the weights were worth on the way
@@ -53,6 +54,7 @@ typedef struct pli_run {
     /* what was decided; 0 in opts is resolved here */
     const char *optimizer, *topology, *consistency, *schedule; /* the pair: of table w; schedule NULL: constant */
     bool        balanced; /* blocks change hands: balance dynamic */
+    bool        exact; /* reduce exact: gradients block by block, sums whose bits do not depend on who had which */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;
@@ -81,7 +83,7 @@ typedef struct pli_run {
 
     /* outcome */
     pli_solution solution; /* in the data's units */
-    pli_sums     progressive;
+    pli_total    progressive;
     double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;

@@ -5,7 +5,7 @@
  *   keyed   the batch's columns are renumbered 0 .. u-1 in increasing order (Li et al. 2014); only these rows travel
  *   sparse  the same, rows grow by key; intercepts have a table of their own
  *
- * Row by row (hogwild.c) shares begin and end. */
+ * Row by row (hogwild.c) and block by block (blocks.c) share begin and end. */
 #include "learn/sgd.h"
 
 #include <math.h>
@@ -106,6 +106,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
             }
         weights = (pli_weights){ .f64 = sgd->raw, .bias = sgd->bias };
     }
+    if (run->exact) return pli_blocks_push_dense(sgd, &weights, batch);
     PLI_TRY(compute(sgd, &weights, d, batch, NULL));
     pli_scale_gradient(&run->scale, k, sgd->gradient.sum, sgd->gradient.bias);
     for (int64_t i = 0; i < d * k; i++) sgd->push[i] = (float)sgd->gradient.sum[i];
@@ -171,8 +172,9 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
             for (int64_t c = 0; c < k; c++)
                 sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
     pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
-    PLI_TRY(compute(sgd, &weights, unique, batch, sgd->local));
     pli_comm_work(run->comm, PLI_WORK_KEYS, (uint64_t)n);
+    if (run->exact) return pli_blocks_push_keyed(sgd, &weights, unique, batch);
+    PLI_TRY(compute(sgd, &weights, unique, batch, sgd->local));
     for (int64_t i = 0; i < unique; i++) {
         double factor = run->scale.factor != NULL ? run->scale.factor[sgd->keys[i]] : 1;
         for (int64_t c = 0; c < k; c++) sgd->push[i * k + c] = (float)(factor * sgd->gradient.sum[i * k + c]);
@@ -250,6 +252,7 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     pli_run  *run = sgd->run;
     pli_batch batch;
     *sums_out = (pli_sums){ 0 };
+    sgd->clock = (pli_total){ 0 };
     if (run->rowwise && run->stream) return pli_hogwild_step(sgd, NULL, clock, sums_out);
     if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, &batch));
     else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
@@ -257,7 +260,7 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     if (run->rowwise) return pli_hogwild_step(sgd, &batch, clock, sums_out);
     if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
     if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
-    else *sums_out = sgd->gradient.sums[0];
+    else *sums_out = run->exact ? pli_total_sums(&sgd->clock) : sgd->gradient.sums[0];
     return PLAIT_OK;
 }
 
@@ -303,7 +306,8 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         if (pli_curve_due(run) && (run->form != PLI_DENSE || run->rowwise)) PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
-        if (epoch == 0) pli_sums_add(&run->progressive, &sums);
+        if (!run->exact) pli_total_add(&sgd->clock, &sums);
+        if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
         PLI_TRY(plait_job_clock(run->job));
         run->clocks_done++;
         pli_pace_clock(run);
@@ -377,7 +381,8 @@ static plait_status begin(pli_sgd *sgd) {
     /* Few groups where a gradient is large beside what a batch adds to it: a property of data and batch alone. */
     double   touched = (double)run->entries / (double)run->rows * (double)run->batch;
     int32_t  groups = run->form == PLI_DENSE && (double)d > touched ? 1 : 8;
-    PLI_TRY(pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups, run->err));
+    PLI_TRY(run->exact ? pli_gradient_init_apart(&sgd->gradient, &run->linear, run->pool, run->err)
+                       : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups, run->err));
     sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
     sgd->narrow = pli_calloc((size_t)k, sizeof *sgd->narrow);
     bool ok = sgd->bias != NULL && sgd->narrow != NULL;
@@ -406,6 +411,7 @@ static void end(pli_sgd *sgd) {
     pli_free(sgd->order);
     pli_free(sgd->local);
     pli_free(sgd->local_start);
+    pli_blocks_end(sgd);
 }
 
 plait_status pli_sgd_train(pli_run *run) {

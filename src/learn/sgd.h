@@ -25,6 +25,12 @@ typedef struct pli_sgd {
     uint32_t *order, *local;
     int64_t  *local_start; /* [parts] */
     int64_t   push_capacity, keys_capacity, order_capacity, local_capacity, start_capacity;
+    pli_total    clock; /* losses of the clock at hand, own rows */
+    /* block by block */
+    uint32_t *mark; /* [unique]: 1 + the last part that touched the column */
+    uint64_t *part_keys;
+    float    *part_push;
+    int64_t   mark_capacity, part_keys_capacity, part_push_capacity;
     /* validation */
     double       best_loss;
     int64_t      best_epoch;
@@ -38,5 +44,10 @@ typedef struct pli_sgd {
 plait_status pli_hogwild_begin(pli_sgd *sgd);
 plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out); /* batch: NULL in a stream */
 void         pli_hogwild_end(pli_sgd *sgd);
+
+/** blocks.c: the gradient of each block's part of the batch by itself, an inc each. Under --reduce exact. */
+plait_status pli_blocks_push_dense(pli_sgd *sgd, const pli_weights *weights, const pli_batch *batch);
+plait_status pli_blocks_push_keyed(pli_sgd *sgd, const pli_weights *weights, int64_t unique, const pli_batch *batch);
+void         pli_blocks_end(pli_sgd *sgd);
 
 #endif

@@ -82,8 +82,8 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
                  o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
-    pli_text_add(&text, "--filter %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none", (int)o->backup,
-                 o->staleness_aware != 0);
+    pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
+                 o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
@@ -115,6 +115,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.backup = o->backup;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
+    j.exact = o->exact;
     j.seed = o->seed;
     plait_function functions[PLI_LBFGS_FUNCTIONS];
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
@@ -184,29 +185,30 @@ static plait_status warn_if_astray(pli_run *run, double objective) {
 
 /* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
 static plait_status judge(pli_run *run, plait_report *report) {
-    pli_sums    sums = { 0 };
+    pli_total   total;
+    pli_sums    sums;
     pli_ranking ranking = { 0 };
     double      auc = NAN;
     pli_linear  linear = run->linear;
     double penalty = pli_run_penalty_of(run, &run->solution);
     PLI_TRY(pli_run_finite(run, penalty, run->clocks_done));
-    PLI_TRY(pli_sums_agree(run->comm, &run->progressive));
-    report->progressive_loss = pli_sums_loss(&run->progressive);
+    PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
+    report->progressive_loss = pli_sums_loss(&sums);
     if (!run->stream) {
         PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
-                                run, &sums, NULL, run->err));
+                                run, &total, NULL, run->err));
         pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
+        sums = pli_total_sums(&total);
         PLI_TRY(pli_pace_judge(run, &sums));
-        PLI_TRY(pli_sums_agree(run->comm, &sums));
+        PLI_TRY(pli_total_agree(run->comm, &total, &sums));
         report->train_loss = pli_sums_loss(&sums);
         report->objective = sums.loss / (double)run->train_rows + penalty;
         PLI_TRY(warn_if_astray(run, report->objective));
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;
-    sums = (pli_sums){ 0 };
-    plait_status status = pli_model_judge(&linear, &run->solution, run->test, run->pool, NULL, NULL, &sums, &ranking, run->err);
-    if (status == PLAIT_OK) status = pli_sums_agree(run->comm, &sums);
+    plait_status status = pli_model_judge(&linear, &run->solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
+    if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
     if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES) status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
     if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
     pli_ranking_free(&ranking);
