@@ -43,9 +43,11 @@ matrix() {
     for workers in $counts; do
         [ "$transport" != threads ] || with "$workers" "$@" --topology local
         with "$workers" "$@" --topology ps
+        with "$workers" "$@" --topology hybrid
         for form in $forms; do with "$workers" "$@" --topology allreduce --collective "$form"; done
     done
     with 3 "$@" --topology ps --filter key-cache,key-delta,zstd
+    with 3 "$@" --topology ps --aggregate host
     [ "$transport" != threads ] || with 3 "$@" --topology ps --servers 2 --threads 2 --balance dynamic
 }
 

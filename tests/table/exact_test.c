@@ -180,6 +180,7 @@ static void test_what_has_no_whole_clocks_is_refused(void **state) {
     refused("ps", "bounded-delay:0", NULL, 0, "nearest is bsp");
     refused("allreduce", "bounded-delay:2", NULL, 0, "nearest is bsp");
     refused("local", "async", NULL, 0, "exact sums with consistency async");
+    refused("gossip:ring", "bsp", NULL, 0, "exact sums with topology gossip:ring are refused");
     refused("ps", "bsp", NULL, 1, "backup workers are refused");
     refused("ps", "bsp", "key-cache,kkt", 0, "filter kkt with exact sums is refused");
 }

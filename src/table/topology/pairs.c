@@ -160,6 +160,9 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_backup(topology.kind, pair, err));
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
+    if (pair->exact && topology.kind->averages)
+        return pli_fail(err, PLAIT_EREFUSED, "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "
+                        "the other; nearest is allreduce", pair->topology);
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
     return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, pair->additive, err);
 }
