@@ -65,6 +65,8 @@ typedef struct plait_train_opts {
     int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport: gradients
                                              are formed block by block and summed as plait_table_opts.exact has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
+    const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the dense tables,
+                                              as plait_table_opts has it; NULL: whole                        */
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */

@@ -166,6 +166,9 @@ typedef struct plait_table_opts {
                                      does: each delta of an inc is a term, and the values' bits depend on neither the topology nor
                                      on which worker pushed what. Under bsp without backup workers only; filters that look
                                      at values are refused. An update takes 4 times the memory and bytes.  */
+    int             sharded;      /* 1: each worker holds the rule's state of its part of the values only, applies the
+                                     rule there, and the values are gathered: less memory, the same bits (docs/collectives.md).
+                                     Ruled dense tables that are not keyed, under allreduce x bsp.     */
     plait_rule_opts rule;         /* rule.name NULL: additive                                          */
     const void     *penalty;      /* dense, ruled: [rows, cols] factors on l1 and l2 of each value (type
                                      of the table; 0: not penalised); NULL: all 1. Copied.             */

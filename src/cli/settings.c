@@ -53,6 +53,8 @@ const pli_opt pli_train_rows[] = {
 
     { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "sgd|momentum|adagrad|adam|ftrl|lbfgs", "update rule, or lbfgs",
       0, 0, "optimizer" },
+    { "optimizer-state", PLI_OPT_CHOICE, AT(optimizer_state), "whole", "whole|sharded",
+      "what a worker holds of the update rule's state: all, or its part (allreduce, bsp, dense weights)", 0, 0, "optimizer" },
     { "epochs", PLI_OPT_I64, AT(epochs), NULL, "N", "passes over the data; 1 streams", 1, MANY, "optimizer" },
     { "batch", PLI_OPT_I64, AT(batch), NULL, "N", "rows of all workers together in one clock", 1, MANY, "optimizer" },
     { "learning-rate", PLI_OPT_F64, AT(learning_rate), NULL, "X", "step size", 1e-300, INFINITY, "optimizer" },
@@ -200,6 +202,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->filter = s->filter;
     t->aggregate = s->aggregate;
     t->optimizer = s->optimizer;
+    t->optimizer_state = s->optimizer_state;
     t->epochs = s->epochs;
     t->batch = s->batch;
     t->learning_rate = s->learning_rate;

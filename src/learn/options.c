@@ -49,6 +49,9 @@ static plait_status check_lbfgs(pli_run *run) {
     if (run->balanced)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
                         "they are, at one point; take --balance static, or another optimizer");
+    if (run->sharded)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with optimizer-state sharded is refused: its history is tables, not the state of a "
+                        "rule; take adagrad");
     if (o->patience > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
     return PLAIT_OK;
@@ -119,6 +122,9 @@ plait_status pli_options_check(pli_run *run) {
     static const char *const balances[] = { "static", "dynamic", NULL };
     if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, err));
     run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
+    static const char *const states[] = { "whole", "sharded", NULL };
+    if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
+    run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
     run->exact = o->exact != 0;

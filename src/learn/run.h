@@ -55,6 +55,7 @@ typedef struct pli_run {
     const char *optimizer, *topology, *consistency, *schedule; /* the pair: of table w; schedule NULL: constant */
     bool        balanced; /* blocks change hands: balance dynamic */
     bool        exact; /* reduce exact: gradients block by block, sums whose bits do not depend on who had which */
+    bool        sharded;  /* the rule's state is in parts       */
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;

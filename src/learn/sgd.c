@@ -26,6 +26,7 @@ static plait_status create_weights(pli_run *run) {
     t.cols = run->linear.columns;
     t.rows = run->form == PLI_SPARSE ? 0 : run->linear.features + run->linear.intercept;
     t.keyed = run->form != PLI_DENSE || run->rowwise;
+    t.sharded = run->sharded;
     t.rule.name = run->optimizer;
     t.rule.learning_rate = run->rate;
     t.rule.momentum = o->momentum;
@@ -49,6 +50,7 @@ static plait_status create_weights(pli_run *run) {
         t.filter = b.filter;
         t.rows = 1;
         t.keyed = run->rowwise;
+        t.sharded = 0;
         t.rule.l1 = t.rule.l2 = 0;
         t.initial = run->start == NULL && run->label_mean != 0 ? &mean : NULL; /* of numbers there is one column */
         status = plait_table_create(run->job, &t, &run->b);

@@ -53,7 +53,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                               .one_process = plait_comm_one_process(run->comm) != 0,
                               .staleness_aware = run->opts->staleness_aware != 0, .exact = run->exact, .filter = travel.filter,
                               .aggregates = run->opts->aggregate != NULL, .logged = pli_comm_events(run->comm) != NULL,
-                              .collective = pli_comm_collective(run->comm) };
+                              .collective = pli_comm_collective(run->comm), .sharded = run->sharded && strcmp(name, "b") != 0 };
     bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;
     plait_status     status = pli_pair_check(&pair, run->err);
     return status < 0 && !all_alike ? pli_fail_at(run->err, "table %s", name) : status;

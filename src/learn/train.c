@@ -84,6 +84,7 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
                  o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);
+    pli_text_add(&text, "--optimizer-state %s\n", run->sharded ? "sharded" : "whole");
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");

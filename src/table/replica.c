@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/collective.h"
 #include "table/events.h"
 #include "table/updates.h"
 #include "table/values.h"
@@ -26,6 +27,12 @@ plait_status pli_replica_open(const pli_spec *spec, const pli_scope *scope, int3
     pli_pending_init(&replica->spare, spec, EXTRA);
     plait_status status = pli_policy_make(spec->consistency, scope, &replica->policy, err);
     if (status >= 0) status = pli_shard_open(&replica->shard, spec, 0, true, initial, penalty, err);
+    if (status >= 0 && spec->sharded) {
+        int64_t first, n;
+        pli_replica_slice(replica, &first, &n);
+        status = pli_store_open_state(&replica->shard.store, first, n, err);
+        if (status < 0) pli_shard_close(&replica->shard);
+    }
     if (status < 0) {
         pli_policy_destroy(&replica->policy);
         pli_free(replica);
@@ -318,11 +325,9 @@ static void keep_memory(pli_replica *replica, pli_sum *sum) {
     pli_pending_init(&sum->own, replica->spec, EXTRA);
 }
 
-plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {
+/* The first sum is applied. */
+static void end_sum(pli_replica *replica) {
     pli_sum *sum = replica->first;
-    PLI_TRY(sum->form == PLI_SUM_DENSE    ? apply_dense(replica, sum, err)
-            : sum->form == PLI_SUM_MARKED ? apply_marked(replica, sum, err)
-                                          : apply_lists(replica, sum, err));
     replica->landed += sum->pushed;
     replica->sums++;
     pli_raise_push(replica->sink, replica->rank, PLI_EVENT_SUM, replica->spec->id, sum->clock);
@@ -330,5 +335,35 @@ plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {
     if (replica->first == NULL) replica->last = &replica->first;
     keep_memory(replica, sum);
     free_sum(sum);
+}
+
+plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {
+    pli_sum *sum = replica->first;
+    PLI_TRY(sum->form == PLI_SUM_DENSE    ? apply_dense(replica, sum, err)
+            : sum->form == PLI_SUM_MARKED ? apply_marked(replica, sum, err)
+                                          : apply_lists(replica, sum, err));
+    end_sum(replica);
+    return PLAIT_OK;
+}
+
+/* The slices are those of a sum, whose last elements are no values. */
+void pli_replica_slice(const pli_replica *replica, int64_t *first_out, int64_t *n_out) {
+    int64_t values = replica->spec->rows * replica->spec->cols, cut = values + EXTRA;
+    int64_t first = pli_slice_first(cut, replica->rank, replica->workers), end = pli_slice_first(cut, replica->rank + 1, replica->workers);
+    *first_out = first < values ? first : values;
+    *n_out = (end < values ? end : values) - *first_out;
+}
+
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t touched, int64_t examples, void **gather_out, plait_error *err) {
+    pli_sum *sum = replica->first;
+    int64_t  first, n;
+    pli_replica_slice(replica, &first, &n);
+    if (touched > 0)
+        PLI_TRY(pli_shard_apply_values(&replica->shard, sum->clock, examples, first, n,
+                                       pli_at_const(sum->values, first * replica->spec->sum_width), err));
+    sum->own.low = 0; /* the others' parts are in it, too */
+    sum->own.high = replica->spec->rows;
+    *gather_out = touched > 0 ? replica->shard.store.slab->memory : NULL;
+    end_sum(replica);
     return PLAIT_OK;
 }

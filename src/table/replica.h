@@ -75,4 +75,10 @@ plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form 
 /** Applies the first sum of the list, which is complete, and frees it. */
 plait_status pli_replica_apply(pli_replica *replica, plait_error *err);
 
+/** Where spec->sharded, the values first .. first + n - 1 are this worker's. */
+void pli_replica_slice(const pli_replica *replica, int64_t *first_out, int64_t *n_out);
+/** The same where spec->sharded: the sum is complete in this worker's slice; touched workers have pushed, so many examples in
+ *  all. *gather_out: the values [rows, cols], of which only the slice is new; NULL: nothing has changed. */
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t touched, int64_t examples, void **gather_out, plait_error *err);
+
 #endif

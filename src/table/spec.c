@@ -33,7 +33,8 @@ static void finish(pli_spec *spec) {
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
-    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch, .exact = opts->exact != 0 };
+    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch, .exact = opts->exact != 0,
+                      .sharded = opts->sharded != 0 };
     strcpy(spec.name, opts->name);
     if (strlen(consistency) >= sizeof spec.consistency)
         return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long", opts->name, consistency);
@@ -63,6 +64,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     wire->ruled = spec->ruled;
     wire->staleness_aware = spec->staleness_aware;
     wire->exact = spec->exact;
+    wire->sharded = spec->sharded;
     wire->rows = spec->rows;
     wire->cols = spec->cols;
     wire->batch = spec->batch;

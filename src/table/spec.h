@@ -18,6 +18,7 @@ typedef struct pli_spec {
     char         name[PLI_TABLE_NAME_MAX + 1];
     plait_type   type;  /* F32 or F64                                                               */
     int64_t      width; /* bytes of a value                                                         */
+    bool         sharded; /* ruled: each worker has the rule's state of its slice of the values only  */
     bool         exact; /* a clock's updates are summed exactly, in cells (updates.h)               */
     int64_t      sum_width; /* bytes of a value in a sum of updates: width, or those of a cell      */
     int64_t      rows;  /* 0: sparse                                                                */
@@ -52,7 +53,7 @@ uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *pe
 
 /* How a spec travels: fixed fields, checked when it arrives. Its filters travel behind them, where it has some. */
 typedef struct pli_wire_spec {
-    uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, zero;
+    uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
     char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[48], rule[16];

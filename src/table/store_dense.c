@@ -4,20 +4,26 @@
 #include "table/store.h"
 #include "table/values.h"
 
+plait_status pli_store_open_state(pli_store *store, int64_t first, int64_t n, plait_error *err) {
+    const pli_spec *spec = store->spec;
+    size_t          bytes = (size_t)(n * spec->width);
+    store->state_first = first;
+    for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
+        void *slot = store->chunk->slot[k] = pli_aligned(bytes);
+        if (slot == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the state of %lld values of table %s", (long long)n, spec->name);
+        memset(slot, 0, bytes);
+    }
+    return PLAIT_OK;
+}
+
 static plait_status make_arrays(pli_store *store, plait_error *err) {
     const pli_spec *spec = store->spec;
-    pli_chunk      *chunk = store->chunk;
-    size_t          bytes = (size_t)(store->rows * pli_row_bytes(spec));
-    bool            made = true;
-    for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
-        chunk->slot[k] = pli_aligned(bytes);
-        if (chunk->slot[k] == NULL) made = false;
-        else memset(chunk->slot[k], 0, bytes);
-    }
-    if (spec->lazy) chunk->paid = pli_calloc((size_t)store->rows, sizeof *chunk->paid);
-    if (!made || (spec->lazy && chunk->paid == NULL))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)store->rows, spec->name);
-    return PLAIT_OK;
+    if (!spec->sharded) PLI_TRY(pli_store_open_state(store, 0, store->rows * spec->cols, err));
+    if (!spec->lazy) return PLAIT_OK;
+    store->chunk->paid = pli_calloc((size_t)store->rows, sizeof *store->chunk->paid);
+    return store->chunk->paid != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s",
+                                                            (long long)store->rows, spec->name);
 }
 
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,

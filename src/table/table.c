@@ -69,7 +69,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .fill = pli_fill_of(opts),
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
-                                        .additive = opts->rule.name == NULL, .exact = own.exact != 0,
+                                        .additive = opts->rule.name == NULL, .sharded = opts->sharded != 0, .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates, .logged = pli_comm_events(job->comm) != NULL,
                                         .collective = pli_comm_collective(job->comm), .filter = own.filter,
                                         .filters = &filters }, err));

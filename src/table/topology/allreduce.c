@@ -1,7 +1,11 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
  * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h). A
  * sum that the next clock must have is made at once; one that it may do without is begun, and waited for when a later clock
- * cannot start without it. */
+ * cannot start without it.
+ *
+ * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is applied
+ * to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+ * Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
 #include <stdio.h>
 
 #include "table/events.h"
@@ -92,12 +96,34 @@ static plait_status choose_form(const plait_table *table, pli_sum_form *form_out
     return PLAIT_OK;
 }
 
+/* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
+static plait_status scatter(const plait_table *table, pli_sum *sum) {
+    plait_comm     *comm = table->job->comm;
+    const pli_spec *spec = &table->spec;
+    bool            wide = spec->type == PLAIT_F64;
+    if (spec->exact) return pli_comm_scatter_cells(comm, wide, sum->n, sum->values);
+    if (!pli_comm_scatters_alike(comm, sum->n, spec->type)) return sum_now(table, sum); /* all of it, to be true to the bits */
+    return plait_comm_reduce_scatter(comm, sum->values, sum->n, spec->type, PLAIT_SUM);
+}
+
+static plait_status sum_in_parts(plait_table *table, pli_sum *sum, plait_error *err) {
+    plait_comm     *comm = table->job->comm;
+    const pli_spec *spec = &table->spec;
+    int64_t         push[2] = { sum->own.touched, sum->own.examples }, cut = sum->n;
+    void           *values;
+    PLI_TRY(plait_comm_allreduce(comm, push, 2, PLAIT_I64, PLAIT_SUM));
+    PLI_TRY(scatter(table, sum));
+    PLI_TRY(pli_replica_apply_slice(table->replica, push[0], push[1], &values, err));
+    return values == NULL ? PLAIT_OK : pli_comm_gather_slices(comm, values, spec->rows * spec->cols, cut, (size_t)spec->width);
+}
+
 static plait_status clock_at_once(plait_table *table, int64_t clock, plait_error *err) {
     pli_sum_form form;
     pli_sum     *sum;
     PLI_TRY(replica_settle(table, err));
     PLI_TRY(choose_form(table, &form));
     PLI_TRY(pli_replica_take(table->replica, clock, form, false, &sum, err));
+    if (table->spec.sharded) return sum_in_parts(table, sum, err);
     PLI_TRY(sum_now(table, sum));
     return pli_replica_apply(table->replica, err);
 }

@@ -150,6 +150,20 @@ static plait_status check_aggregate(const pli_topology_kind *kind, const pli_pai
     return PLAIT_OK;
 }
 
+/* The rule's state in parts: a clock's end leaves each worker its slice of the sum, and gathers the values. */
+static plait_status check_sharded(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    const char *why = kind->on_servers                   ? "its owners hold the state in parts already"
+                      : kind->averages                   ? "each worker moves a copy of its own"
+                      : pair->additive                   ? "a table without a rule has none"
+                      : strcmp(pair->consistency, "bsp") ? "a clock would have to wait for the values of the one before"
+                      : pair->fill == PLI_FILL_SPARSE    ? "updates by key go to every worker whole"
+                                                         : NULL;
+    if (!pair->sharded || why == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED, "an optimizer's state in parts with topology %s x %s%s is refused: %s; nearest is %s", pair->topology,
+                    pair->consistency, pair->fill == PLI_FILL_SPARSE ? ", sparse updates," : "", why,
+                    pair->additive || pair->fill == PLI_FILL_SPARSE ? "the whole state on each" : "allreduce x bsp");
+}
+
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     pli_topology topology;
     PLI_TRY(pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, err));
@@ -159,6 +173,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
     PLI_TRY(check_aggregate(topology.kind, pair, err));
+    PLI_TRY(check_sharded(topology.kind, pair, err));
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
     if (pair->exact && topology.kind->averages)
         return pli_fail(err, PLAIT_EREFUSED, "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "

@@ -61,6 +61,7 @@ typedef struct pli_pair {
     pli_fill         fill;        /* ANY: does it train for some table?                                                   */
     bool             staleness_aware; /* plait_rule_opts'                                                                 */
     bool             additive;        /* the table has no rule                                                            */
+    bool             sharded;         /* the rule's state is in parts                                                     */
     bool             exact;           /* sums are exact                                                                   */
     bool             aggregates;      /* hosts add up before anything leaves them                                         */
     bool             logged;          /* there is an event log                                                            */

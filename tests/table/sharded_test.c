@@ -1,0 +1,209 @@
+/* An optimizer's state in parts: the bits of the whole state, whatever the collective, rule, shape and number of workers; as
+ * many bytes as promised; refused by name where it has no meaning. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "comm/collective.h"
+#include "comm/forms/forms.h"
+#include "table/replica.h"
+#include "table/table.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
+    } while (0)
+
+enum { CLOCKS = 5, LARGEST = 6000 };
+
+typedef struct job {
+    const char *rule;
+    int64_t     rows, cols;
+    plait_type  type;
+    bool        sharded, exact, penalised;
+    double      values[LARGEST]; /* the bits at the end: of worker 0 */
+    uint64_t    bytes;           /* sent by worker 0 in the last clock */
+    int64_t     state;           /* values whose state worker 0 holds  */
+} job;
+
+static void gradient(const job *j, int32_t rank, int64_t clock, void *to) {
+    for (int64_t i = 0; i < j->rows * j->cols; i++) {
+        double g = (double)((i * 37 + rank * 101 + clock * 13) % 211 - 105) / (double)(7 + rank);
+        if (j->type == PLAIT_F64) ((double *)to)[i] = g;
+        else ((float *)to)[i] = (float)g;
+    }
+}
+
+static plait_status train(plait_job *pj, job *j, void *room, plait_table *table) {
+    plait_comm *comm = plait_job_comm(pj);
+    int32_t     me = plait_comm_rank(comm);
+    const void *values;
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        uint64_t before = plait_comm_bytes_sent(comm);
+        gradient(j, me, clock, room);
+        if (clock != 2) PLI_TRY(plait_table_inc_range(table, 0, j->rows, room, 3 + me)); /* in one clock nobody pushes */
+        PLI_TRY(plait_job_clock(pj));
+        if (me == 0) j->bytes = plait_comm_bytes_sent(comm) - before;
+    }
+    PLI_TRY(plait_table_read(table, 0, j->rows, &values));
+    size_t  bytes = (size_t)(j->rows * j->cols) * (j->type == PLAIT_F64 ? 8 : 4);
+    int64_t low = (int64_t)(pli_hash_bytes(values, bytes, 0) >> 1), high = low;
+    PLI_TRY(plait_comm_allreduce(comm, &low, 1, PLAIT_I64, PLAIT_MIN));
+    PLI_TRY(plait_comm_allreduce(comm, &high, 1, PLAIT_I64, PLAIT_MAX));
+    CHECK(low == high); /* all copies alike */
+    if (me != 0) return PLAIT_OK;
+    int64_t first, n;
+    pli_replica_slice(table->replica, &first, &n);
+    j->state = n;
+    memcpy(j->values, values, bytes);
+    return PLAIT_OK;
+}
+
+static plait_status work(plait_job *pj, void *user) {
+    job             *j = user;
+    plait_table     *table = NULL;
+    plait_table_opts opts;
+    double           penalty[LARGEST];
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = j->rows;
+    opts.cols = j->cols;
+    opts.type = j->type;
+    opts.sharded = j->sharded;
+    opts.exact = j->exact;
+    opts.rule.name = j->rule;
+    opts.rule.l2 = 0.01;
+    for (int64_t i = 0; i < j->rows * j->cols; i++) {
+        double p = (double)(i % 3);
+        if (j->type == PLAIT_F64) penalty[i] = p;
+        else ((float *)penalty)[i] = (float)p;
+    }
+    if (j->penalised) opts.penalty = penalty;
+    PLI_TRY(plait_table_create(pj, &opts, &table));
+    void        *room = malloc(LARGEST * sizeof(double));
+    plait_status status = room == NULL ? PLAIT_ENOMEM : train(pj, j, room, table);
+    free(room);
+    return status;
+}
+
+static void run(job *j, int32_t workers, const char *collective) {
+    plait_comm_opts comm;
+    plait_job_opts  opts;
+    plait_error     err;
+    int64_t         live = pli_alloc_live();
+    plait_comm_opts_init(&comm);
+    plait_job_opts_init(&opts);
+    comm.transport = "threads";
+    comm.workers = workers;
+    comm.collective = collective;
+    comm.timeout_ns = UINT64_C(30) * 1000000000;
+    opts.topology = "allreduce";
+    opts.batch = 12;
+    memset(j->values, 0, sizeof j->values);
+    if (plait_run(&comm, &opts, work, j, &err) < 0) fail_msg("%s, %d workers, %s: %s", collective, workers, j->rule, err.text);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
+static void compare(job *j, int32_t workers, const char *collective) {
+    static job whole;
+    j->sharded = false;
+    run(j, workers, collective);
+    whole = *j;
+    j->sharded = true;
+    run(j, workers, collective);
+    assert_memory_equal(j->values, whole.values, sizeof j->values);
+    assert_int_equal(j->state, pli_slice_first(j->rows * j->cols + 3, 1, workers) < j->rows * j->cols
+                                   ? pli_slice_first(j->rows * j->cols + 3, 1, workers) : j->rows * j->cols);
+}
+
+static void test_the_bits_are_those_of_the_whole_state(void **state) {
+    (void)state;
+    static job                     j;
+    static const char *const       rules[] = { "sgd", "momentum", "adagrad", "adam", "ftrl" };
+    static const struct { int64_t rows, cols; } shapes[] = { { 1, 1 }, { 7, 3 }, { 5000, 1 }, { 60, 100 } };
+    int k = 0;
+    for (int c = 0; c < PLI_COLLECTIVES; c++)
+        for (int32_t workers = 1; workers <= 6; workers++, k++) {
+            j = (job){ .rule = rules[k % 5], .rows = shapes[k % 4].rows, .cols = shapes[k % 4].cols,
+                       .type = k % 3 ? PLAIT_F32 : PLAIT_F64, .exact = k % 7 == 3, .penalised = k % 2 == 0 };
+            compare(&j, workers, pli_collectives[c]);
+        }
+    for (k = 0; k < 5; k++) {
+        j = (job){ .rule = rules[k], .rows = 5000, .cols = 1, .type = PLAIT_F64, .penalised = true };
+        compare(&j, 4, "ring");
+    }
+}
+
+static uint64_t bytes_of(pli_coll call, int32_t workers) {
+    pli_coll_choose(&call, &pli_form_ring, workers, NULL);
+    return pli_coll_bytes(&call, 0, workers);
+}
+
+/* A clock's sum and gather by ring are 2 M (W - 1) / W, and headers; what the push was is two numbers more. */
+static void test_a_clock_sends_what_an_allreduce_sends(void **state) {
+    (void)state;
+    static job j;
+    for (int32_t workers = 2; workers <= 6; workers++) {
+        j = (job){ .rule = "adam", .rows = 60 * 60 - 3, .cols = 1, .type = PLAIT_F64, .sharded = true };
+        run(&j, workers, "ring");
+        size_t   starts[8], m = 3600 * 8, w = (size_t)workers;
+        pli_coll push = { .kind = PLI_ALLREDUCE, .type = PLAIT_I64, .n = 2 }, gather = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .starts = starts };
+        for (int32_t r = 0; r <= workers; r++) starts[r] = (size_t)r * m / w < m - 24 ? (size_t)r * m / w : m - 24;
+        uint64_t sum = (w - 1) * (m / w + sizeof(pli_head)), gathered = pli_coll_bytes(&gather, 0, workers);
+        assert_int_equal(j.bytes, sum + gathered + bytes_of(push, workers));
+        uint64_t headers = (w - 1 + 2 * (uint64_t)pli_ceil_log2(workers)) * sizeof(pli_head) + bytes_of(push, workers);
+        assert_true(j.bytes <= 2 * m * (w - 1) / w + headers);
+    }
+}
+
+static plait_status refuse(plait_job *pj, void *user) {
+    plait_comm      *comm = plait_job_comm(pj);
+    plait_table     *table = NULL;
+    plait_table_opts opts;
+    const char      *text = plait_comm_error(comm)->text;
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = 10;
+    opts.sharded = 1;
+    opts.topology = "allreduce";
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "without a rule") != NULL);
+    opts.rule.name = "adam";
+    opts.keyed = 1;
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "sparse updates") != NULL);
+    opts.keyed = 0;
+    opts.topology = "ps";
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    opts.topology = "gossip:ring";
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    opts.topology = "allreduce";
+    opts.consistency = "bounded-delay:1";
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    opts.consistency = "bsp";
+    opts.topology = "hybrid";
+    return plait_table_create(pj, &opts, &table);
+}
+
+static void test_refusals_name_the_reason(void **state) {
+    (void)state;
+    plait_comm_opts comm;
+    plait_error     err;
+    plait_comm_opts_init(&comm);
+    comm.transport = "threads";
+    comm.workers = 2;
+    if (plait_run(&comm, NULL, refuse, NULL, &err) < 0) fail_msg("%s", err.text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_bits_are_those_of_the_whole_state),
+        cmocka_unit_test(test_a_clock_sends_what_an_allreduce_sends),
+        cmocka_unit_test(test_refusals_name_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
