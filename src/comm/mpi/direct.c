@@ -25,7 +25,9 @@ static size_t bytes_of(const pli_coll *coll) { return (size_t)coll->n * pli_type
 bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
     switch (coll->kind) {
     case PLI_COLL_BARRIER: return true;
-    case PLI_ALLREDUCE: return coll->op != PLAIT_SUM_EXACT && (bytes_of(coll) <= DIRECT_BYTES || pli_mpi_can_sum(coll));
+    case PLI_ALLREDUCE:
+        return coll->op == PLAIT_SUM_EXACT ? bytes_of(coll) > DIRECT_BYTES && coll->n <= CHUNK_BYTES
+                                           : bytes_of(coll) <= DIRECT_BYTES || pli_mpi_can_sum(coll);
     case PLI_BROADCAST: return bytes_of(coll) <= DIRECT_BYTES;
     case PLI_ALLGATHER: return bytes_of(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
     case PLI_PIECES:
@@ -122,8 +124,8 @@ static void end(pli_transport *t) {
     const pli_coll *c = &d->call->coll;
     if (d->coll.meet && c->kind == PLI_ALLREDUCE) {
         pli_mpi_send_all(t);
-        int code = pli_mpi_sum(t, c);
-        if (code != MPI_SUCCESS) fail_in_mpi(t, code, "MPI_Allreduce failed");
+        int code = c->op == PLAIT_SUM_EXACT ? pli_mpi_sum_exactly(t, c, d->terms) : pli_mpi_sum(t, c);
+        if (code != MPI_SUCCESS) fail_in_mpi(t, code, "MPI cannot sum");
     }
     d->call = NULL;
     atomic_store_explicit(&d->over, true, memory_order_release);
@@ -183,6 +185,10 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
         *err = d->error;
         return err->code;
     }
+    if (call->coll.op == PLAIT_SUM_EXACT) {
+        d->terms = pli_mpi_terms(t, &call->coll);
+        if (d->terms == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes", bytes_of(&call->coll));
+    }
     call->run.number = UINT64_MAX; /* who fails here, fails none that was begun before */
     pli_mpi_lock(t);
     d->coll = call->coll;
@@ -231,6 +237,8 @@ plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error
     (void)advance(t); /* who has left may have sent before */
     if (d->call != NULL) status = give_up(t, status, err);
     else status = d->error.code < 0 ? (*err = d->error).code : PLAIT_OK;
+    pli_free(d->terms);
+    d->terms = NULL;
     pli_mpi_unlock(t);
     return status;
 }

@@ -9,7 +9,8 @@
  * fifo for each source the order of messages whose bodies are still coming.
  *
  * Large allreduces are MPI's own. First the workers find out that all have come to the same call; then whoever drives
- * calls MPI_Allreduce, which cannot block for long: every other process is doing the same. Until then no MPI collective is
+ * calls MPI_Allreduce, which cannot block for long: every other process is doing the same. (An exact sum is an MPI_Alltoallv, which
+ * brings each the terms of its slice, and an MPI_Allgatherv of the slices' sums: as many bytes as a ring.) Until then no MPI collective is
  * open, so that a rank which fails leaves none behind. The meeting, and whole collectives where they are small, are steps
  * that go straight through MPI (direct.c), on a communicator of their own: no header, inbox or machine, since there is one
  * such call at a time and its caller is waiting for it. A sum that was begun, to be waited for later, meets in the
@@ -60,6 +61,7 @@ typedef struct direct {
     pli_coll_move move; /* of this step, if it is posted */
     bool          posted;
     _Atomic bool  over;  /* release by the driver, acquire by who waits */
+    void         *terms; /* of an exact sum: pli_mpi_terms; else NULL */
     plait_error   error; /* of the first call that failed: so do all later ones */
     uint64_t      sent;
     MPI_Request   receive, send[2]; /* MPI's as long as they are not null, with the memory below; sends in turns */
@@ -107,6 +109,8 @@ bool         pli_mpi_step(pli_transport *t);      /* by the driver, as is the ne
 bool         pli_mpi_end_steps(pli_transport *t); /* nothing is waited for; false: MPI keeps t's memory */
 bool         pli_mpi_can_sum(const pli_coll *coll);
 int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
+void        *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
+int          pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *terms);
 
 bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */
 bool         pli_mpi_send_all(pli_transport *t);

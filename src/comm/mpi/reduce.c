@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
+#include "tensor/exact.h"
 
 static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
 static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
@@ -14,6 +15,52 @@ bool pli_mpi_can_sum(const pli_coll *coll) {
 
 int pli_mpi_sum(pli_transport *t, const pli_coll *coll) {
     return MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->direct_comm);
+}
+
+/* --- exact sums: slices change places, each worker has all terms of its own at once ------------------------------------- */
+
+typedef struct terms {
+    int *count, *at;           /* [workers] of slices of the buffer */
+    int *own_count, *own_at;   /* [workers] where each worker's terms of the own slice go */
+    const void **term;         /* [workers] */
+    unsigned char *values;     /* [workers, own slice] */
+} terms;
+
+static int slice_of(const pli_transport *t, const pli_coll *coll, int32_t worker) {
+    return (int)(pli_slice_first(coll->n, worker + 1, t->workers) - pli_slice_first(coll->n, worker, t->workers));
+}
+
+void *pli_mpi_terms(const pli_transport *t, const pli_coll *coll) {
+    size_t w = (size_t)t->workers, own = (size_t)slice_of(t, coll, t->rank) * pli_type_bytes(coll->type);
+    size_t head = (sizeof(terms) + w * sizeof(void *) + 4 * w * sizeof(int) + 63) / 64 * 64;
+    terms *in = pli_aligned(head + w * own);
+    if (in == NULL) return NULL;
+    in->term = (const void **)(in + 1);
+    in->count = (int *)(in->term + w);
+    in->at = in->count + w;
+    in->own_count = in->at + w;
+    in->own_at = in->own_count + w;
+    in->values = (unsigned char *)in + head;
+    for (int32_t r = 0; r < t->workers; r++) {
+        in->count[r] = slice_of(t, coll, r);
+        in->at[r] = (int)pli_slice_first(coll->n, r, t->workers);
+        in->own_count[r] = slice_of(t, coll, t->rank);
+        in->own_at[r] = r * in->own_count[r];
+        in->term[r] = in->values + (size_t)r * own;
+    }
+    return in;
+}
+
+int pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *memory) {
+    const terms *in = memory;
+    int64_t      own = in->count[t->rank];
+    void        *out = (unsigned char *)coll->buf + (size_t)in->at[t->rank] * pli_type_bytes(coll->type);
+    MPI_Datatype type = types[coll->type];
+    int code = MPI_Alltoallv(coll->buf, in->count, in->at, type, in->values, in->own_count, in->own_at, type, t->direct_comm);
+    if (code != MPI_SUCCESS) return code;
+    if (coll->type == PLAIT_F64) pli_exact_sum_f64(t->workers, (const double *const *)in->term, own, out);
+    else pli_exact_sum_f32(t->workers, (const float *const *)in->term, own, out);
+    return MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, coll->buf, in->count, in->at, type, t->direct_comm);
 }
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
