@@ -241,6 +241,19 @@ static plait_status leave_one(plait_comm *comm, void *user) {
     return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
 }
 
+/* Rank 0 gives and leaves; the others come to what it gave when it has left. */
+static plait_status come_late(plait_comm *comm, void *user) {
+    (void)user;
+    static unsigned char given[16000];
+    char    byte;
+    int32_t me = plait_comm_rank(comm);
+    if (me == 0) memset(given, 7, sizeof given);
+    else CHECK(plait_comm_recv(comm, 0, 0, &byte, 1, NULL, NULL) == PLAIT_EPEER);
+    PLI_TRY(plait_comm_broadcast(comm, given, sizeof given, 0));
+    CHECK(given[0] == 7 && given[sizeof given - 1] == 7);
+    return PLAIT_OK;
+}
+
 static plait_status wait_in_vain(plait_comm *comm, void *user) {
     (void)user;
     char byte;
@@ -311,6 +324,12 @@ int main(int argc, char **argv) {
     }
     if (strcmp(what, "leave") == 0) {
         o = run("mpi", 0, 0, leave_one, NULL);
+        return verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "late") == 0) { /* by Open MPI so that what is sent waits for its receiver; another takes no notice */
+        setenv("OMPI_MCA_btl", "tcp,self", 0);
+        setenv("OMPI_MCA_btl_tcp_eager_limit", "512", 0);
+        o = run("mpi", 0, 0, come_late, NULL);
         return verdict(o, o.status == PLAIT_OK);
     }
     if (strcmp(what, "timeout") == 0) {

@@ -5,6 +5,8 @@
  * step, so the next message of a peer is for the next step that receives from it. All memory that MPI sees is the
  * transport's, save that of an MPI_Allreduce, which ends: everybody has come to it. */
 #include <sched.h>
+#include <stdio.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
@@ -127,6 +129,7 @@ static void end(pli_transport *t) {
         int code = c->op == PLAIT_SUM_EXACT ? pli_mpi_sum_exactly(t, c, d->terms) : pli_mpi_sum(t, c);
         if (code != MPI_SUCCESS) fail_in_mpi(t, code, "MPI cannot sum");
     }
+    if (d->error.code >= 0) d->done = d->call->number;
     d->call = NULL;
     atomic_store_explicit(&d->over, true, memory_order_release);
 }
@@ -172,11 +175,17 @@ bool pli_mpi_step(pli_transport *t) {
 
 /* --- calls ----------------------------------------------------------------------------------------------------------------- */
 
+/* Has the one that this worker waits for left without having ended this call? Who has ended it has sent its part, which may
+ * still be on its way. */
+static bool comes_no_more(const pli_transport *t, const pli_call *call) {
+    int32_t from = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
+    return from >= 0 && pli_world_has_ended(t->world, from) && t->left_after[from] < call->number;
+}
+
 static bool is_over(void *arg) {
     const pli_call      *call = arg;
     const pli_transport *t = call->comm->world->transport;
-    int32_t              from = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
-    return atomic_load_explicit(&t->direct.over, memory_order_acquire) || (from >= 0 && pli_world_has_ended(t->world, from));
+    return atomic_load_explicit(&t->direct.over, memory_order_acquire) || comes_no_more(t, call);
 }
 
 plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err) {
@@ -233,6 +242,8 @@ plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error
     }
     pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
     plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
+    fprintf(stderr, "r%d wait over: status %d over %d from %d ended %d\n", t->rank, status, (int)d->over, d->move.from, d->move.from>=0?pli_world_has_ended(t->world,d->move.from):-1);
+    fprintf(stderr, "r%d wait over: status %d over %d from %d ended %d\n", t->rank, status, (int)d->over, d->move.from, d->move.from>=0?pli_world_has_ended(t->world,d->move.from):-1);
     pli_mpi_lock(t);
     (void)advance(t); /* who has left may have sent before */
     if (d->call != NULL) status = give_up(t, status, err);

@@ -56,6 +56,9 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
     }
 }
 
+/* The news that a rank has left says, too, which collective it has ended last. */
+static bool tells_of_leaving(const pli_msg *msg) { return msg->head.port == 0 && msg->head.kind == PLI_MEMBER_LEFT; }
+
 static void send_one(pli_transport *t, pli_msg *msg) {
     size_t  bytes = msg->head.body_bytes, small = bytes <= INLINE_BYTES ? bytes : 0;
     flight *f = pli_malloc(sizeof *f + sizeof(pli_head) + small);
@@ -66,6 +69,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
         return;
     }
     *f = (flight){ .msg = msg };
+    if (tells_of_leaving(msg)) msg->head.arg64 = t->direct.done;
     memcpy(f->staged, &msg->head, sizeof(pli_head));
     if (small > 0) memcpy(f->staged + sizeof(pli_head), pli_msg_body(msg), small);
     MPI_Request request;
@@ -146,6 +150,7 @@ static void drain(pli_transport *t, int32_t src) {
 
 static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
     struct fifo *fifo = &t->fifo[src];
+    if (tells_of_leaving(msg)) t->left_after[src] = msg->head.arg64;
     if (rest == 0 && fifo->first == NULL) {
         pli_world_deliver(t->world, msg);
         return;

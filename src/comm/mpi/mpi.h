@@ -64,6 +64,7 @@ typedef struct direct {
     void         *terms; /* of an exact sum: pli_mpi_terms; else NULL */
     plait_error   error; /* of the first call that failed: so do all later ones */
     uint64_t      sent;
+    uint64_t      done;  /* number of the last call that has ended well */
     MPI_Request   receive, send[2]; /* MPI's as long as they are not null, with the memory below; sends in turns */
     unsigned char in[DIRECT_HEAD + DIRECT_BYTES], out[2][DIRECT_HEAD + DIRECT_BYTES];
 } direct;
@@ -89,6 +90,7 @@ struct pli_transport {
     native       *reducing; /* in the order of beginning; read and written under lock */
     _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
     direct        direct;
+    uint64_t     *left_after; /* [size] direct.done of a rank that has left; written before the news of that is told */
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
     _Atomic bool  failed; /* written by the driver, read by who would drive */

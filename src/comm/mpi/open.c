@@ -151,12 +151,14 @@ static void free_transport(pli_transport *t) {
     pli_free(t->owner);
     pli_free(t->done);
     pli_free(t->fifo);
+    pli_free(t->left_after);
     pli_free(t);
 }
 
 static plait_status join(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
     t->fifo = pli_array((size_t)t->size, sizeof *t->fifo);
-    if (t->fifo == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+    t->left_after = pli_calloc((size_t)t->size, sizeof *t->left_after);
+    if (t->fifo == NULL || t->left_after == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
     for (int32_t r = 0; r < t->size; r++) {
         t->fifo[r].first = NULL;
         t->fifo[r].last = &t->fifo[r].first;
