@@ -40,9 +40,11 @@ const pli_topology_kind *pli_topology_default(bool one_process) { return one_pro
 
 static plait_status unknown(const char *text, plait_error *err) {
     const char *names[16];
+    char        head[PLI_TOPOLOGY_TEXT]; /* what is before the parameter */
     size_t      n = 0;
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(text, ":"), text);
     for (; n < sizeof names / sizeof *names && topologies[n] != NULL; n++) names[n] = topologies[n]->name;
-    return pli_fail_unknown(err, "topology", text, names, n);
+    return pli_fail_unknown(err, "topology", head, names, n);
 }
 
 /* Which of the words a|b|c; -1: none of them. */
