@@ -335,7 +335,7 @@ static void test_refused_pairs(void **state) {
     }
     assert_int_equal(check_pair("pss", "bsp", false, &err), PLAIT_ENAME);
     assert_int_equal(check_pair("gosip:ring", "bsp", false, &err), PLAIT_ENAME);
-    assert_non_null(strstr(err.text, "did you mean gossip"));
+    assert_non_null(strstr(err.text, "did you mean 'gossip'"));
     assert_int_equal(check_pair("ps:ring", "bsp", false, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "takes no parameters"));
 }
