@@ -328,6 +328,13 @@ static void test_processor(void **state) {
     for (int s = 0; s < N_SPREADS; s++) {
         draw(&t, 3, spreads[s]);
         for (int k = 0; k < TERMS; k++) x32[k] = t.f32[k], x64[k] = t.f64[k];
+        for (int few = 1; few < 12; few++) {
+            for (int64_t i = 0; i < N; i++) { /* one by one, as far as the loops go on */
+                if (ref->exact_sum_f32(few, x32, i, N - i, a32 + i) < 8) continue;
+                assert_true(best->exact_sum_f32(few, x32, i, N - i, b32 + i) >= 8);
+                assert_memory_equal(a32 + i, b32 + i, 8 * sizeof *a32);
+            }
+        }
         assert_int_equal(ref->exact_sum_f32(TERMS, x32, 1, N - 1, a32), best->exact_sum_f32(TERMS, x32, 1, N - 1, b32));
         assert_int_equal(ref->exact_sum_f64(TERMS, x64, 1, N - 1, a64), best->exact_sum_f64(TERMS, x64, 1, N - 1, b64));
         assert_memory_equal(a32, b32, sizeof a32);

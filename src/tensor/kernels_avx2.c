@@ -166,9 +166,41 @@ static inline __m128 value_of(__m128i top, __m128i hi, __m128i lo) {
     return _mm256_cvtpd_ps(_mm256_mul_pd(sum, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52))));
 }
 
+/* Of up to 8 terms a bin's sum has at most 24 bits: a float holds it, and the two bins' sum is rounded once, as ever. */
+enum { FEW = 8 };
+static inline int64_t sum_few(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
+    const __m256i lowest = _mm256_set1_epi32(-PLI_EXACT_LEAST32), w = _mm256_set1_epi32(PLI_EXACT_W32);
+    const __m256i one = _mm256_set1_epi32(1), least = _mm256_set1_epi32(150 + PLI_EXACT_W32 * PLI_EXACT_LEAST32);
+    const __m256i high = _mm256_set1_epi32(PLI_EXACT_HIGH32 - PLI_EXACT_LEAST32), step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
+    int64_t i = 0;
+    for (; i + PLI_EXACT_AT_ONCE <= n; i += PLI_EXACT_AT_ONCE) {
+        __m256i most = _mm256_setzero_si256();
+        __m256  hi = _mm256_setzero_ps(), lo = hi;
+        for (int32_t t = 0; t < terms; t++) most = _mm256_max_epi32(most, size_of(_mm256_loadu_ps(x[t] + first + i)));
+        /* top - least top: what fits 16 bits is multiplied there */
+        const __m256i top = _mm256_mulhi_epu16(_mm256_add_epi32(_mm256_srli_epi32(most, 23), lowest), _mm256_set1_epi32(2979));
+        const __m256i small = _mm256_andnot_si256(_mm256_cmpeq_epi32(most, _mm256_setzero_si256()), _mm256_cmpgt_epi32(one, top));
+        if (_mm256_movemask_epi8(_mm256_or_si256(small, _mm256_cmpgt_epi32(top, high))) != 0) break;
+        const __m256i exponent = _mm256_add_epi32(_mm256_mullo_epi16(_mm256_max_epi32(top, one), w), least);
+        const __m256i magic = _mm256_or_si256(_mm256_slli_epi32(exponent, 23), _mm256_set1_epi32(1 << 22));
+        const __m256  upper = _mm256_castsi256_ps(magic), lower = _mm256_castsi256_ps(_mm256_sub_epi32(magic, step));
+        for (int32_t t = 0; t < terms; t++) {
+            const __m256 v = _mm256_loadu_ps(x[t] + first + i);
+            const __m256 piece = _mm256_sub_ps(_mm256_add_ps(v, upper), upper), rest = _mm256_sub_ps(v, piece);
+            hi = _mm256_add_ps(hi, piece);
+            lo = _mm256_add_ps(lo, _mm256_sub_ps(_mm256_add_ps(rest, lower), lower));
+        }
+        _mm256_storeu_ps(out + i, _mm256_add_ps(hi, lo));
+    }
+    return i;
+}
+
 static int64_t exact_sum_f32(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
     const __m256i step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
     int64_t i = 0;
+    if (terms == 2) return sum_few(2, x, first, n, out);
+    if (terms == 4) return sum_few(4, x, first, n, out);
+    if (terms <= FEW) return sum_few(terms, x, first, n, out);
     for (; terms <= PLI_EXACT_NARROW_TERMS && i + PLI_EXACT_AT_ONCE <= n; i += PLI_EXACT_AT_ONCE) {
         __m256i most = _mm256_setzero_si256(), hi = most, lo = most;
         for (int32_t t = 0; t < terms; t++) most = _mm256_max_epi32(most, size_of(_mm256_loadu_ps(x[t] + first + i)));
