@@ -91,6 +91,42 @@ static void test_copies(void **state) {
             }
 }
 
+/* A barrier between a worker's incs: what it has added since its last clock it goes on seeing, and what is there in the end is all that
+ * all have added. */
+static plait_status pause(plait_job *job, void *user) {
+    (void)user;
+    plait_comm   *comm = plait_job_comm(job);
+    int32_t       me = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    plait_table  *added, *keyed;
+    uint64_t      keys[2] = { 3, 5 };
+    double        mine[2] = { me + 1, me + 1 }, value[2], sum = workers * (workers + 1) / 2.0;
+    const double *read;
+    CHECK(make(job, "added", NULL, 0, &added) == PLAIT_OK && make(job, "keyed", NULL, 1, &keyed) == PLAIT_OK);
+    for (int64_t round = 0; round < 3; round++) {
+        double all = (double)round * sum;
+        CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK && plait_table_inc(keyed, 2, keys, mine, 0) == PLAIT_OK);
+        CHECK(plait_job_barrier(job) == PLAIT_OK);
+        CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) && near(value[1], value[0]));
+        CHECK(plait_table_get(keyed, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) && near(value[1], value[0]));
+        CHECK(plait_table_get_range(added, 5, 1, value) == PLAIT_OK && near(value[0], all + mine[0]));
+        CHECK(plait_table_read(added, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) && read[0] == 0);
+        CHECK(plait_table_read(keyed, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) && read[0] == 0);
+        CHECK(plait_job_clock(job) == PLAIT_OK && plait_job_barrier(job) == PLAIT_OK);
+        CHECK(plait_table_read(added, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + sum));
+        CHECK(plait_table_get(keyed, 2, keys, value) == PLAIT_OK && near(value[1], all + sum));
+    }
+    return PLAIT_OK;
+}
+
+static void test_barriers_between_incs(void **state) {
+    (void)state;
+    for (int c = 0; c < 2; c++)
+        for (int32_t workers = 1; workers <= 3; workers++) {
+            plait_error err = { 0 };
+            if (run(workers, "gossip:ring", c == 0 ? "bsp" : "async", pause, &err) < 0) fail_msg("%d workers: %s", workers, err.text);
+        }
+}
+
 static plait_status ask_too_much(plait_job *job, void *user) {
     plait_table_opts opts;
     plait_table     *table;
@@ -104,6 +140,10 @@ static plait_status ask_too_much(plait_job *job, void *user) {
     opts.topology = "gossip:star";
     CHECK(plait_table_create(job, &opts, &table) == PLAIT_EINVAL);
     CHECK(strstr(plait_comm_error(plait_job_comm(job))->text, "ring|torus|exp") != NULL);
+    opts.topology = "gossip:exp";
+    opts.exact = 1;
+    CHECK(plait_table_create(job, &opts, &table) == PLAIT_EREFUSED);
+    CHECK(strstr(plait_comm_error(plait_job_comm(job))->text, "nearest is allreduce") != NULL);
     return PLAIT_OK;
 }
 
@@ -117,6 +157,6 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_barriers_between_incs), cmocka_unit_test(test_refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

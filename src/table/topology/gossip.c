@@ -105,6 +105,11 @@ static double scale_of_pending(const plait_table *table) {
     return table->spec.ruled ? 0 : (double)table->job->layout.workers / table->averaged->weight;
 }
 
+/* Of what is pending, laid over what is read: the average, or the own copy. */
+static double scale_of_own(const plait_table *table) {
+    return average_of(table) != NULL && !table->spec.ruled ? 1 : scale_of_pending(table);
+}
+
 static void raise_get(const plait_table *table, const pli_rows *rows) {
     const struct pli_averaged *a = table->averaged;
     const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes, .incs = table->spec.ruled ? 0 : a->incs };
@@ -112,35 +117,34 @@ static void raise_get(const plait_table *table, const pli_rows *rows) {
                           table->job->clock, &seen, rows->n, rows->keys, rows->first);
 }
 
+static void get_average(const plait_table *table, const pli_rows *rows, void *values) {
+    const void *average = average_of(table);
+    int64_t     row_bytes = pli_row_bytes(&table->spec);
+    if (rows->keys == NULL) memcpy(values, pli_at_const(average, rows->first * row_bytes), (size_t)(rows->n * row_bytes));
+    for (int64_t i = 0; rows->keys != NULL && i < rows->n; i++)
+        memcpy(pli_at(values, i * row_bytes), pli_at_const(average, (int64_t)rows->keys[i] * row_bytes), (size_t)row_bytes);
+}
+
 static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     (void)err;
     const struct pli_averaged *a = table->averaged;
-    const void                *average = average_of(table);
-    int64_t                    row_bytes = pli_row_bytes(&table->spec);
-    double                     scale = scale_of_pending(table);
+    double                     scale = scale_of_own(table);
     raise_get(table, rows);
-    if (average != NULL && rows->keys == NULL) {
-        memcpy(values, pli_at_const(average, rows->first * row_bytes), (size_t)(rows->n * row_bytes));
-    } else if (average != NULL) {
-        for (int64_t i = 0; i < rows->n; i++)
-            memcpy(pli_at(values, i * row_bytes), pli_at_const(average, (int64_t)rows->keys[i] * row_bytes), (size_t)row_bytes);
-    } else if (rows->keys != NULL) {
-        pli_store_get(&a->shard.store, rows->n, rows->keys, values);
-        pli_pending_overlay(&a->pending, scale, rows->n, rows->keys, values);
-    } else {
-        pli_store_get_rows(&a->shard.store, rows->first, rows->n, values);
-        pli_pending_overlay_range(&a->pending, scale, rows->first, rows->n, values);
-    }
+    if (average_of(table) != NULL) get_average(table, rows, values);
+    else if (rows->keys != NULL) pli_store_get(&a->shard.store, rows->n, rows->keys, values);
+    else pli_store_get_rows(&a->shard.store, rows->first, rows->n, values);
+    if (rows->keys != NULL) pli_pending_overlay(&a->pending, scale, rows->n, rows->keys, values);
+    else pli_pending_overlay_range(&a->pending, scale, rows->first, rows->n, values);
     return PLAIT_OK;
 }
 
 static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
     const struct pli_averaged *a = table->averaged;
     const pli_rows             rows = { .first = first, .n = n };
-    bool                       as_it_lies = !table->spec.lazy && (table->spec.ruled || !a->pending.touched);
+    bool                       laid_over = !table->spec.ruled && a->pending.touched;
     const void                *values = average_of(table);
-    if (values == NULL && as_it_lies) values = a->shard.store.slab->memory;
-    if (values != NULL) {
+    if (values == NULL && !table->spec.lazy) values = a->shard.store.slab->memory;
+    if (values != NULL && !laid_over) {
         raise_get(table, &rows);
         *values_out = pli_at_const(values, first * pli_row_bytes(&table->spec));
         return PLAIT_OK;
