@@ -35,6 +35,8 @@ typedef struct pli_port pli_port;
  *  handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the same order. Errors:
  *  those of pli_comm_wait. The rank's own thread. */
 plait_status pli_comm_next_job(plait_comm *comm);
+/** Which of the run's jobs that is, 1, 2, ..., the same on all ranks. */
+int32_t pli_comm_job(const plait_comm *comm);
 
 /** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed
  *  until pli_port_close, after which messages for it are dropped. */

@@ -219,6 +219,8 @@ plait_status pli_comm_next_job(plait_comm *comm) {
     return PLAIT_OK;
 }
 
+int32_t pli_comm_job(const plait_comm *comm) { return comm->jobs; }
+
 static void close_ports(plait_comm *comm) {
     release_retired(comm);
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */

@@ -376,7 +376,8 @@ int64_t plait_job_dropped(const plait_job *job) { return job->dropped; }
 
 /* What this host's workers have pending becomes the lead's. */
 static plait_status aggregate(plait_job *job, plait_error *err) {
-    enum { TAG_HANDED = -3 };
+    enum { TAG_HANDED = -3 }; /* of job 0, below it those of later ones: who ends a job a clock ahead of its lead leaves a message there */
+    const int32_t    tag = TAG_HANDED - pli_comm_job(job->comm);
     const pli_hosts *hosts = pli_comm_hosts(job->comm);
     int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
     const int32_t   *member = hosts->member + hosts->first[host];
@@ -384,11 +385,11 @@ static plait_status aggregate(plait_job *job, plait_error *err) {
     if (hosts->place[me] > 0) {
         pli_msg *msg = pli_aggregate_hand(&job->client);
         return msg == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a clock's updates")
-                           : pli_comm_send_msg(job->comm, member[0], TAG_HANDED, msg);
+                           : pli_comm_send_msg(job->comm, member[0], tag, msg);
     }
     for (int32_t i = 1; i < members; i++) {
         pli_msg *msg = NULL;
-        PLI_TRY(pli_comm_take(job->comm, member[i], TAG_HANDED, &msg));
+        PLI_TRY(pli_comm_take(job->comm, member[i], tag, &msg));
         plait_status status = pli_aggregate_add(&job->client, msg, err);
         pli_comm_work(job->comm, PLI_WORK_SUMS, msg->head.body_bytes / 4);
         pli_msg_free(&msg);
