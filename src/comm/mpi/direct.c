@@ -5,8 +5,6 @@
  * step, so the next message of a peer is for the next step that receives from it. All memory that MPI sees is the
  * transport's, save that of an MPI_Allreduce, which ends: everybody has come to it. */
 #include <sched.h>
-#include <stdio.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
@@ -241,11 +239,14 @@ plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error
         if (now_ns - start_ns > SPIN_NS) break;
     }
     pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
-    plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
-    fprintf(stderr, "r%d wait over: status %d over %d from %d ended %d\n", t->rank, status, (int)d->over, d->move.from, d->move.from>=0?pli_world_has_ended(t->world,d->move.from):-1);
-    fprintf(stderr, "r%d wait over: status %d over %d from %d ended %d\n", t->rank, status, (int)d->over, d->move.from, d->move.from>=0?pli_world_has_ended(t->world,d->move.from):-1);
-    pli_mpi_lock(t);
-    (void)advance(t); /* who has left may have sent before */
+    plait_status status = PLAIT_OK;
+    for (bool again = true; again;) {
+        status = pli_comm_wait(call->comm, is_over, call, &reason, err);
+        pli_mpi_lock(t);
+        (void)advance(t); /* who has left may have sent before; then it is another that is waited for now */
+        again = status >= 0 && is_under_way(d) && !comes_no_more(t, call);
+        if (again) pli_mpi_unlock(t);
+    }
     if (d->call != NULL) status = give_up(t, status, err);
     else status = d->error.code < 0 ? (*err = d->error).code : PLAIT_OK;
     pli_free(d->terms);
