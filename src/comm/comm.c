@@ -455,6 +455,11 @@ static plait_status take_pieces(plait_comm *comm, const pli_call *call) {
     size_t         total = 0;
     int32_t        workers = comm->world->place.workers;
     pli_msg      **piece = call->coll.piece;
+    if (call->piece_out != NULL) {
+        memcpy(call->piece_out, piece, (size_t)workers * sizeof *piece);
+        memset(piece, 0, (size_t)workers * sizeof *piece);
+        return PLAIT_OK;
+    }
     for (int32_t r = 0; r < workers; r++) total += call->sizes[r] = piece[r]->head.body_bytes;
     unsigned char *all = pli_malloc(total), *at = all;
     if (all == NULL) {
@@ -548,26 +553,20 @@ plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_
     return begin_reduction(comm, &coll, request_out);
 }
 
-plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out,
-                                         plait_request **request_out) {
-    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
-        return failed(comm);
-    }
-    pli_call  *call = new_call(comm, "allgatherv");
-    pli_msg   *own = pli_msg_new(bytes);
-    pli_coll   coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true };
-    coll.piece = pli_calloc((size_t)comm->world->place.workers, sizeof *coll.piece);
-    if (call == NULL || own == NULL || coll.piece == NULL) {
+/* to: where the outcome goes. */
+static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out) {
+    pli_coll  coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true };
+    pli_call *call = new_call(comm, "allgatherv");
+    if (call != NULL) coll.piece = pli_calloc((size_t)comm->world->place.workers, sizeof *coll.piece);
+    if (coll.piece == NULL) {
         pli_free(call);
         pli_msg_free(&own);
-        pli_free(coll.piece);
-        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", bytes);
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %d pieces", comm->world->place.workers);
         return failed(comm);
     }
-    if (bytes > 0) memcpy(pli_msg_body(own), mine, bytes);
-    call->sizes = sizes;
-    call->all_out = all_out;
+    call->sizes = to->sizes;
+    call->all_out = to->all_out;
+    call->piece_out = to->piece_out;
     if (pli_comm_is_worker(comm)) coll.piece[comm->rank] = own;
     else pli_msg_free(&own);
     plait_status status = begin_later(comm, call, &coll, request_out);
@@ -575,6 +574,25 @@ plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, siz
     if (pli_comm_is_worker(comm)) pli_msg_free(&coll.piece[comm->rank]);
     pli_free(coll.piece);
     return status;
+}
+
+plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out,
+                                         plait_request **request_out) {
+    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
+        return failed(comm);
+    }
+    pli_msg *own = pli_msg_new(bytes);
+    if (own == NULL) {
+        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", bytes);
+        return failed(comm);
+    }
+    if (bytes > 0) memcpy(pli_msg_body(own), mine, bytes);
+    return begin_pieces(comm, own, &(pli_call){ .sizes = sizes, .all_out = all_out }, request_out);
+}
+
+plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out) {
+    return begin_pieces(comm, mine, &(pli_call){ .piece_out = piece }, request_out);
 }
 
 plait_status plait_request_wait(plait_request **request_ptr) {

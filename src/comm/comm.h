@@ -146,6 +146,11 @@ plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_ms
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 
+/** plait_comm_allgatherv_begin of pieces that are handed over as they are, within a process without a copy. mine is taken,
+ *  whatever the outcome, and nobody writes to it any more; piece [workers], NULL before, is lent, and filled by a wait that
+ *  returns PLAIT_OK: the caller's to free, and to read only. */
+plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
+
 /** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
  *  aligned) and freed with the last release. NULL: not one process, or out of memory. For local topology. */
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);

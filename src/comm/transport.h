@@ -37,8 +37,9 @@ typedef struct pli_call {
     pli_coll_run     run;     /* of the message form, also where a native one meets by messages */
     uint64_t         number;  /* of the rank's calls: 1, 2, ... */
     bool             native;
-    size_t          *sizes;   /* pieces: where the outcome goes */
+    size_t          *sizes;   /* pieces: where the outcome goes, one after the other ... */
     void           **all_out;
+    pli_msg        **piece_out; /* ... or as they are */
     void            *flight;  /* the transport's, where it is native */
     void            *cells;   /* an exact sum by messages: what travels in place of ... */
     void            *exact;   /* ... the caller's buf, floats or (wide) doubles, that receives the sums */

@@ -42,12 +42,12 @@ plait_status pli_replica_open(const pli_spec *spec, const pli_scope *scope, int3
     return PLAIT_OK;
 }
 
-static void free_sum(pli_sum *sum) {
+static void free_sum(pli_sum *sum, int32_t workers) {
     if (sum->values != sum->own.sum) pli_free(sum->values);
     pli_pending_destroy(&sum->own);
-    pli_free(sum->list);
-    pli_free(sum->sizes);
-    pli_free(sum->all);
+    pli_msg_free(&sum->list);
+    for (int32_t w = 0; sum->piece != NULL && w < workers; w++) pli_msg_free(&sum->piece[w]);
+    pli_free(sum->piece);
     pli_free(sum);
 }
 
@@ -57,7 +57,7 @@ void pli_replica_close(pli_replica **replica_ptr) {
     if (replica == NULL) return;
     for (pli_sum *sum = replica->first, *next; sum != NULL; sum = next) {
         next = sum->next;
-        free_sum(sum);
+        free_sum(sum, replica->workers);
     }
     pli_shard_close(&replica->shard);
     pli_pending_destroy(&replica->pending);
@@ -239,21 +239,22 @@ static plait_status make_list(pli_replica *replica, pli_sum *sum, plait_error *e
     const pli_spec    *spec = replica->spec;
     const pli_pending *own = &sum->own;
     list_head          head = { .touched = own->touched, .examples = own->examples, .n = own->set.n };
-    sum->list_bytes = list_bytes(spec, head.n);
-    sum->list = pli_malloc(sum->list_bytes);
-    sum->sizes = pli_array((size_t)replica->workers, sizeof *sum->sizes);
-    if (sum->list == NULL || sum->sizes == NULL) return no_memory(replica, err);
-    memset(sum->list + sum->list_bytes - 8, 0, 8);
-    memcpy(sum->list, &head, sizeof head);
+    sum->list = pli_msg_new(list_bytes(spec, head.n));
+    sum->piece = pli_calloc((size_t)replica->workers, sizeof *sum->piece);
+    if (sum->list == NULL || sum->piece == NULL) return no_memory(replica, err);
+    unsigned char *at = pli_msg_body(sum->list);
+    memset(at + sum->list->head.body_bytes - 8, 0, 8);
+    memcpy(at, &head, sizeof head);
     if (head.n == 0) return PLAIT_OK;
-    memcpy(sum->list + sizeof head, own->set.keys, (size_t)head.n * 8);
-    memcpy(sum->list + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_sum_row_bytes(spec)));
+    memcpy(at + sizeof head, own->set.keys, (size_t)head.n * 8);
+    memcpy(at + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_sum_row_bytes(spec)));
     return PLAIT_OK;
 }
 
-static plait_status read_list(const pli_shard *shard, const unsigned char *list, size_t bytes, int32_t worker,
-                              pli_push_part *part, plait_error *err) {
-    list_head head = { 0 };
+static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_t worker, pli_push_part *part, plait_error *err) {
+    const unsigned char *list = pli_msg_body(msg);
+    size_t               bytes = msg->head.body_bytes;
+    list_head            head = { 0 };
     if (bytes >= sizeof head) memcpy(&head, list, sizeof head);
     if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / 8 || list_bytes(&shard->spec, head.n) != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
@@ -263,14 +264,12 @@ static plait_status read_list(const pli_shard *shard, const unsigned char *list,
 }
 
 static plait_status apply_lists(pli_replica *replica, pli_sum *sum, plait_error *err) {
-    pli_push_part       *parts = pli_array((size_t)replica->workers, sizeof *parts);
-    const unsigned char *at = sum->all;
-    plait_status         status = parts == NULL ? no_memory(replica, err) : PLAIT_OK;
+    pli_push_part *parts = pli_array((size_t)replica->workers, sizeof *parts);
+    plait_status   status = parts == NULL ? no_memory(replica, err) : PLAIT_OK;
     replica->keys = 0;
     for (int32_t w = 0; status >= 0 && w < replica->workers; w++) {
-        status = read_list(&replica->shard, at, sum->sizes[w], w, &parts[w], err);
+        status = read_list(&replica->shard, sum->piece[w], w, &parts[w], err);
         if (status >= 0) replica->keys += parts[w].n;
-        at += sum->sizes[w];
     }
     if (status >= 0) status = pli_shard_apply_clock(&replica->shard, sum->clock, replica->workers, parts, err);
     pli_free(parts);
@@ -334,7 +333,7 @@ static void end_sum(pli_replica *replica) {
     replica->first = sum->next;
     if (replica->first == NULL) replica->last = &replica->first;
     keep_memory(replica, sum);
-    free_sum(sum);
+    free_sum(sum, replica->workers);
 }
 
 plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {

@@ -30,10 +30,8 @@ typedef struct pli_sum {
     bool           pushed; /* it has one                                                              */
     void          *values; /* DENSE, MARKED: [n], to be summed over all workers; may lie in own       */
     int64_t        n;
-    unsigned char *list;  /* LISTS: [list_bytes] this worker's, to be gathered ...                    */
-    size_t         list_bytes;
-    size_t        *sizes; /* ... [workers] bytes, into ...                                            */
-    void          *all;   /* ... all workers', one after the other; of pli_malloc                     */
+    pli_msg       *list;  /* LISTS: this worker's, to be gathered (the driver takes it) into ...      */
+    pli_msg      **piece; /* ... [workers] all workers'                                               */
     plait_request *request; /* the driver's                                                           */
 } pli_sum;
 

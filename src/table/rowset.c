@@ -21,7 +21,7 @@ static bool uses_array(const pli_rowset *set) { return set->range > 0 && set->ra
 
 void pli_rowset_clear(pli_rowset *set) {
     if (uses_array(set)) {
-        for (int64_t i = 0; i < set->n; i++) set->number_plus_1[set->keys[i] - set->first] = 0;
+        for (int64_t i = 0; set->mapped && i < set->n; i++) set->number_plus_1[set->keys[i] - set->first] = 0;
     } else if (!set->mapped || set->map.slot == NULL) { /* mapped without slots: out of memory */
         set->n = 0;
     } else if ((int64_t)set->map.mask / 64 > set->n) {
@@ -35,9 +35,15 @@ void pli_rowset_clear(pli_rowset *set) {
     set->mapped = false;
 }
 
-static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+static bool make_array(pli_rowset *set) {
     if (set->number_plus_1 == NULL) set->number_plus_1 = pli_calloc(set->range, sizeof *set->number_plus_1);
     if (set->number_plus_1 == NULL) return false;
+    for (int64_t i = 0; i < set->n; i++) set->number_plus_1[set->keys[i] - set->first] = (uint32_t)i + 1;
+    return set->mapped = true;
+}
+
+static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+    if (!set->mapped && !make_array(set)) return false;
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&set->number_plus_1[keys[i + AHEAD] - set->first], 1);
         uint32_t *number = &set->number_plus_1[keys[i] - set->first];
@@ -50,7 +56,7 @@ static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64
     return true;
 }
 
-/* Keys that go on increasing need no map. */
+/* Keys that go on increasing need neither array nor map. */
 static bool goes_on(const pli_rowset *set, int64_t n, const uint64_t *keys) {
     return !set->mapped && n > 0 && (set->n == 0 || set->keys[set->n - 1] < keys[0]) && pli_is_increasing_u64(n, keys);
 }
@@ -88,9 +94,10 @@ static bool add_to_map(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t
 }
 
 bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
+    if (n == 0) return true;
     if (!pli_grow((void **)&set->keys, &set->capacity, set->n + n, sizeof *set->keys)) return false;
-    if (uses_array(set)) return add_to_array(set, n, keys, at);
-    return goes_on(set, n, keys) ? append(set, n, keys, at) : add_to_map(set, n, keys, at);
+    if (goes_on(set, n, keys)) return append(set, n, keys, at);
+    return uses_array(set) ? add_to_array(set, n, keys, at) : add_to_map(set, n, keys, at);
 }
 
 /* Among increasing keys: from where the last one was found, or by halves. */
@@ -112,7 +119,7 @@ static void search(const pli_rowset *set, int64_t n, const uint64_t *keys, int64
 void pli_rowset_find(const pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
     if (set->n == 0) {
         for (int64_t i = 0; i < n; i++) at[i] = -1;
-    } else if (!uses_array(set) && !set->mapped) {
+    } else if (!set->mapped) {
         search(set, n, keys, at);
     } else if (!uses_array(set)) {
         pli_keymap_find_all(&set->map, n, keys, at);

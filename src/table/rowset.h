@@ -12,9 +12,9 @@ typedef struct pli_rowset {
     uint64_t  *keys; /* [n], in order of insertion                                 */
     int64_t    capacity;
     uint64_t   first, range; /* keys are first .. first + range - 1; range 0: any key */
-    uint32_t  *number_plus_1; /* [range], or NULL: the map is used                     */
+    uint32_t  *number_plus_1; /* [range], zeros but for keys while mapped; or NULL: not needed so far, or the map is used */
     pli_keymap map;
-    bool       mapped; /* the map holds the keys; else they are increasing */
+    bool       mapped; /* the array or map holds the keys; else they are increasing */
 } pli_rowset;
 
 /** range 0: any key. The array form is used for ranges up to 2^31 when first needed. */

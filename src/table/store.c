@@ -205,6 +205,10 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
                          const void *delta) {
     const pli_spec *spec = store->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
+    if (!spec->ruled && store->first >= 0) { /* one chunk */
+        pli_values_scatter_add(spec->type, n, spec->cols, rows, delta, store->chunk->values);
+        return;
+    }
     if (!spec->ruled) {
         for (int64_t i = 0; i < n; i++) {
             if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, false);

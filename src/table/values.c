@@ -52,14 +52,18 @@ double pli_values_max_norm(plait_type type, int64_t n, const void *x) {
 static void scatter_add_f32(int64_t n, int64_t cols, const int64_t *at, const float *x, float *y) {
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
-        if (at[i] >= 0) add_f32(cols, &x[i * cols], &y[at[i] * cols]);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] += x[i];
+        else add_f32(cols, &x[i * cols], &y[at[i] * cols]);
     }
 }
 
 static void scatter_add_f64(int64_t n, int64_t cols, const int64_t *at, const double *x, double *y) {
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
-        if (at[i] >= 0) add_f64(cols, &x[i * cols], &y[at[i] * cols]);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] += x[i];
+        else add_f64(cols, &x[i * cols], &y[at[i] * cols]);
     }
 }
 

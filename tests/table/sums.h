@@ -150,8 +150,8 @@ static void begin_sums(world *w, int32_t k) {
         pli_coll coll = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = call->sum->n, .buf = call->sum->values };
         if (call->sum->form == PLI_SUM_LISTS) {
             coll = (pli_coll){ .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true, .piece = call->piece };
-            call->piece[k] = pli_msg_new(call->sum->list_bytes);
-            memcpy(pli_msg_body(call->piece[k]), call->sum->list, call->sum->list_bytes);
+            call->piece[k] = call->sum->list;
+            call->sum->list = NULL;
         }
         pli_coll_choose(&coll, NULL, w->workers, NULL);
         pli_out *out = direct_enter(w->d, k, PLI_PORT_COLLECTIVE, &now);
@@ -170,14 +170,8 @@ static bool land(world *w, int32_t k, int t) {
     if (!pli_coll_is_done(&call->run)) return false;
     SURE(w, call->run.error.code == 0 && call->sum == sum);
     if (sum->form == PLI_SUM_LISTS) {
-        size_t bytes = 0;
-        for (int32_t r = 0; r < w->workers; r++) bytes += sum->sizes[r] = call->piece[r]->head.body_bytes;
-        unsigned char *at = sum->all = pli_malloc(bytes);
-        for (int32_t r = 0; r < w->workers; r++) {
-            memcpy(at, pli_msg_body(call->piece[r]), sum->sizes[r]);
-            at += sum->sizes[r];
-            pli_msg_free(&call->piece[r]);
-        }
+        memcpy(sum->piece, call->piece, (size_t)w->workers * sizeof *sum->piece);
+        memset(call->piece, 0, sizeof call->piece);
     }
     SURE(w, pli_replica_apply(me->replica[t], NULL) == PLAIT_OK);
     return true;

@@ -55,19 +55,23 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
 
 /* --- clocks --------------------------------------------------------------------------------------------------------- */
 
-static plait_status sum_now(const plait_table *table, pli_sum *sum) {
-    plait_comm *comm = table->job->comm;
-    const pli_spec *spec = &table->spec;
-    if (spec->exact && sum->form != PLI_SUM_LISTS) return pli_comm_sum_cells(comm, spec->type == PLAIT_F64, sum->n, sum->values);
-    return sum->form == PLI_SUM_LISTS ? plait_comm_allgatherv(comm, sum->list, sum->list_bytes, sum->sizes, &sum->all)
-                                      : plait_comm_allreduce(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM);
-}
-
 static plait_status begin_sum(const plait_table *table, pli_sum *sum) {
     plait_comm *comm = table->job->comm;
-    return sum->form == PLI_SUM_LISTS
-               ? plait_comm_allgatherv_begin(comm, sum->list, sum->list_bytes, sum->sizes, &sum->all, &sum->request)
-               : plait_comm_allreduce_begin(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM, &sum->request);
+    if (sum->form != PLI_SUM_LISTS) return plait_comm_allreduce_begin(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM, &sum->request);
+    pli_msg *list = sum->list;
+    sum->list = NULL;
+    return pli_comm_pieces_begin(comm, list, sum->piece, &sum->request);
+}
+
+static plait_status sum_now(const plait_table *table, pli_sum *sum) {
+    plait_comm     *comm = table->job->comm;
+    const pli_spec *spec = &table->spec;
+    if (sum->form == PLI_SUM_LISTS) {
+        PLI_TRY(begin_sum(table, sum));
+        return plait_request_wait(&sum->request);
+    }
+    if (spec->exact) return pli_comm_sum_cells(comm, spec->type == PLAIT_F64, sum->n, sum->values);
+    return plait_comm_allreduce(comm, sum->values, sum->n, spec->type, PLAIT_SUM);
 }
 
 /* The oldest sum under way. */
