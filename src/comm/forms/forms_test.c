@@ -211,6 +211,19 @@ static void test_a_reduce_scatter_sends_half(void **state) {
     }
 }
 
+/* Long slices of a ring go in chunks: more messages, the same values and the same order of each sum. */
+static void test_a_long_ring_goes_in_chunks(void **state) {
+    (void)state;
+    for (int32_t workers = 2; workers <= 5; workers++) {
+        int64_t     n = 70000 * workers + 3, rounds = 2 * ((int64_t)workers - 1); /* of 547 KiB each: 4 chunks */
+        uint64_t    bits = run_kind(PLI_REDUCE_SCATTER, &pli_form_ring, workers, n, NULL)->bits;
+        const team *t = run(&pli_form_ring, workers, n, NULL);
+        assert_true(t->bits == bits);
+        assert_int_equal(t->messages, rounds * 4 * workers);
+        for (int32_t r = 0; r < workers; r++) assert_true(t->bytes[r] <= (size_t)rounds * ((size_t)n / (size_t)workers * 8 + 8 + 4 * sizeof(pli_head)));
+    }
+}
+
 /* What --optimizer-state sharded rests on. */
 static void test_slices_have_the_bits_of_the_whole(void **state) {
     (void)state;
@@ -249,6 +262,7 @@ int main(void) {
         cmocka_unit_test(test_messages_are_as_few_as_promised),
         cmocka_unit_test(test_bytes_are_as_few_as_promised),
         cmocka_unit_test(test_a_reduce_scatter_sends_half),
+        cmocka_unit_test(test_a_long_ring_goes_in_chunks),
         cmocka_unit_test(test_slices_have_the_bits_of_the_whole),
         cmocka_unit_test(test_names),
     };

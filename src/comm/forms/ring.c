@@ -1,6 +1,13 @@
-/* ring: to the right neighbour goes what came from the left one a step before. In W - 1 steps each slice is reduced on its
+/* ring: to the right neighbour goes what came from the left one a step before. In W - 1 rounds each slice is reduced on its
  * way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends fewer bytes; each worker sends to one other only,
  * so links between the halves of a network carry each slice once; the price is 2 (W - 1) messages one after the other.
+ *
+ * Long slices of an allreduce go in k chunks, one a step: what is sent is what came k - 1 steps before the last that was sent,
+ * so that k - 1 of them are on their way while one is taken in, and no link waits for what the ends do in between.
+ *
+ *     k = 2    step 0   send a0                  send is of round 0, chunks 0 and 1 ...
+ *              step 1   send a1, receive d0
+ *              step 2   send d0, receive d1      ... of round 1, ...
  *
  * Paper: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. */
 #include "comm/forms/forms.h"
@@ -10,9 +17,21 @@ static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts)
     return true;
 }
 
+enum { CHUNK_BYTES = 128 << 10, CHUNKS_MAX = 8 };
+
+static int64_t chunks_of(const pli_coll *call, int32_t workers) {
+    if (call->kind != PLI_ALLREDUCE) return 1;
+    int64_t chunks = (int64_t)(pli_form_bytes(call) / (size_t)workers / CHUNK_BYTES);
+    return chunks < 1 ? 1 : chunks < CHUNKS_MAX ? chunks : CHUNKS_MAX;
+}
+
+static int64_t rounds_of(const pli_coll *call, int32_t workers) {
+    return (call->kind == PLI_REDUCE_SCATTER ? 1 : 2) * ((int64_t)workers - 1);
+}
+
 static int64_t steps(const pli_coll *call, int32_t workers) {
-    (void)call;
-    return 2 * ((int64_t)workers - 1);
+    int64_t chunks = chunks_of(call, workers);
+    return rounds_of(call, workers) * chunks + chunks - 1;
 }
 
 static int32_t wrapped(int64_t rank, int32_t workers) {
@@ -20,16 +39,28 @@ static int32_t wrapped(int64_t rank, int32_t workers) {
     return (int32_t)(r < 0 ? r + workers : r);
 }
 
+/* Where in the buffer the chunk lies that worker `me` sends as its i-th: what its right neighbour gets as its i-th. */
+static void place(const pli_coll *c, int32_t me, int32_t workers, int64_t i, size_t *at, size_t *bytes) {
+    int64_t chunks = chunks_of(c, workers), round = i / chunks, chunk = i % chunks;
+    /* After the first half each has finished its own slice. */
+    int32_t slice = wrapped(me - (round < workers - 1 ? round + 1 : round - workers + 1), workers);
+    size_t  first = pli_coll_slice_at(c, slice, workers), size = pli_type_bytes(c->type);
+    int64_t n = (int64_t)((pli_coll_slice_at(c, slice + 1, workers) - first) / size);
+    int64_t from = n * chunk / chunks, to = n * (chunk + 1) / chunks;
+    *at = first + (size_t)from * size;
+    *bytes = (size_t)(to - from) * size;
+}
+
 static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
-    m->to = wrapped((int64_t)me + 1, workers);
+    int64_t chunks = chunks_of(c, workers), in = i - (chunks - 1);
+    if (i < rounds_of(c, workers) * chunks) {
+        m->to = wrapped((int64_t)me + 1, workers);
+        place(c, me, workers, i, &m->send_at, &m->send_bytes);
+    }
+    if (in < 0) return;
     m->from = wrapped((int64_t)me - 1, workers);
-    m->reduce = i < workers - 1;
-    int64_t j = m->reduce ? i + 1 : i - workers + 1; /* after the first half each has finished its own slice */
-    int32_t out = wrapped(me - j, workers), in = wrapped(me - j - 1, workers);
-    m->send_at = pli_coll_slice_at(c, out, workers);
-    m->send_bytes = pli_coll_slice_at(c, out + 1, workers) - m->send_at;
-    m->recv_at = pli_coll_slice_at(c, in, workers);
-    m->recv_bytes = pli_coll_slice_at(c, in + 1, workers) - m->recv_at;
+    m->reduce = in / chunks < workers - 1;
+    place(c, m->from, workers, in, &m->recv_at, &m->recv_bytes);
 }
 
 static int64_t scatter_steps(int32_t workers) { return (int64_t)workers - 1; }

@@ -27,7 +27,7 @@ bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
     case PLI_COLL_BARRIER: return true;
     case PLI_ALLREDUCE:
         return coll->op == PLAIT_SUM_EXACT ? bytes_of(coll) > DIRECT_BYTES && coll->n <= CHUNK_BYTES
-                                           : bytes_of(coll) <= DIRECT_BYTES || pli_mpi_can_sum(coll);
+                                           : bytes_of(coll) <= DIRECT_BYTES || pli_mpi_can_sum(t, coll);
     case PLI_BROADCAST: return bytes_of(coll) <= DIRECT_BYTES;
     case PLI_ALLGATHER: return bytes_of(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
     case PLI_PIECES:

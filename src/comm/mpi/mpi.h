@@ -8,7 +8,8 @@
  * messages of its own (TAG_BODY), from and into the slab, without a copy. MPI keeps the order of each pair and tag, and a
  * fifo for each source the order of messages whose bodies are still coming.
  *
- * Large allreduces are MPI's own. First the workers find out that all have come to the same call; then whoever drives
+ * Large allreduces are MPI's own, save between hosts that have TCP only: there what counts is that links never wait, and the
+ * ring of messages sees to that (comm/forms/ring.c). First the workers find out that all have come to the same call; then whoever drives
  * calls MPI_Allreduce, which cannot block for long: every other process is doing the same. (An exact sum is an MPI_Alltoallv, which
  * brings each the terms of its slice, and an MPI_Allgatherv of the slices' sums: as many bytes as a ring.) Until then no MPI collective is
  * open, so that a rank which fails leaves none behind. The meeting, and whole collectives where they are small, are steps
@@ -73,6 +74,7 @@ struct pli_transport {
     pli_world *world;
     int32_t    rank, size, workers;
     MPI_Comm   comm, workers_comm, direct_comm; /* all; the workers, twice (MPI_COMM_NULL on a server) */
+    bool       by_tcp; /* between hosts: large sums go by messages */
     bool       started;
     pthread_t  service;
 
@@ -109,7 +111,7 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
 plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error *err);
 bool         pli_mpi_step(pli_transport *t);      /* by the driver, as is the next */
 bool         pli_mpi_end_steps(pli_transport *t); /* nothing is waited for; false: MPI keeps t's memory */
-bool         pli_mpi_can_sum(const pli_coll *coll);
+bool         pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll);
 int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
 void        *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
 int          pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *terms);

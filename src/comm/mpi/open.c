@@ -1,4 +1,5 @@
 /* Joining and leaving the MPI job. */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,23 @@ static plait_status map_hosts(pli_transport *t, MPI_Comm here, pli_place *place,
     return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
 }
 
+static bool has_entries(const char *path) {
+    DIR *folder = opendir(path);
+    int  entries = 0;
+    while (folder != NULL && readdir(folder) != NULL) entries++;
+    if (folder != NULL) closedir(folder);
+    return entries > 2; /* itself and the one above */
+}
+
+/* Is there more than one host, and one among them that has nothing but Ethernet? Then MPI goes by TCP between them. */
+static bool goes_by_tcp(const pli_transport *t, const int32_t *host_of) {
+    int  fast = has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi"), all_fast = 0;
+    bool apart = false;
+    MPI_Allreduce(&fast, &all_fast, 1, MPI_INT, MPI_MIN, t->comm);
+    for (int32_t r = 1; r < t->size; r++) apart = apart || host_of[r] != host_of[0];
+    return apart && !all_fast;
+}
+
 static plait_status split(pli_transport *t, pli_place *place, plait_error *err) {
     MPI_Comm here = MPI_COMM_NULL;
     int      ranks = 1;
@@ -127,6 +145,7 @@ static plait_status split(pli_transport *t, pli_place *place, plait_error *err) 
         return pli_fail(err, PLAIT_ECOMM, "MPI cannot split its communicator");
     MPI_Comm_size(here, &ranks);
     plait_status status = map_hosts(t, here, place, err);
+    if (status >= 0) t->by_tcp = goes_by_tcp(t, place->host_of);
     MPI_Comm_free(&here);
     if (t->workers_comm != MPI_COMM_NULL) {
         MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);

@@ -8,8 +8,8 @@ static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI
 static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
 
 /* Has MPI this reducer, too? What more there is than the public ones goes by messages. */
-bool pli_mpi_can_sum(const pli_coll *coll) {
-    return coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops &&
+bool pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll) {
+    return !t->by_tcp && coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops &&
            coll->n <= CHUNK_BYTES;
 }
 
@@ -65,7 +65,7 @@ int pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *memory) {
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
     if (!coll->begun) return pli_mpi_goes_directly(t, coll);
-    return pli_mpi_can_sum(coll) && coll->form == NULL && (size_t)coll->n * pli_type_bytes(coll->type) > DIRECT_BYTES;
+    return pli_mpi_can_sum(t, coll) && coll->form == NULL && (size_t)coll->n * pli_type_bytes(coll->type) > DIRECT_BYTES;
 }
 
 plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
