@@ -1,11 +1,14 @@
 /* bench/collectives.c - how long a collective takes, call after call, among the ranks of one job.
  *
- *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]
+ *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N] [--rounds N]
+ *                                      [--collective FORM]
  *
  *   allreduce   plait_comm_allreduce of so many bytes of float32 (PLAIT_SUM)
  *   exact       the same by PLAIT_SUM_EXACT
  *   dense       the clock of an allreduce table of 10 M floats, all of them pushed
  *   sparse      the same of a keyed table, 1 % of whose keys each worker pushes
+ *   push        so many bytes to a table at servers, until a row of it has been read back
+ *   pull        so many bytes from it
  *
  * A round is `calls` calls after a barrier; before the first one the result is checked. One JSON object: the median of the
  * rounds' seconds a call, on rank 0. */
@@ -137,30 +140,68 @@ static plait_status time_tables(plait_job *job, void *user) {
     return status;
 }
 
+/* --- servers ---------------------------------------------------------------------------------------------------------- */
+
+static plait_status push_once(void *state) {
+    const updates *u = state;
+    plait_request *request = NULL;
+    PLI_TRY(plait_table_inc_range_begin(u->table, 0, u->n, u->values, 0, &request));
+    PLI_TRY(plait_request_wait(&request));
+    return plait_table_get_range(u->table, 0, 1, u->values);
+}
+
+static plait_status pull_once(void *state) {
+    const updates *u = state;
+    return plait_table_get_range(u->table, 0, u->n, u->values);
+}
+
+static plait_status time_servers(plait_job *job, void *user) {
+    run             *r = user;
+    updates          u = { .job = job, .n = r->bytes / (int64_t)sizeof(float) };
+    bool             push = strcmp(r->what, "push") == 0;
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = r->what;
+    opts.topology = "ps";
+    opts.consistency = "async";
+    opts.rows = u.n;
+    PLI_TRY(plait_table_create(job, &opts, &u.table));
+    u.values = pli_calloc((size_t)u.n, sizeof *u.values);
+    if (u.values == NULL) return PLAIT_ENOMEM;
+    plait_status status = push ? push_once(&u) : pull_once(&u);
+    if (status >= 0) status = time_calls(plait_job_comm(job), r, push ? push_once : pull_once, &u);
+    pli_free(u.values);
+    return status;
+}
+
 int main(int argc, char **argv) {
     run             r = { .what = argc > 1 ? argv[1] : "", .bytes = 8, .calls = 1, .rounds = 5 };
     plait_error     err = { 0 };
     plait_comm_opts opts;
     plait_comm_opts_init(&opts);
-    int64_t workers = 0;
+    int64_t workers = 0, servers = 0;
     bool    good = argc % 2 == 0;
     for (int i = 2; good && i + 1 < argc; i += 2) {
         int64_t *number = strcmp(argv[i], "--bytes") == 0     ? &r.bytes
                           : strcmp(argv[i], "--calls") == 0   ? &r.calls
                           : strcmp(argv[i], "--rounds") == 0  ? &r.rounds
                           : strcmp(argv[i], "--workers") == 0 ? &workers
+                          : strcmp(argv[i], "--servers") == 0 ? &servers
                                                               : NULL;
         if (strcmp(argv[i], "--transport") == 0) opts.transport = argv[i + 1];
         else if (strcmp(argv[i], "--collective") == 0) opts.collective = argv[i + 1];
         else good = number != NULL && pli_parse_i64(argv[i + 1], number) && *number >= 1;
     }
     bool buffers = strcmp(r.what, "allreduce") == 0 || strcmp(r.what, "exact") == 0, tables = strcmp(r.what, "dense") == 0 || strcmp(r.what, "sparse") == 0;
-    if (!good || (!buffers && !tables) || r.rounds > ROUNDS_MAX) {
-        fputs("collectives allreduce|exact|dense|sparse [--transport NAME] [--workers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]\n", stderr);
+    bool served = strcmp(r.what, "push") == 0 || strcmp(r.what, "pull") == 0;
+    if (!good || (!buffers && !tables && !served) || r.rounds > ROUNDS_MAX) {
+        fputs("collectives allreduce|exact|dense|sparse|push|pull [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]\n", stderr);
         return 2;
     }
     opts.workers = (int32_t)workers;
-    plait_status status = buffers ? plait_comm_run(&opts, time_buffers, &r, &err) : plait_run(&opts, NULL, time_tables, &r, &err);
+    opts.servers = (int32_t)servers;
+    plait_status status = buffers ? plait_comm_run(&opts, time_buffers, &r, &err)
+                                  : plait_run(&opts, NULL, tables ? time_tables : time_servers, &r, &err);
     if (status < 0) fprintf(stderr, "collectives: %s: %s\n", plait_status_text(status), err.text);
     return status < 0 ? 1 : 0;
 }

@@ -125,14 +125,16 @@ class Network:
         script.chmod(0o755)
         return script
 
-    def mpirun(self, prefix, ranks, words, timeout=300):
-        """One rank a host, which speak TCP with each other."""
+    def mpirun(self, prefix, ranks, words, timeout=300, modules=None):
+        """One rank a host, which speak TCP with each other. modules: where a program finds the transport, if not by itself."""
         env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
                "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1",
                "OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_flags": "send", "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_tcp_sndbuf": str(self.window), "OMPI_MCA_btl_tcp_rcvbuf": str(self.window)}
         hosts = ",".join(f"h{i}" for i in range(ranks))
-        exported = [word for name in env if name.startswith("OMPI_MCA") for word in ("-x", name)]
+        if modules is not None:
+            env["PLAIT_MODULES"] = str(modules)
+        exported = [word for name in env if name.startswith(("OMPI_MCA", "PLAIT")) for word in ("-x", name)]
         return Run([pathlib.Path(prefix) / "bin" / "mpirun", "--prtemca", "plm_ssh_agent", self.agent(prefix), "--host", hosts, "-n",
                     ranks, "--bind-to", "none", *exported, *words], env=env, timeout=timeout)
 
