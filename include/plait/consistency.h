@@ -100,6 +100,8 @@ typedef struct plait_consistency {
        again only when one of the two has moved. 0, which is always right: after every change, by any worker; with many
        workers that is most of a server's work. */
     int waits_for_slowest;
+    int averages; /* each worker moves values of its own by the table's rule; before a clock that must wait for all (server.on_pull)
+                     those of all are averaged */
     int shares_memory; /* workers that share the values may write them unlocked, and are asked nothing (Hogwild)        */
 
     struct {

@@ -51,7 +51,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
     const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
     const pli_pair   pair = { .topology = travel.topology, .consistency = travel.consistency, .scope = &scope, .fill = fill,
                               .one_process = plait_comm_one_process(run->comm) != 0,
-                              .staleness_aware = run->opts->staleness_aware != 0, .exact = run->exact, .filter = travel.filter,
+                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer, .exact = run->exact, .filter = travel.filter,
                               .aggregates = run->opts->aggregate != NULL, .logged = pli_comm_events(run->comm) != NULL,
                               .collective = pli_comm_collective(run->comm), .sharded = run->sharded && strcmp(name, "b") != 0 };
     bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;

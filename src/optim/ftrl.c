@@ -120,6 +120,7 @@ static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clo
 
 const pli_rule_ops pli_rule_ftrl = {
     .name = "ftrl",
+    .derives = true,
     .slots = 2,
     .learning_rate = 0.3,
     .slot_name = { "z", "n" },

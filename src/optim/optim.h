@@ -38,6 +38,7 @@ typedef struct pli_rule_ops {
     const char *name;
     int32_t     slots;         /* state arrays of one value each; 0 .. PLI_RULE_SLOTS_MAX */
     double      learning_rate; /* the rule's own default                                  */
+    bool        derives;       /* values follow from the state: to set them is lost at the next step */
     const char *slot_name[PLI_RULE_SLOTS_MAX]; /* for checkpoints: "m", "v"               */
     /** w, slot[k], g, penalty: [n]; penalty may be NULL (all 1). g is not scaled yet. */
     void (*apply_f32)(const struct pli_rule *rule, const pli_step *step, int64_t n, float *w, float *const *slot,

@@ -427,6 +427,8 @@ static plait_status clock_job(plait_job *job) {
     job->client.met = false;
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
     PLI_TRY(clock_servers(job, err));
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
@@ -479,8 +481,8 @@ static plait_status leave(plait_job *job) {
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
-            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s, whose sums need all",
-                            job->table[i]->spec.name, job->table[i]->spec.topology.text);
+            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",
+                            job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);

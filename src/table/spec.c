@@ -55,6 +55,14 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     return PLAIT_OK;
 }
 
+pli_spec pli_spec_additive(const pli_spec *spec) {
+    pli_spec additive = *spec;
+    additive.ruled = additive.staleness_aware = false;
+    additive.rule = (pli_rule){ 0 };
+    finish(&additive);
+    return additive;
+}
+
 void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     const pli_rule *rule = &spec->rule;
     memset(wire, 0, sizeof *wire);

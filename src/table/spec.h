@@ -48,6 +48,9 @@ static inline pli_fill pli_fill_of(const plait_table_opts *opts) {
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err);
 
+/** A table of the same shape to which is added alone. */
+pli_spec pli_spec_additive(const pli_spec *spec);
+
 /** Of everything that must agree between ranks. */
 uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *penalty);
 

@@ -51,8 +51,12 @@ plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
 /* --- creation --------------------------------------------------------------------------------------------------- */
 
 static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
-    return pli_pair_is_unlocked(spec->topology.kind, spec->consistency, scope) ? spec->topology.kind->unlocked : spec->topology.kind->ops;
+    const pli_topology_kind *kind = spec->topology.kind;
+    if (pli_pair_is_unlocked(kind, spec->consistency, scope)) return kind->unlocked;
+    return pli_pair_averages(kind, spec->consistency, scope) && !kind->averages ? &pli_local_sgd_ops : kind->ops;
 }
+
+bool pli_table_needs_all(const plait_table *table) { return table->spec.topology.kind->needs_all || table->local != NULL; }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
     if (opts == NULL || opts->size != sizeof *opts)
@@ -69,7 +73,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .fill = pli_fill_of(opts),
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
-                                        .additive = opts->rule.name == NULL, .sharded = opts->sharded != 0, .exact = own.exact != 0,
+                                        .rule = opts->rule.name, .sharded = opts->sharded != 0, .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates, .logged = pli_comm_events(job->comm) != NULL,
                                         .collective = pli_comm_collective(job->comm), .filter = own.filter,
                                         .filters = &filters }, err));

@@ -40,6 +40,8 @@ typedef struct pli_topology_ops {
     /** Sends what inc has gathered. A get of the table that is under way comes first: where there is one, it is waited
      *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
+    /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
+    plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
@@ -51,7 +53,7 @@ typedef struct pli_topology_ops {
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
 } pli_topology_ops;
 
-extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops;
+extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
 
 typedef struct pli_get_request pli_get_request;
 
@@ -84,6 +86,7 @@ struct plait_table {
     pli_client_table       *served;  /* local, ps   */
     pli_msg                *pins;    /* what read() has lent, newest first */
     struct pli_replica     *replica; /* allreduce   */
+    struct pli_local       *local;   /* of a policy that averages */
     struct pli_hogwild     *hogwild;
     struct pli_averaged    *averaged; /* gossip */
 };
@@ -105,6 +108,9 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
 
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
+
+/** Must every worker take part in each of the table's clocks, to the end? */
+bool pli_table_needs_all(const plait_table *table);
 
 /** Waits until the ticket has all its answers, then unlinks it, in any case. Fails with the first failure that a server
  *  answered. what: "clock 7 of table w", "barrier". */

@@ -6,7 +6,7 @@
 
 static const plait_consistency *const policies[] = {
     &pli_bsp_policy, &pli_ssp_policy, &pli_essp_policy, &pli_asp_policy, &pli_bounded_delay_policy, &pli_sequential_policy,
-    &pli_vap_policy, &pli_downpour_policy, &pli_async_policy, NULL
+    &pli_vap_policy, &pli_downpour_policy, &pli_async_policy, &pli_local_sgd_policy, NULL
 };
 
 const plait_consistency *const *pli_consistencies(void) { return policies; }

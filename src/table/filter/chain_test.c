@@ -335,7 +335,7 @@ static void test_nonsense_is_refused_by_name(void **unused) {
 
 static plait_status pair(const char *filters, const char *topology, const char *consistency, bool additive, plait_error *err) {
     return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = true, .filter = filters,
-                                       .additive = additive }, err);
+                                       .rule = additive ? NULL : "sgd" }, err);
 }
 
 static void test_broken_promises_are_refused_by_name(void **unused) {

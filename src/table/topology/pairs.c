@@ -3,16 +3,14 @@
  * trains where rows lie on servers. */
 #include <string.h>
 
+#include "optim/optim.h"
 #include "table/topology/topology.h"
 #include "table/updates.h"
 
-/* Names that the contract knows and that come with later versions. */
-static const char *const later_policies[] = { "local-sgd", NULL };
-
 /* Policies that have no copies to work with where workers share the table's memory. */
-static const char *const not_local[] = { "essp", "downpour", NULL };
+static const char *const not_local[] = { "essp", "downpour", "local-sgd", NULL };
 /* Policies that sums over all workers can serve, and those whose bound they can keep by sums under way. */
-static const char *const summed[] = { "bsp", "bounded-delay", NULL };
+static const char *const summed[] = { "bsp", "bounded-delay", "local-sgd", NULL };
 /* Those under which copies are averaged: in rounds, or whenever they come. */
 static const char *const averaged[] = { "bsp", "async", "local-sgd", NULL };
 static const char *const stale_bounds[] = { "ssp", "essp", "asp", NULL };
@@ -26,10 +24,7 @@ static bool is_one_of(const char *const *names, const char *spec) {
     return false;
 }
 
-static plait_status check_consistency(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
-    if (is_one_of(later_policies, pair->consistency))
-        return pli_fail(err, PLAIT_EREFUSED, "consistency %s comes later; nearest for topology %s is %s", pair->consistency,
-                        pair->topology, !kind->on_servers ? "bsp" : kind->one_process ? "async, or ps x downpour:F:P" : "downpour:F:P");
+static plait_status check_consistency(const pli_pair *pair, plait_error *err) {
     pli_policy policy;
     PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
     pli_policy_destroy(&policy);
@@ -154,30 +149,42 @@ static plait_status check_aggregate(const pli_topology_kind *kind, const pli_pai
 static plait_status check_sharded(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     const char *why = kind->on_servers                   ? "its owners hold the state in parts already"
                       : kind->averages                   ? "each worker moves a copy of its own"
-                      : pair->additive                   ? "a table without a rule has none"
+                      : pair->rule == NULL                   ? "a table without a rule has none"
                       : strcmp(pair->consistency, "bsp") ? "a clock would have to wait for the values of the one before"
                       : pair->fill == PLI_FILL_SPARSE    ? "updates by key go to every worker whole"
                                                          : NULL;
     if (!pair->sharded || why == NULL) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED, "an optimizer's state in parts with topology %s x %s%s is refused: %s; nearest is %s", pair->topology,
                     pair->consistency, pair->fill == PLI_FILL_SPARSE ? ", sparse updates," : "", why,
-                    pair->additive || pair->fill == PLI_FILL_SPARSE ? "the whole state on each" : "allreduce x bsp");
+                    pair->rule == NULL || pair->fill == PLI_FILL_SPARSE ? "the whole state on each" : "allreduce x bsp");
+}
+
+/* A rule that makes its values from its state makes nothing of an average of values. */
+static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    const pli_rule_ops *const *rule = pli_rules();
+    if (pair->rule == NULL || !pli_pair_averages(kind, pair->consistency, pair->scope)) return PLAIT_OK;
+    while (*rule != NULL && strcmp((*rule)->name, pair->rule) != 0) rule++;
+    if (*rule == NULL || !(*rule)->derives) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED, "%s with %s x %s is refused: it makes its values from sums of its own, so an average of values "
+                    "would be lost at its next step; nearest is adagrad", pair->rule, pair->topology, pair->consistency);
 }
 
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     pli_topology topology;
     PLI_TRY(pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, err));
     if (topology.kind->dense != NULL) return check_mixed(topology.kind, pair, err);
-    PLI_TRY(check_consistency(topology.kind, pair, err));
+    PLI_TRY(check_consistency(pair, err));
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     PLI_TRY(check_sharded(topology.kind, pair, err));
+    PLI_TRY(check_rule(topology.kind, pair, err));
+    bool adds = pair->rule == NULL || pli_pair_averages(topology.kind, pair->consistency, pair->scope); /* what travels */
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
     if (pair->exact && topology.kind->averages)
         return pli_fail(err, PLAIT_EREFUSED, "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "
                         "the other; nearest is allreduce", pair->topology);
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
-    return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, pair->additive, err);
+    return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
 }

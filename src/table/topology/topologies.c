@@ -80,6 +80,11 @@ void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_
     snprintf(text, PLI_TOPOLOGY_TEXT, "%s%s%.*s", kind->name, takes ? ":" : "", (int)strcspn(kind->parameters, "|"), kind->parameters);
 }
 
+bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
+    const plait_consistency *policy = pli_consistency_find(consistency, scope);
+    return kind->averages || (policy != NULL && policy->averages);
+}
+
 bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
     const plait_consistency *policy = pli_consistency_find(consistency, scope);
     return kind->unlocked != NULL && policy != NULL && policy->shares_memory;

@@ -60,7 +60,7 @@ typedef struct pli_pair {
     bool             one_process; /* all ranks are threads of one process                                                 */
     pli_fill         fill;        /* ANY: does it train for some table?                                                   */
     bool             staleness_aware; /* plait_rule_opts'                                                                 */
-    bool             additive;        /* the table has no rule                                                            */
+    const char      *rule;            /* NULL: additive                                                                   */
     bool             sharded;         /* the rule's state is in parts                                                     */
     bool             exact;           /* sums are exact                                                                   */
     bool             aggregates;      /* hosts add up before anything leaves them                                         */
@@ -73,6 +73,8 @@ typedef struct pli_pair {
 /** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one place
  *  that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
+/** Has each worker under this pair, which trains, a copy of its own, which is averaged with others'? */
+bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
 bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 

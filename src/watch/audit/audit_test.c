@@ -330,6 +330,34 @@ static void test_replicas(void **state) {
 
 /* --- what does not ------------------------------------------------------------------------------------------------------ */
 
+/* Rounds of two clocks over servers: what copies have moved leaves at the round's end, from what the round began with. */
+static void test_rounds_of_clocks(void **state) {
+    static const char *const rules[] = { NULL, "rounds", "rounds", "staleness" };
+    (void)state;
+    for (int broken = 0; broken < 4; broken++) {
+        maker m;
+        begin(&m, "local-sgd:2", false, false);
+        for (int64_t c = 0; c < 6; c++) {
+            bool ends = c % 2 == 1;
+            for (int32_t w = 0; w < WORKERS; w++) {
+                bool here = w == 1 && c >= 2 && c < 4;
+                bool late = broken == 3 && here;
+                if (!ends && !(broken == 2 && here)) get(&m, w, c, (uint64_t)(c / 2 * WORKERS - late), 0);
+                if (!ends && !(broken == 1 && here)) continue;
+                inc(&m, w);
+                push(&m, w, c);
+            }
+            for (int32_t w = 0; w < WORKERS; w++) end_clock(&m, w, c);
+            for (int32_t w = 0; w < WORKERS; w++) {
+                if (ends || (broken == 1 && w == 1 && c == 2)) apply_all(&m, w, c);
+                for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, w, c);
+            }
+        }
+        if (broken == 0) proven(&m);
+        else refuted(&m, rules[broken], NULL);
+    }
+}
+
 static void test_own_updates(void **state) {
     (void)state;
     maker m;
@@ -973,7 +1001,7 @@ int main(void) {
         cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
         cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_broken_off_before_a_late_push),
         cmocka_unit_test(test_dropped_too_soon), cmocka_unit_test(test_incs_return_at_once), cmocka_unit_test(test_two_consistencies_of_a_table),
-        cmocka_unit_test(test_replicas), cmocka_unit_test(test_own_updates),
+        cmocka_unit_test(test_replicas), cmocka_unit_test(test_rounds_of_clocks), cmocka_unit_test(test_own_updates),
         cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_the_future), cmocka_unit_test(test_fetches_and_pushes), cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_barriers_of_asp), cmocka_unit_test(test_values), cmocka_unit_test(test_versions),

@@ -36,6 +36,13 @@ static bool read_bsp(const words *w, pli_promise *p) {
     return w->n == 1;
 }
 
+/* Of what workers push, at the end of each round, gets see what bsp promises. */
+static bool read_local_sgd(const words *w, pli_promise *p) {
+    p->bound = 0;
+    p->exact = true;
+    return w->n == 2 && number(w, 1, 1, &p->rounds);
+}
+
 static bool read_ssp(const words *w, pli_promise *p) { return w->n == 2 && number(w, 1, 0, &p->bound); }
 
 /* A barrier comes each time the slowest has done W clocks since the last: at the multiples of W. */
@@ -78,6 +85,7 @@ static const struct known {
     { "essp", "essp:S", read_ssp },
     { "asp", "asp:S:W", read_asp },
     { "async", "async", read_async },
+    { "local-sgd", "local-sgd:H", read_local_sgd },
     { "bounded-delay", "bounded-delay:T", read_bounded_delay },
     { "sequential", "sequential", read_sequential },
     { "vap", "vap:V or vap:V:weak", read_vap },

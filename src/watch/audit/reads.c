@@ -95,6 +95,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
         if (i == 0 && !table->ruled) audit_check_own_incs(audit, r, &v);
     }
     note_staleness(table, stale);
+    v.reads->got = r->clock;
     return PLAIT_OK;
 }
 
@@ -143,6 +144,19 @@ static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
     if (reads->incs++ == pushed) reads->oldest = r->clock;
 }
 
+/* In rounds of several clocks what leaves is how far a copy has come in its round: at the round's end, and from the values
+ * that the round began with, which the worker must have got in it. */
+static void check_way(pli_audit *audit, const reader *r, audit_table *table, const pli_event *event) {
+    int64_t clocks = table->promise.rounds, begun = event->clock - clocks + 1;
+    bool    ends = clocks <= 1 || (event->clock + 1) % clocks == 0, began = clocks <= 1 || r->table[event->table].got >= begun;
+    if (table->way == PLI_WAY_AVERAGED || (ends && began)) return;
+    audit_violation(audit, table,
+                    &(pli_audit_violation){ .rule = "rounds", .rank = r->rank, .clock = event->clock, .time_ns = event->time_ns },
+                    "rank %d pushed to table %s at %.6f s in clock %lld, %s; %s promises it", r->rank, table->name,
+                    audit_seconds(audit, event->time_ns), (long long)event->clock,
+                    ends ? "but had not got in this round what it began with" : "in the middle of a round", table->promise.spec);
+}
+
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     reader      *r = state;
     audit_table *table = audit_table_of(audit, event->table);
@@ -151,7 +165,10 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     case PLI_EVENT_INC:
         on_inc(r, table, &r->table[event->table]);
         return PLAIT_OK;
-    case PLI_EVENT_PUSH: r->table[event->table].pushes++; return PLAIT_OK;
+    case PLI_EVENT_PUSH:
+        check_way(audit, r, table, event);
+        r->table[event->table].pushes++;
+        return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);
@@ -170,26 +187,30 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 
 /* --- sums of replicas ------------------------------------------------------------------------------------------------------ */
 
-/* Each replica applies the sums of the clocks one after the other, each once, and of every clock in which it pushed. */
+/* Each replica applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each once,
+ * and of every one in which it pushed. */
 static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
     const audit_replica *replica = &table->replica[rank];
     const audit_worker  *worker = &audit->worker[rank];
+    int64_t              every = table->promise.rounds > 1 ? table->promise.rounds : 1;
     for (int64_t i = 0; i < replica->n; i++) {
-        if (replica->sum[i].clock == i) continue;
+        int64_t due = (i + 1) * every - 1;
+        if (replica->sum[i].clock == due) continue;
         audit_violation(
             audit, table,
             &(pli_audit_violation){
-                .rule = "exactly once", .rank = rank, .clock = i, .time_ns = replica->sum[i].time_ns },
+                .rule = "exactly once", .rank = rank, .clock = due, .time_ns = replica->sum[i].time_ns },
             "the replica of table %s at rank %d applied the sum of clock %lld, when that of clock %lld was due",
-            table->name, rank, (long long)replica->sum[i].clock, (long long)i);
+            table->name, rank, (long long)replica->sum[i].clock, (long long)due);
         return;
     }
-    if (!worker->done || replica->n >= worker->clocks) return;
+    int64_t next = (replica->n + 1) * every - 1;
+    if (!worker->done || next >= worker->clocks) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
-                        .rule = "exactly once", .rank = rank, .clock = replica->n, .time_ns = worker->ended_ns },
+                        .rule = "exactly once", .rank = rank, .clock = next, .time_ns = worker->ended_ns },
                     "the replica of table %s at rank %d never applied the sum of clock %lld", table->name, rank,
-                    (long long)replica->n);
+                    (long long)next);
 }
 
 /* --- all workers --------------------------------------------------------------------------------------------------------------- */

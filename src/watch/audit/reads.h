@@ -17,6 +17,7 @@ typedef struct last_seen {
 typedef struct table_reads {      /* of one table, by the worker */
     uint64_t     incs, left_incs; /* so far; of which never pushed, since it left */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
+    int64_t      got;             /* clock of the last get                        */
     last_seen   *shard;           /* [shards], or 1: the replica                  */
     pli_keymap   rows;            /* the sampled rows, and ... */
     uint64_t    *version;         /* [rows.n] ... the version in which each was read last */

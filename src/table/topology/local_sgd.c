@@ -1,0 +1,383 @@
+/* Tables whose policy averages (local-sgd:H), over allreduce and over ps: a worker has a copy of its own, which its updates
+ * move by the table's rule, and of which no message tells. Behind it lies the *common* table, additive and of the same
+ * topology, that holds the average of all copies as of the last round:
+ *
+ *     in a round                the copy begins as what the common table holds. At the end of a clock the worker's own
+ *                               gradient moves it, `workers` times as far as its share of the clock, so that the average
+ *                               moves as the one copy of bsp would (pli_shard_apply_own)
+ *     at the end of a round     the worker adds what its copy has moved since the round began, divided by the number of
+ *                               workers, to the common table: which so becomes the average. The next read begins a round
+ *     at a barrier              what all copies have moved since the round began is summed: until the worker's next inc or
+ *                               clock it reads the common table plus that, the average; its own copy is as it was
+ *
+ * On an additive table each inc moves the copy by itself, and nothing is divided: the common table is the sum of all incs.
+ * Where updates come by key a copy has, of a round, the rows that were read or updated in it, and these pay the penalty's
+ * steps since the worker last had them. A rule's state stays with its worker. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/replica.h"
+#include "table/table.h"
+#include "table/values.h"
+
+struct pli_local {
+    plait_table common; /* ops: the topology's own */
+    bool        is_open, has_copy;
+    pli_policy  policy;
+    pli_spec    own;      /* of the copy, which is all in one place */
+    pli_shard   copy;
+    pli_pending pending;  /* own updates of the clock                                                        */
+    pli_pending moved;    /* between two calls empty: what is added to the common table, or to all copies'  */
+    pli_spec    whole;    /* of average: its updates are of ranges where the table is dense                  */
+    pli_pending average;  /* what the average of all copies has moved since the round began, as of a barrier */
+    bool        fresh;    /* a round has begun, of which the copy has nothing yet                            */
+    pli_rowset  held;     /* by key: the rows of the copy that are of this round                            */
+    void       *base;     /* where the copy was when the round began: [rows, cols], by key [held.n, cols]   */
+    int64_t     base_capacity, *at, at_capacity;
+};
+
+static plait_status no_memory(const plait_table *table, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a copy of its own", table->spec.name);
+}
+
+static bool is_sparse(const plait_table *table) { return table->spec.rows == 0; }
+
+/* --- life -------------------------------------------------------------------------------------------------------- */
+
+static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    const pli_spec   *spec = &table->spec;
+    const pli_scope   scope = pli_layout_scope(&table->job->layout);
+    struct pli_local *l = pli_calloc(1, sizeof *l);
+    if (l == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
+    table->local = l;
+    l->fresh = true;
+    l->common = (plait_table){ .job = table->job, .spec = pli_spec_additive(spec), .ops = spec->topology.kind->ops };
+    pli_rowset_init(&l->held, 0, (uint64_t)spec->rows);
+    pli_pending_init(&l->pending, spec, 0);
+    pli_pending_init(&l->moved, &l->common.spec, 0);
+    l->own = *spec;
+    l->own.placement = pli_placement_make(spec->rows, pli_row_bytes(spec), true, table->job->layout.servers, table->job->layout.first_server);
+    l->whole = pli_spec_additive(&l->own);
+    l->whole.keyed = is_sparse(table);
+    pli_pending_init(&l->average, &l->whole, 0);
+    PLI_TRY(pli_policy_make(spec->consistency, &scope, &l->policy, err));
+    PLI_TRY(pli_shard_open(&l->copy, &l->own, 0, false, initial, penalty, err));
+    l->has_copy = true;
+    if (spec->keyed) return PLAIT_OK;
+    l->base = pli_aligned((size_t)(spec->rows * pli_row_bytes(spec)));
+    return l->base != NULL ? PLAIT_OK : no_memory(table, err);
+}
+
+static plait_status local_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+    char what[80 + sizeof table->spec.name];
+    snprintf(what, sizeof what, "the copies of table %s", table->spec.name);
+    plait_status status = open_copy(table, initial, penalty, err);
+    PLI_TRY(pli_job_agree(table->job, what, 0, status, err));
+    table->local->is_open = true;
+    return table->local->common.ops->open(&table->local->common, initial, NULL, err);
+}
+
+static void local_close(plait_table *table) {
+    struct pli_local *l = table->local;
+    pli_table_unpin(table);
+    table->local = NULL;
+    if (l == NULL) return;
+    if (l->is_open) l->common.ops->close(&l->common);
+    pli_pending_destroy(&l->pending);
+    pli_pending_destroy(&l->moved);
+    pli_pending_destroy(&l->average);
+    if (l->has_copy) pli_shard_close(&l->copy);
+    pli_policy_destroy(&l->policy);
+    pli_rowset_destroy(&l->held);
+    pli_free(l->at);
+    pli_free(l->base);
+    pli_free(l);
+}
+
+/* --- the beginning of a round ----------------------------------------------------------------------------------- */
+
+/* The round's first read or update: the whole copy is fetched; by key, none of it is of this round. */
+static plait_status begin_round(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    const pli_spec   *spec = &table->spec;
+    if (!l->fresh) return PLAIT_OK;
+    if (spec->keyed) {
+        pli_rowset_clear(&l->held);
+    } else {
+        if (!pli_store_own(&l->copy.store)) return no_memory(table, err);
+        PLI_TRY(l->common.ops->get(&l->common, &(pli_rows){ .n = spec->rows }, l->base, err));
+        memcpy(l->copy.store.slab->memory, l->base, (size_t)(spec->rows * pli_row_bytes(spec)));
+    }
+    l->fresh = false;
+    return PLAIT_OK;
+}
+
+/* Rows that the round has not had yet, held from `from` on. */
+static plait_status fetch_rows(plait_table *table, int64_t from, plait_error *err) {
+    struct pli_local *l = table->local;
+    pli_store        *store = &l->copy.store;
+    int64_t           n = l->held.n - from, row_bytes = pli_row_bytes(&table->spec);
+    const uint64_t   *keys = l->held.keys + from;
+    void             *base = pli_at(l->base, from * row_bytes);
+    PLI_TRY(l->common.ops->get(&l->common, &(pli_rows){ .keys = keys, .n = n }, base, err));
+    if (is_sparse(table) ? !pli_store_add_rows(store, n, keys, l->at) : !pli_store_own(store)) return no_memory(table, err);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(pli_store_row(store, is_sparse(table) ? l->at[i] : (int64_t)keys[i], row_bytes), pli_at(base, i * row_bytes), (size_t)row_bytes);
+    return PLAIT_OK;
+}
+
+static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, plait_error *err) {
+    struct pli_local *l = table->local;
+    PLI_TRY(begin_round(table, err));
+    if (!table->spec.keyed || n == 0) return PLAIT_OK;
+    int64_t before = l->held.n, row_bytes = pli_row_bytes(&table->spec);
+    if (!pli_grow((void **)&l->at, &l->at_capacity, n, sizeof *l->at) || !pli_rowset_add(&l->held, n, keys, l->at) ||
+        !pli_grow(&l->base, &l->base_capacity, l->held.n, (size_t)row_bytes))
+        return no_memory(table, err);
+    return l->held.n == before ? PLAIT_OK : fetch_rows(table, before, err);
+}
+
+/* --- reads and updates ------------------------------------------------------------------------------------------- */
+
+/* Past a barrier, and nothing has moved since: the average is read. */
+static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    struct pli_local *l = table->local;
+    PLI_TRY(l->common.ops->get(&l->common, rows, values, err));
+    if (rows->keys != NULL) pli_pending_overlay(&l->average, 1, rows->n, rows->keys, values);
+    else pli_pending_overlay_range(&l->average, 1, rows->first, rows->n, values);
+    return PLAIT_OK;
+}
+
+/* A range of a copy of which rows are held by key: those that are not held are as the common table has them. */
+static plait_status get_mixed(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    struct pli_local *l = table->local;
+    int64_t           row_bytes = pli_row_bytes(&table->spec);
+    PLI_TRY(l->common.ops->get(&l->common, rows, values, err));
+    for (int64_t i = 0; i < l->held.n; i++) {
+        int64_t at = (int64_t)l->held.keys[i] - rows->first;
+        if (at >= 0 && at < rows->n) pli_store_get(&l->copy.store, 1, &l->held.keys[i], pli_at(values, at * row_bytes));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status local_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    struct pli_local *l = table->local;
+    double            scale = table->spec.ruled ? 0 : 1;
+    if (table->job->client.met) return get_average(table, rows, values, err);
+    PLI_TRY(hold(table, rows->n, rows->keys, err));
+    if (rows->keys != NULL) {
+        pli_store_get(&l->copy.store, rows->n, rows->keys, values);
+        pli_pending_overlay(&l->pending, scale, rows->n, rows->keys, values);
+    } else {
+        if (table->spec.keyed) PLI_TRY(get_mixed(table, rows, values, err));
+        else pli_store_get_rows(&l->copy.store, rows->first, rows->n, values);
+        pli_pending_overlay_range(&l->pending, scale, rows->first, rows->n, values);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status local_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+    struct pli_local *l = table->local;
+    if (!table->job->client.met && !table->spec.keyed && (table->spec.ruled || !l->pending.touched)) {
+        PLI_TRY(begin_round(table, err));
+        *values_out = pli_at_const(l->copy.store.slab->memory, first * pli_row_bytes(&table->spec));
+        return PLAIT_OK;
+    }
+    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
+    *values_out = pli_msg_body(copy);
+    pli_table_pin(table, copy);
+    return n == 0 ? PLAIT_OK : local_get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
+}
+
+static plait_status local_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+    pli_pending *pending = &table->local->pending;
+    pli_job_resume(table->job);
+    return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
+                              : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+}
+
+/* --- the end of a clock ------------------------------------------------------------------------------------------ */
+
+static plait_status move_own(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    const pli_spec   *spec = &table->spec;
+    pli_pending      *p = &l->pending;
+    plait_job        *job = table->job;
+    if (!p->touched) return PLAIT_OK;
+    PLI_TRY(hold(table, p->set.n, p->set.keys, err));
+    pli_push_part part = { .touched = true, .keyed = spec->keyed, .examples = p->examples, .n = p->set.n, .keys = p->set.keys, .values = p->sum };
+    if (!spec->keyed) {
+        part.first = p->low;
+        part.n = p->high - p->low;
+        part.values = pli_at_const(p->sum, p->low * pli_row_bytes(spec));
+    }
+    PLI_TRY(spec->ruled ? pli_shard_apply_own(&l->copy, job->clock, job->layout.workers, &part, err)
+                        : pli_shard_apply_push(&l->copy, job->clock, 1, &part, err));
+    pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
+    pli_pending_clear(p);
+    return PLAIT_OK;
+}
+
+/* now [n, cols] becomes what is added for it: the way from base. */
+static void take_way(const plait_table *table, int64_t n, const void *base, void *now) {
+    const pli_spec *spec = &table->spec;
+    pli_values_add_scaled(spec->type, n * spec->cols, -1, base, now);
+    if (spec->ruled) pli_values_scale(spec->type, n * spec->cols, 1 / (double)table->job->layout.workers, now);
+}
+
+static bool is_zero(const unsigned char *row, int64_t bytes) { return row[0] == 0 && memcmp(row, row + 1, (size_t)bytes - 1) == 0; }
+
+/* By key: the rows that have moved alone. */
+static plait_status add_rows(plait_table *table, int64_t n, const unsigned char *way, plait_error *err) {
+    struct pli_local *l = table->local;
+    int64_t           row_bytes = pli_row_bytes(&table->spec);
+    for (int64_t i = 0; i < n; i++) {
+        if (is_zero(way + i * row_bytes, row_bytes)) continue;
+        PLI_TRY(pli_pending_add(&l->moved, 1, &l->held.keys[i], way + i * row_bytes, 0, err));
+    }
+    return PLAIT_OK;
+}
+
+/* To l->moved: what the copy's way since the round began adds to the average. */
+static plait_status measure(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    bool              keyed = table->spec.keyed;
+    int64_t           n = keyed ? l->held.n : table->spec.rows;
+    plait_status      status;
+    if (l->fresh || n == 0) return PLAIT_OK;
+    unsigned char *way = pli_aligned((size_t)(n * pli_row_bytes(&table->spec)));
+    if (way == NULL) return no_memory(table, err);
+    if (keyed) pli_store_get(&l->copy.store, n, l->held.keys, way);
+    else pli_store_get_rows(&l->copy.store, 0, n, way);
+    take_way(table, n, l->base, way);
+    status = keyed ? add_rows(table, n, way, err) : pli_pending_add_range(&l->moved, 0, n, way, 0, err);
+    pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(n * table->spec.cols));
+    pli_free(way);
+    return status;
+}
+
+static plait_status give_moved(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    const pli_spec   *spec = &l->common.spec;
+    pli_rows          rows = { .keys = l->moved.set.keys, .n = l->moved.set.n };
+    const void       *values = l->moved.sum;
+    if (!l->moved.touched) return PLAIT_OK;
+    if (!spec->keyed) {
+        rows = (pli_rows){ .first = l->moved.low, .n = l->moved.high - l->moved.low };
+        values = pli_at_const(values, rows.first * pli_row_bytes(spec));
+    }
+    plait_status status = l->common.ops->inc(&l->common, &rows, values, 0, err);
+    pli_pending_clear(&l->moved);
+    return status;
+}
+
+/* Must the next clock wait for all to have ended this one? */
+static bool ends_round(const plait_table *table) {
+    const pli_policy *policy = &table->local->policy;
+    int64_t           clock = table->job->clock;
+    const plait_view  view = { .workers = table->job->layout.workers, .worker = plait_comm_rank(table->job->comm),
+                               .clock = clock + 1, .slowest = clock, .applied = clock };
+    return policy->ops->server.on_pull(policy->state, &view) != PLAIT_SERVE;
+}
+
+static plait_status local_ends(plait_table *table, plait_error *err) {
+    PLI_TRY(move_own(table, err));
+    if (!ends_round(table)) return PLAIT_OK;
+    PLI_TRY(measure(table, err));
+    return give_moved(table, err);
+}
+
+static plait_status local_clock(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    if (!ends_round(table)) return PLAIT_OK;
+    l->fresh = true;
+    return l->common.ops->clock == NULL ? PLAIT_OK : l->common.ops->clock(&l->common, err);
+}
+
+/* --- barriers ------------------------------------------------------------------------------------------------------ */
+
+/* Sums l->moved of all workers into l->average, by a replica that lives as long as that takes. */
+static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error *err) {
+    struct pli_local  *l = table->local;
+    const pli_pending *m = &l->moved;
+    pli_replica       *replica = sums->replica;
+    uint64_t          *keys = NULL;
+    void              *values = NULL;
+    int64_t            n = 0, row_bytes = pli_row_bytes(&sums->spec);
+    if (m->touched && sums->spec.keyed) PLI_TRY(pli_replica_inc(replica, m->set.n, m->set.keys, 0, m->sum, 0, err));
+    if (m->touched && !sums->spec.keyed)
+        PLI_TRY(pli_replica_inc(replica, m->high - m->low, NULL, m->low, pli_at_const(m->sum, m->low * row_bytes), 0, err));
+    PLI_TRY(pli_replica_ops.clock(sums, err));
+    if (!is_sparse(table)) return pli_pending_add_range(&l->average, 0, sums->spec.rows, replica->shard.store.slab->memory, 0, err);
+    PLI_TRY(pli_replica_dump(replica, &n, &keys, &values, err));
+    plait_status status = n == 0 ? PLAIT_OK : pli_pending_add(&l->average, n, keys, values, 0, err);
+    pli_free(keys);
+    pli_free(values);
+    return status;
+}
+
+static plait_status local_settle(plait_table *table, plait_error *err) {
+    struct pli_local *l = table->local;
+    const pli_scope   scope = pli_layout_scope(&table->job->layout);
+    plait_table       sums = { .job = table->job, .spec = l->common.spec, .ops = &pli_replica_ops };
+    strcpy(sums.spec.consistency, "bsp");
+    sums.spec.placement = l->own.placement;
+    pli_pending_clear(&l->average);
+    PLI_TRY(pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &sums.replica, err));
+    plait_status status = measure(table, err);
+    if (status >= 0) status = sum_moved(table, &sums, err);
+    pli_pending_clear(&l->moved);
+    pli_replica_ops.close(&sums);
+    return status;
+}
+
+static void local_refresh(plait_table *table) {
+    struct pli_local *l = table->local;
+    if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
+}
+
+static plait_status local_call(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
+                               void *answer, size_t answer_bytes, plait_error *err) {
+    (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
+    return pli_fail(err, PLAIT_EREFUSED, "table %s: server functions need one owner of each row, under %s each worker has a copy of "
+                    "its own; nearest is bsp", tables[0]->spec.name, tables[0]->spec.consistency);
+}
+
+/* What the common table holds, and what has moved since: all copies, past a barrier; else the own one. */
+static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err) {
+    struct pli_local  *l = table->local;
+    const pli_pending *since = table->job->client.met ? &l->average : &l->moved;
+    uint64_t          *keys = NULL;
+    void              *values = NULL;
+    int64_t            n = 0, row_bytes = pli_row_bytes(&table->spec);
+    if (!table->job->client.met) PLI_TRY(measure(table, err));
+    PLI_TRY(l->common.ops->dump(&l->common, &n, &keys, &values, err));
+    int64_t   most = n + since->set.n + l->pending.set.n, all = n;
+    uint64_t *more_keys = pli_array((size_t)most, sizeof *keys);
+    void     *more = pli_array((size_t)most, (size_t)row_bytes);
+    bool      done = more_keys != NULL && more != NULL;
+    if (done && n > 0) {
+        memcpy(more_keys, keys, (size_t)n * sizeof *keys);
+        memcpy(more, values, (size_t)(n * row_bytes));
+    }
+    done = done && pli_pending_append(since, 1, n, more_keys, more, &all);
+    done = done && (table->spec.ruled || pli_pending_append(&l->pending, 1, all, more_keys, more, &all));
+    pli_pending_clear(&l->moved);
+    pli_free(keys);
+    pli_free(values);
+    if (!done) {
+        pli_free(more_keys);
+        pli_free(more);
+        return no_memory(table, err);
+    }
+    *n_out = all;
+    *keys_out = more_keys;
+    *values_out = more;
+    return PLAIT_OK;
+}
+
+const pli_topology_ops pli_local_sgd_ops = {
+    .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc, .ends = local_ends,
+    .clock = local_clock, .settle = local_settle, .refresh = local_refresh, .call = local_call, .dump = local_dump,
+};
