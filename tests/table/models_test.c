@@ -253,6 +253,39 @@ static void test_allreduce_delay(void **state) { (void)state; each_setting("allr
 static void test_local_async(void **state) { (void)state; each_setting("local", "async", 1); }
 static void test_ps_async(void **state) { (void)state; each_setting("ps", "async", 1); }
 
+/* --- copies that are averaged ------------------------------------------------------------------------------------------ */
+
+/* A round of one clock by plain steps is bsp; longer ones come about as far. */
+static void test_local_sgd(void **state) {
+    static const char *const topologies[] = { "ps", "allreduce", "hybrid" }, *const rounds[] = { "local-sgd:1", "local-sgd:3", "local-sgd:7" };
+    static const double      zeros[3000];
+    problem *p = malloc(sizeof *p);
+    double  *expected = malloc(3000 * sizeof *expected), *model = malloc(3000 * sizeof *model);
+    (void)state;
+    make_problem(p, 3000);
+    for (int i = 0; i < 3 * 3 * 3 * RULES; i++) {
+        int     shape = i % 3, h = i / 3 % 3, t = i / 9 % 3, rule = i / 27; /* dense, keyed, sparse */
+        setting s = { .problem = p, .topology = topologies[t], .consistency = rounds[h], .type = PLAIT_F64, .keyed = shape > 0,
+                      .sparse = shape == 2, .model = model, .workers = 1 + i % 4, .servers = t == 0 ? i % 3 : 0 };
+        plait_rule_opts_init(&s.rule);
+        s.rule.name = rules[rule];
+        if (strcmp(s.rule.name, "ftrl") == 0) continue;
+        if (rule < 2) s.rule.learning_rate = rule == 0 ? 0.1 : 0.02;
+        if (h > 0 || rule > 0) s.rule.l1 = 0.001, s.rule.l2 = 0.01;
+        serial(&s, expected);
+        run(&s);
+        double far = distance(model, expected, p->rows), loss = loss_of(p, model), start = loss_of(p, zeros), best = loss_of(p, expected);
+        bool   same = h == 0 && rule == 0;
+        double most = s.rule.name[0] == 'a' ? 1.0 : 0.6;
+        if (same ? far > 1e-10 : !(loss < best + most * (start - best)))
+            fail_msg("%s x %s, rule %s, shape %d, %d+%d ranks: %g away, loss %g from %g, serial %g", s.topology, s.consistency,
+                     s.rule.name, shape, s.workers, s.servers, far, loss, start, best);
+    }
+    free(p);
+    free(expected);
+    free(model);
+}
+
 /* --- filters ---------------------------------------------------------------------------------------------------------- */
 
 static const struct filtered {
@@ -299,7 +332,7 @@ int main(void) {
         cmocka_unit_test(test_local_bsp), cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_local_ssp),
         cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
         cmocka_unit_test(test_allreduce_bsp), cmocka_unit_test(test_allreduce_delay_0), cmocka_unit_test(test_allreduce_delay),
-        cmocka_unit_test(test_local_async), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_local_async), cmocka_unit_test(test_local_sgd), cmocka_unit_test(test_filters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

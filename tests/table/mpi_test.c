@@ -93,7 +93,7 @@ static plait_status average(plait_job *job, void *user) {
     plait_table  *dense, *ruled;
     static double ones[ROWS];
     const double *read;
-    bool          rounds = strcmp(user, "bsp") == 0;
+    bool          rounds = strcmp(user, "async") != 0;
     CHECK(make(job, "dense", ROWS, NULL, &dense) == PLAIT_OK && make(job, "ruled", ROWS, "sgd", &ruled) == PLAIT_OK);
     for (int64_t i = 0; i < ROWS; i++) ones[i] = 1;
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
@@ -125,6 +125,8 @@ static void run_average(const char *topology, const char *consistency) {
 
 static void test_gossip(void **state) { (void)state; run_average("gossip:ring", "bsp"); }
 static void test_gossip_async(void **state) { (void)state; run_average("gossip:exp", "async"); }
+static void test_rounds(void **state) { (void)state; run_average("ps", "local-sgd:4"); }
+static void test_rounds_sums(void **state) { (void)state; run_average("allreduce", "local-sgd:4"); }
 static void test_servers_apart(void **state) { (void)state; run("ps", "ssp:1", 2); }
 
 int main(int argc, char **argv) {
@@ -133,6 +135,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_ps_essp), cmocka_unit_test(test_ps_asp), cmocka_unit_test(test_ps_sequential),
         cmocka_unit_test(test_ps_vap), cmocka_unit_test(test_ps_downpour), cmocka_unit_test(test_allreduce),
         cmocka_unit_test(test_allreduce_delay), cmocka_unit_test(test_gossip), cmocka_unit_test(test_gossip_async),
+        cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_sums),
         cmocka_unit_test(test_servers_apart),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]); /* one run of ranks a process */

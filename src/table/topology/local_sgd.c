@@ -164,7 +164,7 @@ static plait_status local_get(plait_table *table, const pli_rows *rows, void *va
     struct pli_local *l = table->local;
     double            scale = table->spec.ruled ? 0 : 1;
     if (table->job->client.met) return get_average(table, rows, values, err);
-    PLI_TRY(hold(table, rows->n, rows->keys, err));
+    PLI_TRY(hold(table, rows->keys == NULL ? 0 : rows->n, rows->keys, err));
     if (rows->keys != NULL) {
         pli_store_get(&l->copy.store, rows->n, rows->keys, values);
         pli_pending_overlay(&l->pending, scale, rows->n, rows->keys, values);
