@@ -78,7 +78,7 @@ const pli_opt pli_train_rows[] = {
     { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid|gossip:G",
       "how updates travel; default local, or ps where ranks are processes; G is ring, torus or exp", 0, 0, "distribution" },
     { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "C",
-      "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P or async", 0, 0,
+      "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P, local-sgd:H or async", 0, 0,
       "distribution" },
     { "backup", PLI_OPT_I64, AT(backup), "0", "N",
       "under bsp: clocks end without their N slowest workers, whose late updates are dropped", 0, RANKS_MAX, "distribution" },

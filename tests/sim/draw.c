@@ -35,6 +35,8 @@ static const policy policies[] = {
     { "downpour:2:3", DOWNPOUR, CLOCKS_MAX, false, true },
     { "downpour:3:1", DOWNPOUR, CLOCKS_MAX, false, true },
     { "async", ASYNC, CLOCKS_MAX, false, true },
+    { "local-sgd:1", LOCAL_SGD, 0, true, false },
+    { "local-sgd:3", LOCAL_SGD, 2, true, false },
     { "majority", MAJORITY, CLOCKS_MAX, false, true },
 };
 
@@ -61,7 +63,7 @@ static void draw_table(dice *d, table_plan *t) {
     plan   *p = d->plan;
     policy  drawn = policies[pick(d, sizeof policies / sizeof *policies)];
     bool    sums = p->backup == 0 && chance(d, ALLREDUCE, 5);
-    if (p->backup > 0 || (sums && drawn.is != BOUNDED_DELAY)) drawn = policies[0];
+    if (p->backup > 0 || (sums && drawn.is != BOUNDED_DELAY && drawn.is != LOCAL_SGD)) drawn = policies[0];
     if (!sums) note(d, PS);
     note(d, drawn.is);
     *t = (table_plan){ .topology = sums ? "allreduce" : "ps", .consistency = drawn.spec, .bound = drawn.bound,
@@ -74,7 +76,7 @@ static void draw_table(dice *d, table_plan *t) {
 
 static void draw_job(dice *d) {
     plan *p = d->plan;
-    bool  sums = false;
+    bool  stay = false; /* some table needs every worker to the end */
     p->workers = 1 + (int32_t)pick(d, WORKERS_MAX);
     p->servers = chance(d, SERVERS, 2) ? 1 + (int32_t)pick(d, SERVERS_MAX) : 0;
     p->clocks = 6 + (int64_t)pick(d, CLOCKS_MAX - 6 + 1);
@@ -82,14 +84,14 @@ static void draw_job(dice *d) {
     p->tables = 1 + (int32_t)pick(d, TABLES_MAX);
     for (int32_t t = 0; t < p->tables; t++) {
         draw_table(d, &p->table[t]);
-        sums = sums || strcmp(p->table[t].topology, "allreduce") == 0;
+        stay = stay || strcmp(p->table[t].topology, "allreduce") == 0 || strncmp(p->table[t].consistency, "local-sgd", 9) == 0;
     }
     if (chance(d, LEASES, 3)) {
         p->blocks = 2 * p->workers + (int64_t)pick(d, (uint64_t)(BLOCKS_MAX - 2 * p->workers + 1));
         p->epoch = 3 + (int64_t)pick(d, 8);
     }
     for (int32_t k = 0; k < p->workers; k++)
-        p->leaves[k] = !sums && chance(d, LEAVE, 12) ? (int64_t)pick(d, (uint64_t)p->clocks) : -1;
+        p->leaves[k] = !stay && chance(d, LEAVE, 12) ? (int64_t)pick(d, (uint64_t)p->clocks) : -1;
     chance(d, MEET, 2);
     chance(d, COLLECTIVES, 3);
 }

@@ -10,7 +10,7 @@ enum { WORKERS_MAX = 6, SERVERS_MAX = 3, TABLES_MAX = 3, BLOCKS_MAX = 16, CLOCKS
 
 #define FEATURES(X)                                                                                                       \
     X(BSP, "bsp") X(SSP, "ssp") X(ESSP, "essp") X(ASP, "asp") X(BOUNDED_DELAY, "bounded-delay")                           \
-    X(SEQUENTIAL, "sequential") X(VAP, "vap") X(DOWNPOUR, "downpour") X(ASYNC, "async") X(MAJORITY, "majority")           \
+    X(SEQUENTIAL, "sequential") X(VAP, "vap") X(DOWNPOUR, "downpour") X(ASYNC, "async") X(LOCAL_SGD, "local-sgd") X(MAJORITY, "majority")           \
     X(PS, "ps") X(ALLREDUCE, "allreduce") X(RULED, "ruled") X(SPARSE, "sparse") X(KEYED, "keyed")                         \
     X(STALENESS_AWARE, "staleness-aware") X(BACKUP, "backup") X(LEASES, "balance dynamic") X(LEAVE, "leave")              \
     X(MEET, "barriers") X(COLLECTIVES, "collectives") X(SERVERS, "servers apart") X(HETEROGENEOUS, "unlike hosts")        \
