@@ -56,8 +56,6 @@ static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *sco
     return pli_pair_averages(kind, spec->consistency, scope) && !kind->averages ? &pli_local_sgd_ops : kind->ops;
 }
 
-bool pli_table_needs_all(const plait_table *table) { return table->spec.topology.kind->needs_all || table->local != NULL; }
-
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
     if (opts == NULL || opts->size != sizeof *opts)
         return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");

@@ -93,7 +93,7 @@ struct plait_table {
 
 /** A clock needs a part of every worker: none may leave or stop by itself. */
 static inline bool pli_table_needs_all(const plait_table *table) {
-    return table->spec.topology.kind->needs_all || table->job->layout.aggregates;
+    return table->spec.topology.kind->needs_all || table->job->layout.aggregates || table->local != NULL;
 }
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
@@ -108,9 +108,6 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
 
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
-
-/** Must every worker take part in each of the table's clocks, to the end? */
-bool pli_table_needs_all(const plait_table *table);
 
 /** Waits until the ticket has all its answers, then unlinks it, in any case. Fails with the first failure that a server
  *  answered. what: "clock 7 of table w", "barrier". */

@@ -31,7 +31,7 @@ exits 2 "did you mean 'train'" command trani
 exits 2 "did you mean 'logistic'" topic help logistc
 exits 2 "did you mean 'essp'" topic help esssp
 exits 2 "did you mean 'ssp" case $t --workers 2 --topology ps --consistency SSP:2
-exits 2 "nearest for topology local is async, or ps x downpour:F:P" later $t --workers 4 --topology local --consistency local-sgd:4
+exits 2 "nearest is local x async, or ps x local-sgd:4" pair $t --workers 4 --topology local --consistency local-sgd:4
 exits 2 "did you mean --epochs" option $t --epohcs 3
 exits 2 "did you mean adagrad" value $t --optimizer adagrda
 exits 2 "did you mean csv" value $t --format csvv

@@ -186,5 +186,6 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
         return pli_fail(err, PLAIT_EREFUSED, "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "
                         "the other; nearest is allreduce", pair->topology);
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
-    return pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
+    plait_status status = pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
+    return status < 0 && adds && pair->rule != NULL ? pli_fail_at(err, "what %s sends is added to an average", pair->consistency) : status;
 }
