@@ -131,6 +131,9 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
  *  Not collective by itself; every worker must tick as often as the others. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
+/** The same in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the clock.
+ *  A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers end a clock by
+ *  the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's averages. */
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
 /** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped (at

@@ -539,6 +539,11 @@ static plait_status begin_reduction(plait_comm *comm, pli_coll *coll, plait_requ
     return begin_later(comm, call, coll, request_out);
 }
 
+plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out) {
+    pli_coll coll = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
+    return begin_reduction(comm, &coll, request_out);
+}
+
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
                                         plait_request **request_out) {
     pli_coll coll;

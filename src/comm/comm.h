@@ -128,6 +128,8 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+/** The same, begun, as plait_comm_allreduce_begin. */
+plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out);
 /** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has the same bits? */
 bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
 /** The same as cells: plait_comm_reduce_scatter of them. Collective over the workers. */

@@ -307,6 +307,7 @@ static void show_end(const void *arg, pli_wait *wait) {
 
 /* Of sums under way all have a part; so all settle, table by table. */
 static plait_status settle(plait_job *job, plait_error *err) {
+    PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->settle != NULL) PLI_TRY(job->table[i]->ops->settle(job->table[i], err));
     return PLAIT_OK;
@@ -420,9 +421,11 @@ static plait_status must_take_part(const plait_job *job, const char *call, plait
     return PLAIT_OK;
 }
 
-static plait_status clock_job(plait_job *job) {
+/* halves: what can be is only begun. */
+static plait_status begin_clock(plait_job *job, bool halves) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
     pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
     job->client.met = false;
     pli_served_finish_gets(job);
@@ -431,23 +434,55 @@ static plait_status clock_job(plait_job *job) {
         if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
     PLI_TRY(clock_servers(job, err));
     plait_status status = PLAIT_OK;
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++) {
+        const pli_topology_ops *ops = job->table[i]->ops;
+        if (halves && ops->clock_begin != NULL) status = ops->clock_begin(job->table[i], err);
+        else if (ops->clock != NULL) status = ops->clock(job->table[i], err);
+    }
+    job->ticking = halves && status >= 0;
+    if (!job->ticking) atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    return status;
+}
+
+plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    if (!job->ticking) return PLAIT_OK;
+    job->ticking = false;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
-        if (job->table[i]->ops->clock != NULL) status = job->table[i]->ops->clock(job->table[i], err);
+        if (job->table[i]->ops->clock_end != NULL) status = job->table[i]->ops->clock_end(job->table[i], err);
     atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
     return status;
 }
 
 plait_status plait_job_clock(plait_job *job) {
     pli_comm_enter(job->comm, "plait_job_clock");
-    return pli_comm_leave(job->comm, clock_job(job));
+    return pli_comm_leave(job->comm, begin_clock(job, false));
+}
+
+typedef struct clock_request {
+    plait_request base; /* first: a plait_request is this */
+    plait_job    *job;
+    int64_t       clock; /* the one that it ends */
+} clock_request;
+
+static plait_status wait_for_clock(plait_request *base) {
+    const clock_request *request = (clock_request *)base;
+    plait_job           *job = request->job;
+    bool                 under_way = job->ticking && plait_job_clock_now(job) == request->clock; /* else another call has ended it */
+    pli_free(base);
+    if (!under_way) return PLAIT_OK;
+    pli_comm_enter(job->comm, "plait_request_wait of plait_job_clock_begin");
+    return pli_comm_leave(job->comm, pli_job_finish_clock(job, pli_job_error(job)));
 }
 
 plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
-    plait_request *request = pli_done_request();
+    clock_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
-    plait_status status = plait_job_clock(job);
-    if (status < 0) plait_request_wait(&request);
-    *request_out = request;
+    pli_comm_enter(job->comm, "plait_job_clock_begin");
+    plait_status status = pli_comm_leave(job->comm, begin_clock(job, true));
+    *request = (clock_request){ .base.wait = wait_for_clock, .job = job, .clock = plait_job_clock_now(job) };
+    if (status < 0) pli_free(request);
+    *request_out = status < 0 ? NULL : &request->base;
     return status;
 }
 
@@ -479,6 +514,7 @@ static plait_status leave(plait_job *job) {
     uint64_t     now_ns;
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
             return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",

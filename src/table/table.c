@@ -165,6 +165,7 @@ static void charge(const plait_table *table, const pli_rows *rows) {
 /* --- get ---------------------------------------------------------------------------------------------------------------- */
 
 static plait_status get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+    PLI_TRY(pli_job_finish_clock(table->job, err));
     charge(table, rows);
     return table->ops->get(table, rows, values, err);
 }
@@ -188,6 +189,7 @@ plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n,
 static plait_status get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
                               plait_error *err) {
     if (rows->n > 0 && table->ops->get_begin != NULL) {
+        PLI_TRY(pli_job_finish_clock(table->job, err));
         charge(table, rows);
         return table->ops->get_begin(table, rows, values, request_out, err);
     }
@@ -217,7 +219,8 @@ plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, cons
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(check_range(table, first, n, table, err));
     enter(table, "plait_table_read");
-    return leave(table, table->ops->read(table, first, n, values_out, err));
+    plait_status status = pli_job_finish_clock(table->job, err);
+    return leave(table, status < 0 ? status : table->ops->read(table, first, n, values_out, err));
 }
 
 void pli_table_unpin(plait_table *table) {
@@ -236,6 +239,7 @@ void pli_table_pin(plait_table *table, pli_msg *msg) {
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */
 
 static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+    PLI_TRY(pli_job_finish_clock(table->job, err));
     charge(table, rows);
     return table->ops->inc(table, rows, delta, examples, err);
 }
@@ -349,7 +353,8 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
         return pli_fail(err, PLAIT_EREFUSED, "server function %s updates; only bsp tables can be updated so, and %s is %s",
                         name, tables[0]->spec.name, tables[0]->spec.consistency);
     enter(tables[0], "plait_table_call");
-    return leave(tables[0], tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err));
+    plait_status status = pli_job_finish_clock(job, err);
+    return leave(tables[0], status < 0 ? status : tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err));
 }
 
 /* --- dump --------------------------------------------------------------------------------------------------------------------- */
@@ -395,6 +400,7 @@ no_memory:
 
 static plait_status dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
     plait_error *err = pli_job_error(table->job);
+    PLI_TRY(pli_job_finish_clock(table->job, err));
     if (table->spec.rows > 0) {
         *n_out = table->spec.rows;
         return dump_dense(table, keys_out, values_out, err);

@@ -43,6 +43,10 @@ typedef struct pli_topology_ops {
     /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
+    /** The same in two halves, between which nobody calls anything else of the table: what others need is on its way; what the
+     *  next clock needs has come. NULL: clock instead of the first. */
+    plait_status (*clock_begin)(plait_table *table, plait_error *err);
+    plait_status (*clock_end)(plait_table *table, plait_error *err);
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
     void (*refresh)(plait_table *table); /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
@@ -66,7 +70,7 @@ struct plait_job {
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
-    bool            worker, serves, left;
+    bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
     int64_t         dropped; /* as of the last barrier */
     pli_server      server;
     pli_client      client;
@@ -113,6 +117,8 @@ static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm
  *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
+/** Ends the clock that is between its halves; else nothing. */
+plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 /** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */
 void pli_job_resume(plait_job *job);
 /** Completes the gets that are under way: a clock must not overtake them. */

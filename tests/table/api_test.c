@@ -339,6 +339,45 @@ static void test_refused_pairs(void **state) {
     assert_non_null(strstr(err.text, "takes no parameters"));
 }
 
+/* --- a clock in two halves ----------------------------------------------------------------------------------------------------- */
+
+/* Whatever comes between them ends the clock first. */
+static plait_status between_halves(plait_job *job, void *user) {
+    plait_comm    *comm = plait_job_comm(job);
+    int32_t        w = plait_comm_workers(comm);
+    plait_table   *x, *s;
+    plait_request *ticked = NULL, *again = NULL;
+    const double  *read;
+    double         one = 1, value = 0;
+    uint64_t       key = 7;
+    (void)user;
+    CHECK(make_table(job, "x", 1000, 1, &x) == PLAIT_OK && make_table(job, "s", 0, 1, &s) == PLAIT_OK);
+    for (int64_t clock = 0; clock < 12; clock++) {
+        CHECK(plait_table_inc(x, 1, &key, &one, 0) == PLAIT_OK && plait_table_inc(s, 1, &key, &one, 0) == PLAIT_OK);
+        CHECK(plait_job_clock_begin(job, &ticked) == PLAIT_OK && plait_job_clock_now(job) == clock);
+        switch (clock % 6) {
+        case 0: CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == (double)(w * (clock + 1))); break;
+        case 1: CHECK(plait_table_read(x, 7, 1, (const void **)&read) == PLAIT_OK && *read == (double)(w * (clock + 1))); break;
+        case 2: CHECK(plait_table_inc(x, 0, &key, &one, 0) == PLAIT_OK); break;
+        case 3: CHECK(plait_job_barrier(job) == PLAIT_OK); break;
+        case 4: CHECK(plait_table_get(s, 1, &key, &value) == PLAIT_OK && value == (double)(w * (clock + 1))); break;
+        default: break;
+        }
+        CHECK(plait_job_clock_now(job) == clock + (clock % 6 < 5));
+        CHECK(plait_request_wait(&ticked) == PLAIT_OK && plait_job_clock_now(job) == clock + 1);
+    }
+    CHECK(plait_job_clock_begin(job, &ticked) == PLAIT_OK && plait_job_clock_begin(job, &again) == PLAIT_OK);
+    CHECK(plait_job_clock_now(job) == 13 && plait_request_wait(&ticked) == PLAIT_OK && plait_job_clock_now(job) == 13);
+    CHECK(plait_request_wait(&again) == PLAIT_OK && plait_job_clock_now(job) == 14);
+    return plait_job_clock_begin(job, &ticked) < 0 ? PLAIT_EDIVERGED : plait_request_wait(&ticked);
+}
+
+static void test_what_comes_between_the_halves_of_a_clock(void **state) {
+    (void)state;
+    for (int32_t workers = 1; workers < 5; workers++)
+        for (int t = 0; t < 3; t++) run_ok(workers, 0, t == 0 ? "allreduce" : t == 1 ? "ps" : "hybrid", "bsp", NULL, 0, between_halves, NULL);
+}
+
 /* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */
 
 /* Of two rows that were given 1 + 4 and 2. Under Hogwild others write between two reads, and over what was written. */
@@ -742,6 +781,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),   cmocka_unit_test(test_reads), cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_backup_workers), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
+        cmocka_unit_test(test_what_comes_between_the_halves_of_a_clock),
         cmocka_unit_test(test_jobs_in_turn), cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,8 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
 
 static plait_status begin_sum(const plait_table *table, pli_sum *sum) {
     plait_comm *comm = table->job->comm;
+    if (table->spec.exact && sum->form != PLI_SUM_LISTS)
+        return pli_comm_sum_cells_begin(comm, table->spec.type == PLAIT_F64, sum->n, sum->values, &sum->request);
     if (sum->form != PLI_SUM_LISTS) return plait_comm_allreduce_begin(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM, &sum->request);
     pli_msg *list = sum->list;
     sum->list = NULL;
@@ -132,15 +134,30 @@ static plait_status clock_at_once(plait_table *table, int64_t clock, plait_error
     return pli_replica_apply(table->replica, err);
 }
 
-static plait_status replica_clock(plait_table *table, plait_error *err) {
+/* A sharded table's clock is whole: between its parts the worker takes part itself. */
+static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
+    bool         flies = pli_replica_may_start(replica, clock + 1, clock);
     pli_sum     *sum;
-    if (!pli_replica_may_start(replica, clock + 1, clock)) return clock_at_once(table, clock, err);
-    PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), true, &sum, err));
-    PLI_TRY(begin_sum(table, sum));
+    if (table->spec.sharded) return clock_at_once(table, clock, err);
+    if (!flies) PLI_TRY(replica_settle(table, err));
+    PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), flies, &sum, err));
+    return begin_sum(table, sum);
+}
+
+static plait_status replica_clock_end(plait_table *table, plait_error *err) {
+    pli_replica *replica = table->replica;
+    int64_t      clock = table->job->clock;
     while (replica->first != NULL && !pli_replica_may_start(replica, clock + 1, replica->first->clock)) PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
+}
+
+static plait_status replica_clock(plait_table *table, plait_error *err) {
+    int64_t clock = table->job->clock;
+    if (!pli_replica_may_start(table->replica, clock + 1, clock)) return clock_at_once(table, clock, err);
+    PLI_TRY(replica_clock_begin(table, err));
+    return replica_clock_end(table, err);
 }
 
 /* --- server functions: each replica runs its own, nothing is sent ------------------------------------------------------- */
@@ -159,5 +176,5 @@ static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **
 
 const pli_topology_ops pli_replica_ops = {
     .open = replica_open, .close = replica_close, .get = replica_get, .read = replica_read, .inc = replica_inc,
-    .clock = replica_clock, .settle = replica_settle, .call = replica_call, .dump = replica_dump,
+    .clock = replica_clock, .clock_begin = replica_clock_begin, .clock_end = replica_clock_end, .settle = replica_settle, .call = replica_call, .dump = replica_dump,
 };

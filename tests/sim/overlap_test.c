@@ -1,0 +1,119 @@
+/* A clock that is begun overlaps: what a worker computes for a second while a sum of a second flies takes a second, and the
+ * same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time but the link:
+ * of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+
+enum { WORKERS = 2, ROWS = 125000, CLOCKS = 4 };
+#define SECOND UINT64_C(1000000000)
+
+typedef struct how {
+    const char *consistency;
+    bool        begun;
+    double      clock_seconds; /* about */
+} how;
+
+static plait_status one_clock(plait_job *job, const how *h, plait_table *t, const double *delta, int64_t clock) {
+    plait_comm    *comm = plait_job_comm(job);
+    plait_request *request = NULL;
+    double         value;
+    PLI_TRY(plait_table_inc_range(t, 0, ROWS, delta, 0));
+    if (h->begun) PLI_TRY(plait_job_clock_begin(job, &request));
+    else PLI_TRY(plait_job_clock(job));
+    pli_comm_work(comm, PLI_WORK_ENTRIES, 1);
+    (void)pli_comm_now(comm); /* it is paid */
+    PLI_TRY(plait_request_wait(&request));
+    PLI_TRY(plait_table_get_range(t, ROWS - 1, 1, &value));
+    if (plait_job_clock_now(job) == clock + 1 && value == (double)((clock + 1) * WORKERS)) return PLAIT_OK;
+    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "after clock %d a value is %g", (int)clock, value);
+}
+
+static plait_status work(plait_job *job, const how *h) {
+    static double    delta[ROWS];
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table_opts opts;
+    plait_table     *t;
+    for (int64_t i = 0; i < ROWS; i++) delta[i] = 1;
+    plait_table_opts_init(&opts);
+    opts.name = "t";
+    opts.rows = ROWS;
+    opts.type = PLAIT_F64;
+    PLI_TRY(plait_table_create(job, &opts, &t));
+    uint64_t from_ns = pli_comm_now(comm);
+    for (int64_t clock = 0; clock < CLOCKS; clock++) PLI_TRY(one_clock(job, h, t, delta, clock));
+    double took = (double)(pli_comm_now(comm) - from_ns) / (double)SECOND / CLOCKS;
+    if (took > h->clock_seconds * 0.99 && took < h->clock_seconds * 1.05) return PLAIT_OK;
+    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "a clock took %.3f s and not %.3f", took, h->clock_seconds);
+}
+
+static plait_status body(plait_comm *comm, void *user) {
+    plait_job_opts opts;
+    plait_job     *job = NULL;
+    const how     *h = user;
+    plait_job_opts_init(&opts);
+    opts.topology = "allreduce";
+    opts.consistency = h->consistency;
+    PLI_TRY(plait_job_create(comm, &opts, &job));
+    plait_status status = work(job, h);
+    if (status < 0) {
+        pli_job_abandon(&job);
+        return status;
+    }
+    return plait_job_destroy(&job);
+}
+
+static int run(const char *cluster, how *h) {
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    opts.transport = "sim";
+    opts.workers = WORKERS;
+    opts.cluster = cluster;
+    plait_status status = plait_comm_run(&opts, body, h, &err);
+    if (status < 0) printf("rank %d: %s\n", err.rank, err.text);
+    fflush(stdout);
+    return status < 0;
+}
+
+/* In a process of its own, as SimGrid wants it. */
+static void run_apart(how h) {
+    char path[64];
+    snprintf(path, sizeof path, "overlap_test.%d.yaml", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "version: 1\nhosts: [{count: %d, bandwidth: 8 Mb/s, latency: 1 us}]\n"
+            "cost: {key: 0 s, entry: 1 s, value: 0 s, sum: 0 s, parsed: 0 s, message: 1 us}\n", WORKERS);
+    assert_int_equal(fclose(file), 0);
+    pid_t child = fork();
+    if (child == 0) _exit(run(path, &h));
+    int code = -1;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    unlink(path);
+    assert_int_equal(code, 0);
+}
+
+static void test_one_after_the_other(void **state) {
+    (void)state;
+    run_apart((how){ .consistency = "bsp", .clock_seconds = 2 });
+}
+
+static void test_a_begun_clock_overlaps(void **state) {
+    (void)state;
+    run_apart((how){ .consistency = "bsp", .begun = true, .clock_seconds = 1 });
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other), cmocka_unit_test(test_a_begun_clock_overlaps) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
