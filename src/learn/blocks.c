@@ -19,11 +19,6 @@ static plait_status compute(pli_sgd *sgd, const pli_weights *weights, int64_t ro
     return PLAIT_OK;
 }
 
-static int32_t round_of(const pli_sgd *sgd, const pli_batch *batch, int32_t first) {
-    int32_t left = batch->parts - first;
-    return left < sgd->gradient.own_groups ? left : sgd->gradient.own_groups;
-}
-
 /* --- dense --------------------------------------------------------------------------------------------------- */
 
 static plait_status push_dense(pli_sgd *sgd, int32_t slot, int64_t examples) {
@@ -39,7 +34,7 @@ static plait_status push_dense(pli_sgd *sgd, int32_t slot, int64_t examples) {
 
 plait_status pli_blocks_push_dense(pli_sgd *sgd, const pli_weights *weights, const pli_batch *batch) {
     for (int32_t first = 0, n; first < batch->parts; first += n) {
-        n = round_of(sgd, batch, first);
+        n = pli_gradient_apart(&sgd->gradient, batch, first);
         PLI_TRY(compute(sgd, weights, sgd->run->linear.features, batch, first, n, NULL));
         for (int32_t i = 0; i < n; i++) PLI_TRY(push_dense(sgd, i, batch->part[first + i].rows));
     }
@@ -87,7 +82,7 @@ plait_status pli_blocks_push_keyed(pli_sgd *sgd, const pli_weights *weights, int
         return pli_fail(sgd->run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
     for (int64_t i = 0; i < unique; i++) sgd->mark[i] = 0;
     for (int32_t first = 0, n; first < batch->parts; first += n) {
-        n = round_of(sgd, batch, first);
+        n = pli_gradient_apart(&sgd->gradient, batch, first);
         PLI_TRY(compute(sgd, weights, unique, batch, first, n, sgd->local));
         for (int32_t i = 0; i < n; i++) PLI_TRY(push_keyed(sgd, i, first + i, &batch->part[first + i]));
     }

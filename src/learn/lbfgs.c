@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "learn/run.h"
+#include "tensor/exact_cells.h"
 
 /* Sums of more rows than NARROW_ROWS_MAX lose what they add in float32. */
 enum { TRIES_MAX = 30, GROWTH_MAX = 100, NARROW_ROWS_MAX = 1 << 22 };
@@ -40,8 +41,14 @@ typedef struct lbfgs {
     bool            stop, is_large; /* is_large: memory is what counts */
 } lbfgs;
 
+/* answer: an array of doubles. */
 static plait_status call(lbfgs *l, const char *name, void *answer, size_t bytes) {
-    return plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, answer, bytes);
+    uint64_t cell[sizeof(pli_lbfgs_dots) / sizeof(double)][PLI_CELL_BYTES_F64 / 8];
+    size_t   n = bytes / sizeof(double);
+    if (!l->run->exact) return plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, answer, bytes);
+    PLI_TRY(plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, cell, n * sizeof *cell));
+    pli_cells_round(true, (int64_t)n, cell, answer);
+    return PLAIT_OK;
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
@@ -86,20 +93,21 @@ static plait_status create_tables(lbfgs *l) {
 
 /* --- a pass over the data -------------------------------------------------------------------------------- */
 
-/* Pushes the gradient's sum [rows, K] times scale; it is narrowed in place. */
-static plait_status push(lbfgs *l, plait_table *table, double scale) {
+/* A pass leaves sums in the gradient's slots: all rows' in the first; or, under --reduce exact, of some blocks of the
+ * worker, each by itself. Pushes a slot's sum [rows, K] times scale; it is narrowed in place. */
+static plait_status push(lbfgs *l, plait_table *table, int64_t slot, double scale) {
     pli_gradient  *gradient = &l->gradient;
-    unsigned char *bytes = (unsigned char *)gradient->sum;
-    for (int64_t i = 0; gradient->is_narrow && i < l->values; i++)
-        gradient->narrow[i] = (float)((double)gradient->narrow[i] * scale);
-    for (int64_t i = 0; !gradient->is_narrow && i < l->values; i++) {
+    unsigned char *bytes = gradient->is_narrow ? NULL : (unsigned char *)(gradient->sum + slot * l->values);
+    float         *narrow = gradient->is_narrow ? gradient->narrow + slot * l->values : NULL;
+    for (int64_t i = 0; narrow != NULL && i < l->values; i++) narrow[i] = (float)((double)narrow[i] * scale);
+    for (int64_t i = 0; bytes != NULL && i < l->values; i++) {
         double x;
         memcpy(&x, bytes + i * 8, 8);
         x *= scale;
         if (l->type == PLAIT_F32) memcpy(bytes + i * 4, &(float){ (float)x }, 4);
         else memcpy(bytes + i * 8, &x, 8);
     }
-    return plait_table_inc_range(table, 0, l->rows, gradient->is_narrow ? (void *)gradient->narrow : bytes, 0);
+    return plait_table_inc_range(table, 0, l->rows, narrow != NULL ? (void *)narrow : bytes, 0);
 }
 
 static void raw_weights(lbfgs *l, const void *values, pli_weights *weights) {
@@ -121,52 +129,92 @@ static void raw_weights(lbfgs *l, const void *values, pli_weights *weights) {
     weights->f64 = l->raw;
 }
 
+static plait_status push_gradient(lbfgs *l, int64_t slot) {
+    const pli_run *run = l->run;
+    pli_gradient  *gradient = &l->gradient;
+    int64_t        k = run->linear.columns, d = run->linear.features;
+    double        *bias = gradient->bias + slot * gradient->stride;
+    if (!gradient->is_narrow) pli_scale_gradient(&run->scale, k, gradient->sum + slot * l->values, bias);
+    for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(gradient, slot * l->values + d * k + c, bias[c]);
+    return push(l, l->g, slot, 1 / (double)run->train_rows);
+}
+
+/* The gradient at these weights goes to g, block by block if sums are exact; its losses to total. */
+static plait_status compute(lbfgs *l, const pli_weights *weights, pli_total *total) {
+    pli_run      *run = l->run;
+    pli_gradient *gradient = &l->gradient;
+    pli_run_charge(run, &l->batch, l->values);
+    if (!run->exact) {
+        PLI_TRY(pli_gradient_run(gradient, weights, l->rows, &l->batch, NULL, NULL, run->err));
+        pli_total_add(total, &gradient->sums[0]);
+        return push_gradient(l, 0);
+    }
+    for (int32_t first = 0, n; first < l->batch.parts; first += n) {
+        n = pli_gradient_apart(gradient, &l->batch, first);
+        PLI_TRY(pli_gradient_run_apart(gradient, weights, l->rows, &l->batch, first, n, NULL, NULL, run->err));
+        for (int32_t i = 0; i < n; i++) {
+            pli_total_add(total, &gradient->sums[i]);
+            PLI_TRY(push_gradient(l, i));
+        }
+    }
+    return PLAIT_OK;
+}
+
 /* Loss and gradient at w: the mean gradient arrives in g, loss and stop are agreed upon. A tick of the clock. */
 static plait_status evaluate(lbfgs *l) {
     pli_run    *run = l->run;
-    int64_t     k = run->linear.columns, d = run->linear.features;
+    pli_total   total = { 0 };
     const void *values;
     pli_weights weights;
     PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
     if (pli_curve_due(run)) pli_curve_keep(run, values);
     raw_weights(l, values, &weights);
-    PLI_TRY(pli_gradient_run(&l->gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
-    pli_run_charge(run, &l->batch, l->gradient.size);
-    if (!l->gradient.is_narrow) pli_scale_gradient(&run->scale, k, l->gradient.sum, l->gradient.bias);
-    for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(&l->gradient, d * k + c, l->gradient.bias[c]);
-    double loss[3] = { l->gradient.sums[0].loss, l->gradient.sums[0].weight, pli_run_stopped(run) };
-    PLI_TRY(push(l, l->g, 1 / (double)run->train_rows));
+    PLI_TRY(compute(l, &weights, &total));
     if (l->is_large) pli_gradient_rest(&l->gradient); /* before the push is under way */
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
-    PLI_TRY(plait_comm_allreduce(run->comm, loss, 3, PLAIT_F64, PLAIT_SUM));
-    l->loss = loss[0] / (double)run->train_rows;
-    l->stop = loss[2] > 0;
-    pli_sums sums = l->gradient.sums[0];
+    pli_sums all, sums = pli_total_sums(&total);
+    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) }); /* hits are not counted here: so a wish to stop travels */
+    PLI_TRY(pli_total_agree(run->comm, &total, &all));
+    l->loss = all.loss / (double)run->train_rows;
+    l->stop = all.right > 0;
     pli_meter_tell(&l->meter, &sums, run->epochs_done, 0, false);
     return PLAIT_OK;
 }
 
-/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. */
-static plait_status measure(lbfgs *l) {
-    pli_run         *run = l->run;
+/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come from
+ * rows, how much the slot adds. */
+static plait_status push_metric(lbfgs *l, int64_t slot, double share) {
+    const pli_run   *run = l->run;
     const pli_scale *scale = &run->scale;
-    int64_t          k = run->linear.columns, d = run->linear.features;
+    int64_t          k = run->linear.columns, d = run->linear.features, at = slot * l->values;
     double           curvature = run->linear.loss->curvature / (double)run->train_rows;
-    PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
-    pli_run_charge(run, &l->batch, l->gradient.size);
-    double weight = l->gradient.bias[0]; /* of this worker's rows */
+    double           weight = l->gradient.bias[slot * l->gradient.stride]; /* of the slot's rows */
     for (int64_t j = 0; j < l->rows; j++) {
-        double own = 1e-3 * curvature / plait_comm_workers(run->comm);
-        if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) / plait_comm_workers(run->comm);
+        double own = 1e-3 * curvature * share;
+        if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) * share;
         for (int64_t c = 0; c < k; c++) {
-            double square = j == d ? weight : pli_gradient_at(&l->gradient, j * k + c);
+            double square = j == d ? weight : pli_gradient_at(&l->gradient, at + j * k + c);
             if (j < d && scale->centre != NULL) square = scale->factor[j] > 0 ? weight : 0; /* unit variance */
             else if (j < d && scale->factor != NULL) square *= scale->factor[j] * scale->factor[j];
-            pli_gradient_put(&l->gradient, j * k + c, own + curvature * square);
+            pli_gradient_put(&l->gradient, at + j * k + c, own + curvature * square);
         }
     }
-    PLI_TRY(push(l, l->h, 1));
+    return push(l, l->h, slot, 1);
+}
+
+static plait_status measure(lbfgs *l) {
+    pli_run *run = l->run;
+    pli_run_charge(run, &l->batch, l->values);
+    if (!run->exact) {
+        PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
+        PLI_TRY(push_metric(l, 0, 1.0 / plait_comm_workers(run->comm)));
+    }
+    for (int32_t first = 0, n; run->exact && first < l->batch.parts; first += n) {
+        n = pli_gradient_apart(&l->gradient, &l->batch, first);
+        PLI_TRY(pli_gradient_squares_apart(&l->gradient, l->rows, &l->batch, first, n, run->err));
+        for (int32_t i = 0; i < n; i++) PLI_TRY(push_metric(l, i, 1.0 / pli_dataset_blocks(run->data)));
+    }
     if (l->is_large) pli_gradient_rest(&l->gradient);
     return plait_job_clock(run->job);
 }
@@ -357,6 +405,7 @@ static void pick_shape(lbfgs *l, int32_t *groups_out) {
     l->is_large = l->type == PLAIT_F32 && run->linear.columns == 1;
     l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
     l->args.packed = l->type == PLAIT_F32;
+    l->args.exact = run->exact;
     l->args.free_row = run->linear.intercept ? run->linear.features : -1;
     l->args.l1 = run->l1;
     l->args.l2 = run->l2;
@@ -367,7 +416,8 @@ static plait_status begin(lbfgs *l) {
     pli_run *run = l->run;
     int32_t  groups;
     pick_shape(l, &groups);
-    PLI_TRY(pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
+    PLI_TRY(run->exact ? pli_gradient_init_apart(&l->gradient, &run->linear, run->pool, run->err)
+                       : pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
     if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX) pli_gradient_narrow(&l->gradient);
     if (l->is_large) pli_dataset_pack(run->data, run->pool);
     l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);

@@ -22,6 +22,7 @@ typedef struct pli_lbfgs_args {
     int32_t memory, slot;
     int32_t has_penalty, has_old, packed;     /* which optional tables are there; how pairs lie in theirs */
     int32_t first;                            /* gradient: no step has been made yet */
+    int32_t exact, zero;                      /* answers are cells, not numbers      */
     int64_t free_row;                         /* row of the intercepts, never penalised; -1: none */
     double  l1, l2;
     double  step, step_before; /* step: move w by step - step_before times d (with L1: to x + step d, projected) */

@@ -1,11 +1,14 @@
 /* The server functions of L-BFGS and OWL-QN. Each goes once over its part of the vectors, some elements at a time, in
- * double precision. */
+ * double precision. Under --reduce exact its sums are cells, to which each element's term is added by itself, so that
+ * it does not show how the vectors are cut. */
 #include "learn/lbfgs.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "learn/run.h"
+#include "tensor/exact_cells.h"
 #include "tensor/tensor.h"
 
 enum { STRIP = 256 };
@@ -143,36 +146,69 @@ static int64_t strip_of(int64_t first, int64_t end) { return end - first < STRIP
 
 enum { SEGMENT = 1 << 15 };
 
-typedef void segment_fn(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t end, void *sums);
+/* What a function answers, an array of sums: numbers, or cells. */
+typedef struct sums {
+    double        *number; /* NULL: cells */
+    unsigned char *cell;
+} sums;
+
+static void add_terms(const sums *to, size_t sum, int64_t n, const double *term) {
+    if (to->number == NULL) pli_cell_add_all(n, term, to->cell + sum * PLI_CELL_BYTES_F64);
+    for (int64_t i = 0; to->number != NULL && i < n; i++) to->number[sum] += term[i];
+}
+
+static void add_dot(const sums *to, size_t sum, int64_t n, const double *x, const double *y) {
+    double term[STRIP];
+    if (to->number != NULL) {
+        to->number[sum] += pli_kernels_get()->dot_f64(n, x, y);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) term[i] = x[i] * y[i];
+    add_terms(to, sum, n, term);
+}
+
+/* The place of a sum in an answer. */
+#define SUM(answer, field) (offsetof(answer, field) / sizeof(double))
+
+typedef void segment_fn(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t end, const sums *to);
 
 typedef struct call {
     vectors        v;
     pli_lbfgs_args args;
     segment_fn    *fn;
-    double        *sums; /* [segments, n] */
-    int64_t        n;
+    unsigned char *sums; /* [segments, bytes] */
+    int64_t        bytes;
 } call;
 
 static void run_segment(void *user, int64_t i, int32_t thread) {
     const call *c = user;
     int64_t     first = i * SEGMENT, end = first + SEGMENT < c->v.n ? first + SEGMENT : c->v.n;
+    void       *at = c->sums + i * c->bytes;
+    const sums  to = { .number = c->args.exact ? NULL : at, .cell = at };
     (void)thread;
-    c->fn(&c->v, &c->args, first, end, c->sums + i * c->n);
+    c->fn(&c->v, &c->args, first, end, &to);
 }
 
-/* user: the pool, or NULL. The answer is an array of double. */
+void pli_lbfgs_merge_exactly(void *user, void *answer, const void *other, size_t answer_bytes) {
+    (void)user;
+    pli_cells_merge(true, (int64_t)(answer_bytes / PLI_CELL_BYTES_F64), answer, other, answer);
+}
+
+/* user: the pool, or NULL. The answer is an array of sums, `expected` bytes as numbers. */
 static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *slices, int32_t n_slices,
                                  const void *args_bytes, size_t bytes, void *answer, size_t answer_bytes, size_t expected) {
-    call c = { .fn = fn, .n = (int64_t)(answer_bytes / sizeof *c.sums) };
+    call c = { .fn = fn, .bytes = (int64_t)answer_bytes };
     PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &c.args, &c.v));
-    if (answer_bytes != expected) return PLAIT_EINVAL;
+    if (answer_bytes != expected * (c.args.exact ? PLI_CELL_BYTES_F64 / sizeof(double) : 1)) return PLAIT_EINVAL;
     int64_t segments = (c.v.n + SEGMENT - 1) / SEGMENT;
-    c.sums = pli_calloc((size_t)(segments * c.n), sizeof *c.sums);
+    c.sums = pli_calloc((size_t)segments, answer_bytes);
     if (c.sums == NULL) return PLAIT_ENOMEM;
     pli_pool_for(user, segments, run_segment, &c);
-    double *total = answer;
-    for (int64_t i = 0; i < segments; i++)
-        for (int64_t k = 0; k < c.n; k++) total[k] += c.sums[i * c.n + k];
+    for (int64_t i = 0; i < segments; i++) {
+        if (c.args.exact) pli_lbfgs_merge_exactly(NULL, answer, c.sums + i * c.bytes, answer_bytes);
+        for (size_t k = 0; !c.args.exact && k < answer_bytes / sizeof(double); k++)
+            ((double *)answer)[k] += ((const double *)(c.sums + i * c.bytes))[k];
+    }
     pli_free(c.sums);
     return PLAIT_OK;
 }
@@ -180,38 +216,39 @@ static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *
 /* --- "lbfgs.step": w moves along d; g becomes 0, to receive the next gradient --------------------------------- */
 
 /* OWL-QN: from x along d, not beyond the orthant where it begins. */
-static double step_in_orthant(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *d,
-                              const double *p, double *w) {
-    double x[STRIP], o[STRIP], move = 0;
+static void step_in_orthant(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *d,
+                            const double *p, double *w, double *move) {
+    double x[STRIP], o[STRIP];
     load(v, v->x, first, n, x);
     load(v, v->o, first, n, o);
     for (int64_t i = 0; i < n; i++) {
         double slope = pseudo(o[i], x[i], p[i] * args->l1), side = x[i] != 0 ? x[i] : -slope;
         w[i] = x[i] + args->step * d[i];
         if (p[i] * args->l1 > 0 && w[i] * side <= 0) w[i] = 0;
-        move += slope * (w[i] - x[i]);
+        move[i] = slope * (w[i] - x[i]);
     }
-    return move;
 }
 
-static void step_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
-    pli_lbfgs_moved *moved = sums;
-    bool             projected = v->x != NULL && args->step > 0;
-    double           d[STRIP], w[STRIP], p[STRIP], y[STRIP], zero[STRIP] = { 0 };
+static void step_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, const sums *to) {
+    bool   projected = v->x != NULL && args->step > 0;
+    double d[STRIP], w[STRIP], p[STRIP], y[STRIP], zero[STRIP] = { 0 };
     for (int64_t first = segment, n; first < end; first += n) {
         n = strip_of(first, end);
         load(v, v->w, first, n, w);
         load_factors(v, first, n, p);
         if (projected || args->step != args->step_before) {
             load_pair(v, args->slot, first, n, d, y);
-            if (projected) moved->vmove += step_in_orthant(v, args, first, n, d, p, w);
+            if (projected) step_in_orthant(v, args, first, n, d, p, w, y);
+            if (projected) add_terms(to, SUM(pli_lbfgs_moved, vmove), n, y);
             for (int64_t i = 0; !projected && i < n; i++) w[i] += (args->step - args->step_before) * d[i];
             store(v, v->w, first, n, w);
         }
         for (int64_t i = 0; i < n; i++) {
-            moved->square += p[i] * w[i] * w[i];
-            moved->absolute += p[i] * fabs(w[i]);
+            y[i] = p[i] * w[i] * w[i];
+            d[i] = p[i] * fabs(w[i]);
         }
+        add_terms(to, SUM(pli_lbfgs_moved, square), n, y);
+        add_terms(to, SUM(pli_lbfgs_moved, absolute), n, d);
         store(v, v->g, first, n, zero);
     }
 }
@@ -226,19 +263,18 @@ static plait_status run_step(void *user, const plait_slice *slices, int32_t n_sl
  * Completes g, the new pair, and takes the dot products that the next direction needs. */
 
 static void add_products(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *s,
-                         const double *y, const double *hy, const double *slope, const double *hslope, pli_lbfgs_dots *dots) {
-    double (*dot)(int64_t, const double *, const double *) = pli_kernels_get()->dot_f64;
+                         const double *y, const double *hy, const double *slope, const double *hslope, const sums *to) {
     double sj[STRIP], yj[STRIP];
-    dots->vv += dot(n, slope, slope);
-    dots->vhv += dot(n, slope, hslope);
+    add_dot(to, SUM(pli_lbfgs_dots, vv), n, slope, slope);
+    add_dot(to, SUM(pli_lbfgs_dots, vhv), n, slope, hslope);
     for (int32_t j = 0; j < args->memory; j++) {
         if (!args->used[j]) continue;
         load_pair(v, j, first, n, sj, yj);
-        dots->sy[j] += dot(n, s, yj);
-        dots->ys[j] += dot(n, y, sj);
-        dots->yhy[j] += dot(n, hy, yj);
-        dots->sv[j] += dot(n, sj, slope);
-        dots->yhv[j] += dot(n, yj, hslope);
+        add_dot(to, SUM(pli_lbfgs_dots, sy) + (size_t)j, n, s, yj);
+        add_dot(to, SUM(pli_lbfgs_dots, ys) + (size_t)j, n, y, sj);
+        add_dot(to, SUM(pli_lbfgs_dots, yhy) + (size_t)j, n, hy, yj);
+        add_dot(to, SUM(pli_lbfgs_dots, sv) + (size_t)j, n, sj, slope);
+        add_dot(to, SUM(pli_lbfgs_dots, yhv) + (size_t)j, n, yj, hslope);
     }
 }
 
@@ -255,7 +291,7 @@ static void complete_pair(const vectors *v, const pli_lbfgs_args *args, int64_t 
     store_pair(v, args->slot, first, n, s, y);
 }
 
-static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
+static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, const sums *to) {
     double g[STRIP], w[STRIP], p[STRIP], slope[STRIP], hslope[STRIP], hy[STRIP], s[STRIP] = { 0 }, y[STRIP] = { 0 };
     for (int64_t first = segment, n; first < end; first += n) {
         n = strip_of(first, end);
@@ -271,7 +307,7 @@ static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64
             hy[i] = hslope[i] * y[i];
             hslope[i] *= slope[i];
         }
-        add_products(v, args, first, n, s, y, hy, slope, hslope, sums);
+        add_products(v, args, first, n, s, y, hy, slope, hslope, to);
     }
 }
 
@@ -282,9 +318,8 @@ static plait_status run_gradient(void *user, const plait_slice *slices, int32_t 
 
 /* --- "lbfgs.direction": d into slot `slot` (whose old pair is used up element by element), g into o ------------- */
 
-static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, void *sums) {
-    pli_lbfgs_slope *out = sums;
-    double           g[STRIP], slope[STRIP], h[STRIP], up[STRIP], d[STRIP], s[STRIP], y[STRIP];
+static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, const sums *to) {
+    double g[STRIP], slope[STRIP], h[STRIP], up[STRIP], d[STRIP], s[STRIP], y[STRIP];
     for (int64_t first = segment, n; first < end; first += n) {
         n = strip_of(first, end);
         load(v, v->g, first, n, g);
@@ -311,9 +346,11 @@ static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int6
         store_pair(v, args->slot, first, n, d, y);
         store(v, v->o, first, n, g);
         for (int64_t i = 0; i < n; i++) {
-            out->vd += slope[i] * d[i];
-            out->dd += d[i] * d[i];
+            slope[i] *= d[i];
+            d[i] *= d[i];
         }
+        add_terms(to, SUM(pli_lbfgs_slope, vd), n, slope);
+        add_terms(to, SUM(pli_lbfgs_slope, dd), n, d);
         if (v->x == NULL) continue;
         load(v, v->w, first, n, s);
         store(v, v->x, first, n, s);

@@ -417,6 +417,22 @@ plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pl
     return PLAIT_OK;
 }
 
+static void squares_of_one(void *user, int64_t i, int32_t thread) {
+    const parts_run *parts = user;
+    pli_gradient    *gradient = parts->run.gradient;
+    pli_slopes       g = clear_group(gradient, i);
+    (void)thread;
+    squares_of_part(gradient->linear, &parts->run.batch->part[parts->first + i], &g);
+}
+
+plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first, int32_t n,
+                                        plait_error *err) {
+    PLI_TRY(reserve(gradient, rows, err));
+    parts_run parts = { { .gradient = gradient, .batch = batch }, first };
+    pli_pool_for(n > 1 ? gradient->pool : NULL, n, squares_of_one, &parts);
+    return PLAIT_OK;
+}
+
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err) {
     PLI_TRY(reserve(gradient, rows, err));

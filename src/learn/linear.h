@@ -110,7 +110,15 @@ plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights
 plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                                     int32_t first, int32_t n, const uint32_t *local, const int64_t *local_start, plait_error *err);
 
+/** How many parts from `first` on are next: as many as there are sums, or are left. */
+static inline int32_t pli_gradient_apart(const pli_gradient *gradient, const pli_batch *batch, int32_t first) {
+    return batch->parts - first < gradient->own_groups ? batch->parts - first : gradient->own_groups;
+}
+
 /** Sums of weight_i x_ij^2, the same for each column k, into the gradient's sum [rows, K]; of weight_i into bias[0]. */
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err);
+/** The same of parts, each by itself, as pli_gradient_run_apart. */
+plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first, int32_t n,
+                                        plait_error *err);
 
 #endif

@@ -129,8 +129,6 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_validation(run));
     run->exact = o->exact != 0;
     PLI_TRY(pli_tables_check(run));
-    if (run->exact && run->lbfgs)
-        return pli_fail(err, PLAIT_EREFUSED, "lbfgs with exact sums is refused: its products of vectors are plain sums; take adagrad");
     return check_filters(run);
 }
 

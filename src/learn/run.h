@@ -203,5 +203,6 @@ plait_status pli_lbfgs_train(pli_run *run);
 /* The server functions of L-BFGS, for the job's options; user: the pool that they run on, or NULL. */
 enum { PLI_LBFGS_FUNCTIONS = 3 };
 extern const plait_function pli_lbfgs_functions[PLI_LBFGS_FUNCTIONS];
+plait_merge_fn pli_lbfgs_merge_exactly; /* of their answers, where sums are exact */
 
 #endif

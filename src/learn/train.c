@@ -122,6 +122,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
         functions[i] = pli_lbfgs_functions[i];
         functions[i].user = pli_comm_pool(comm);
+        if (o->exact != 0) functions[i].merge = pli_lbfgs_merge_exactly;
     }
     j.functions = functions;
     j.n_functions = PLI_LBFGS_FUNCTIONS;

@@ -93,6 +93,23 @@ void pli_cells_add(bool wide, int64_t n, const void *x, void *cells) {
     }
 }
 
+enum { LANES = 32 };
+
+void pli_cell_add_all(int64_t n, const double *x, void *cell) {
+    int64_t   memory[LANES * (PLI_EXACT_BINS_F64 + 1)], at = 0;
+    pli_exact lanes = pli_exact_at(true, LANES, memory);
+    if (n >= 2 * LANES) { /* else it is not worth it */
+        pli_exact_clear(&lanes, 0, LANES);
+        for (; at + LANES <= n; at += LANES) pli_exact_add_f64(&lanes, 0, LANES, x + at);
+        for (int i = 1; i < LANES; i++) pli_exact_merge(&lanes, 0, 1, &lanes, i);
+        cell64 sum = { .top = (uint64_t)(lanes.top[0] - PLI_EXACT_LEAST64) };
+        bool   special = lanes.top[0] == PLI_EXACT_SPECIAL; /* there the first bin counts, here the second */
+        for (int b = 0; b < PLI_EXACT_BINS_F64; b++) sum.bin[b] = (uint64_t)lanes.bin[special ? (b + 2) % 3 : b][0];
+        *(cell64 *)cell = merged64(*(cell64 *)cell, sum);
+    }
+    for (; at < n; at++) add64(cell, x[at]);
+}
+
 /* --- rounding ----------------------------------------------------------------------------------------------------- */
 
 static double special_value(uint64_t count) {

@@ -19,6 +19,8 @@ static inline int64_t pli_cell_bytes(bool wide) { return wide ? PLI_CELL_BYTES_F
 
 /** Adds x [n], floats or (wide) doubles, to cells [n]. */
 void pli_cells_add(bool wide, int64_t n, const void *x, void *cells);
+/** Adds all of x [n] to one cell of doubles. */
+void pli_cell_add_all(int64_t n, const double *x, void *cell);
 /** into [n] = a [n] + b [n]; into may be a or b. */
 void pli_cells_merge(bool wide, int64_t n, const void *a, const void *b, void *into);
 /** The sums, as exact.h rounds them: floats or doubles. out may be cells. */

@@ -342,6 +342,23 @@ static void test_processor(void **state) {
     }
 }
 
+static void test_many_in_one_cell(void **state) {
+    (void)state;
+    enum { MANY = 777 };
+    static double x[MANY];
+    pli_random    r = pli_random_at(4, PLI_RANDOM_DATA, 4, 0);
+    for (int k = 0; k < 60; k++) {
+        uint64_t one[4] = { 0 }, all[4] = { 0 };
+        int64_t  n = k < 50 ? (int64_t)pli_random_below(&r, MANY + 1) : MANY;
+        for (int64_t i = 0; i < n; i++) x[i] = ldexp(pli_random_normal(&r), (int)pli_random_below(&r, 200) - 100);
+        if (k > 55) x[k] = k % 2 ? (double)INFINITY : (double)NAN;
+        pli_cell_add_all(n / 2, x, all);
+        pli_cell_add_all(n - n / 2, x + n / 2, all);
+        for (int64_t i = 0; i < n; i++) pli_cells_add(true, 1, &x[i], one);
+        assert_memory_equal(one, all, sizeof one);
+    }
+}
+
 /* What no sum can hold is some sum all the same. */
 static void test_cells_of_any_bits(void **state) {
     (void)state;
@@ -371,6 +388,7 @@ int main(void) {
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_processor),
         cmocka_unit_test(test_cells_of_any_bits),
+        cmocka_unit_test(test_many_in_one_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

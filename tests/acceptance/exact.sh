@@ -1,6 +1,6 @@
 #!/bin/sh
 # With --reduce exact the model and its losses have the same bits whatever carries the updates, with any number of workers,
-# servers and threads, and whoever computes which block. With PLAIT_TEST_FULL: all of a9a and of the digits, sgd and adam,
+# servers and threads, and whoever computes which block. With PLAIT_TEST_FULL: all of a9a and of the digits, sgd, adam and lbfgs,
 # 1, 2, 3, 4, 8 and 16 workers, each topology, each form of collective; else a part of each.
 # usage: exact.sh threads|mpi|sim
 . "$(dirname "$0")/common.sh"
@@ -48,7 +48,10 @@ matrix() {
     done
     with 3 "$@" --topology ps --filter key-cache,key-delta,zstd
     with 3 "$@" --topology ps --aggregate host
-    [ "$transport" != threads ] || with 3 "$@" --topology ps --servers 2 --threads 2 --balance dynamic
+    case "$transport $*" in
+    *lbfgs*) ;;
+    threads*) with 3 "$@" --topology ps --servers 2 --threads 2 --balance dynamic ;;
+    esac
 }
 
 if [ -n "${PLAIT_TEST_FULL:-}" ]; then
@@ -60,6 +63,7 @@ if [ -n "${PLAIT_TEST_FULL:-}" ]; then
         matrix --data a9a --epochs 2 --batch 512 --optimizer $optimizer
         matrix --data digits.csv --label digit --epochs 3 --batch 64 --optimizer $optimizer
     done
+    matrix --data a9a --epochs 10 --optimizer lbfgs
 else
     counts="3"
     forms="auto rabenseifner"
@@ -68,6 +72,7 @@ else
     matrix --data a9a --epochs 2 --batch 250 --optimizer adam
     matrix --data digits.csv --label digit --epochs 2 --batch 64 --optimizer sgd
     matrix --data a9a --epochs 2 --batch 100 --optimizer adagrad --hash-bits 14
+    matrix --data a9a --epochs 4 --optimizer lbfgs
 fi
 if [ "$transport" = threads ]; then
     exits 2 "exact sums with consistency ssp:1 are refused.*nearest is bsp" refused train --data a9a --workers 2 --consistency ssp:1 --reduce exact
