@@ -27,7 +27,7 @@ static const struct pair { const char *topology, *consistency; } pairs[] = {
     { "local", "vap:0.02" }, { "ps", "essp:2" }, { "ps", "asp:4:50" }, { "ps", "bounded-delay:0" }, { "ps", "bounded-delay:2" },
     { "ps", "sequential" }, { "ps", "vap:0.02" }, { "ps", "vap:0.02:weak" }, { "ps", "downpour:4:4" },
     { "ps", "downpour:1:4" }, { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" },
-    { "hybrid", "bsp" },
+    { "hybrid", "bsp" }, { "ps", "local-sgd:8" }, { "allreduce", "local-sgd:8" },
 };
 
 static plait_data *read_file(const char *name, const plait_data_opts *from) {
