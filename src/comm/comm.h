@@ -66,6 +66,8 @@ typedef struct pli_reason {
  *  (acquire) that the machine wrote (release), or enter the port itself. */
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err);
+/** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
+plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
 
 /** A public call that may wait begins and ends: texts of waits and of failures name the outermost. leave returns status,
  *  and where that is the failure of a wait, adds the call to the rank's last error. The rank's own thread. */

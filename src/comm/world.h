@@ -188,9 +188,6 @@ static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
 /** What reason tells, or "something unnamed". */
 void pli_comm_tell(const pli_reason *reason, char *text, size_t bytes);
 
-/** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
-plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
-
 void pli_shared_free_all(pli_world *world);
 
 #endif

@@ -45,16 +45,18 @@ static void show(const void *arg, pli_wait *wait) {
 static bool is_done(void *arg) { return pli_ticket_done(arg); }
 
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err) {
-    waiting      w = { .job = job, .ticket = ticket, .what = what };
-    plait_status status = PLAIT_OK;
-    uint64_t     now_ns;
-    pli_out      out;
+    waiting          w = { .job = job, .ticket = ticket, .what = what };
+    const pli_reason reason = { .tell = tell, .show = show, .arg = &w };
+    plait_status     status = PLAIT_OK;
+    uint64_t         now_ns;
+    pli_out          out;
     if (!pli_ticket_done(ticket)) {
         pli_port_enter(job->client_port, &now_ns, &out);
         pli_ticket_wonder(&job->client, now_ns, ticket, &out);
         pli_port_leave(job->client_port, &out);
-        status = pli_comm_wait(job->comm, is_done, ticket, &(pli_reason){ .tell = tell, .show = show, .arg = &w }, err);
+        status = pli_comm_wait(job->comm, is_done, ticket, &reason, err);
     }
+    if (status >= 0) status = pli_comm_is_lost(job->comm, &reason, err); /* for a server who is lost has left: its answers may lack his */
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_unlink(&job->client, ticket);
     pli_port_leave(job->client_port, &out);

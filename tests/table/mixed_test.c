@@ -216,7 +216,53 @@ static void test_who_fails_ends_the_run(void **state) {
     }
 }
 
+static _Atomic int passed;
+
+/* The others wait at a barrier, in clocks that they could not begin without rank 2, or for its end. */
+static plait_status go_without(plait_comm *comm, void *user) {
+    worker          state = { .comm = comm, .me = plait_comm_rank(comm) }, *w = &state;
+    plait_job_opts  job;
+    double          one = 1;
+    plait_job_opts_init(&job);
+    job.topology = "ps";
+    job.consistency = user;
+    CHECK(plait_job_create(comm, &job, &w->job) == PLAIT_OK);
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = "t";
+    opts.type = PLAIT_F64;
+    opts.rows = ROWS;
+    CHECK(plait_table_create(w->job, &opts, &w->table[0]) == PLAIT_OK);
+    plait_status status = w->me == 2 ? pli_fail(pli_comm_error(comm), PLAIT_EIO, "the dog ate it") : PLAIT_OK;
+    for (int64_t clock = 0; status >= 0 && clock < CLOCKS; clock++) {
+        status = plait_table_get_range(w->table[0], 0, 1, &one);
+        if (status >= 0) status = plait_table_inc_range(w->table[0], 0, 1, &one, 1);
+        if (status >= 0) status = plait_job_clock(w->job);
+        if (status >= 0 && w->me == 1) status = plait_job_barrier(w->job);
+        if (status >= 0 && w->me == 1) fprintf(stderr, "rank 1 has passed a barrier to which rank 2 never came\n"), passed++;
+    }
+    if (status >= 0) fprintf(stderr, "rank %d has ended all its clocks without rank 2\n", w->me), passed++;
+    pli_job_abandon(&w->job);
+    return status;
+}
+
+static void test_nobody_goes_on_without_who_fails(void **state) {
+    (void)state;
+    static const char *const consistencies[] = { "bsp", "ssp:1", "bounded-delay:2" };
+    for (int i = 0; i < 15; i++) {
+        plait_error     err = { 0 };
+        plait_comm_opts opts;
+        plait_comm_opts_init(&opts);
+        opts.workers = 3;
+        opts.servers = 0;
+        opts.timeout_ns = UINT64_C(60) * 1000000000;
+        assert_int_equal(plait_comm_run(&opts, go_without, (void *)(uintptr_t)consistencies[i % 3], &err), PLAIT_EIO);
+        assert_int_equal(passed, 0);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_table_its_own_way), cmocka_unit_test(test_who_fails_ends_the_run) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_table_its_own_way), cmocka_unit_test(test_who_fails_ends_the_run),
+                                        cmocka_unit_test(test_nobody_goes_on_without_who_fails) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
