@@ -2,12 +2,13 @@
  * way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends fewer bytes; each worker sends to one other only,
  * so links between the halves of a network carry each slice once; the price is 2 (W - 1) messages one after the other.
  *
- * Long slices of an allreduce go in k chunks, one a step: what is sent is what came k - 1 steps before the last that was sent,
- * so that k - 1 of them are on their way while one is taken in, and no link waits for what the ends do in between.
+ * Long slices of an allreduce go in chunks, one a step, and a few are on their way while one is taken in: no link waits for
+ * what the ends do in between. Nor are they many, since on a slow link all that is under way is a queue, behind which
+ * acknowledgements stand. With two chunks a slice, worker 1 of 4:
  *
- *     k = 2    step 0   send a0                  send is of round 0, chunks 0 and 1 ...
- *              step 1   send a1, receive d0
- *              step 2   send d0, receive d1      ... of round 1, ...
+ *     step 0   send a0
+ *     step 1   send a1, receive d0 from worker 0
+ *     step 2   send d0, receive d1
  *
  * Paper: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. */
 #include "comm/forms/forms.h"
@@ -17,12 +18,18 @@ static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts)
     return true;
 }
 
-enum { CHUNK_BYTES = 128 << 10, CHUNKS_MAX = 8 };
+enum { CHUNK_BYTES = 128 << 10, DEPTH = 8 };
 
 static int64_t chunks_of(const pli_coll *call, int32_t workers) {
     if (call->kind != PLI_ALLREDUCE) return 1;
     int64_t chunks = (int64_t)(pli_form_bytes(call) / (size_t)workers / CHUNK_BYTES);
-    return chunks < 1 ? 1 : chunks < CHUNKS_MAX ? chunks : CHUNKS_MAX;
+    return chunks < 1 ? 1 : chunks;
+}
+
+/* Chunks on their way to a worker, and the one that it takes in. */
+static int64_t depth_of(const pli_coll *call, int32_t workers) {
+    int64_t chunks = chunks_of(call, workers);
+    return chunks < DEPTH ? chunks : DEPTH;
 }
 
 static int64_t rounds_of(const pli_coll *call, int32_t workers) {
@@ -30,8 +37,7 @@ static int64_t rounds_of(const pli_coll *call, int32_t workers) {
 }
 
 static int64_t steps(const pli_coll *call, int32_t workers) {
-    int64_t chunks = chunks_of(call, workers);
-    return rounds_of(call, workers) * chunks + chunks - 1;
+    return rounds_of(call, workers) * chunks_of(call, workers) + depth_of(call, workers) - 1;
 }
 
 static int32_t wrapped(int64_t rank, int32_t workers) {
@@ -52,7 +58,7 @@ static void place(const pli_coll *c, int32_t me, int32_t workers, int64_t i, siz
 }
 
 static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
-    int64_t chunks = chunks_of(c, workers), in = i - (chunks - 1);
+    int64_t chunks = chunks_of(c, workers), in = i - (depth_of(c, workers) - 1);
     if (i < rounds_of(c, workers) * chunks) {
         m->to = wrapped((int64_t)me + 1, workers);
         place(c, me, workers, i, &m->send_at, &m->send_bytes);

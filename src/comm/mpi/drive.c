@@ -38,13 +38,24 @@ static void add_part(pli_transport *t, flight *f, MPI_Request request) {
     f->parts++;
 }
 
-static int64_t chunks_of(size_t bytes) { return (int64_t)((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES); }
+/* Bytes of a body that go as one message of MPI's: as many as an int can count, but by TCP as many as it sends unasked. Of more
+ * it first asks the receiver whether there is room; question and answer stand in line behind all that is under way on
+ * the link, and the line gets shorter meanwhile. */
+static size_t part_bytes(const pli_transport *t, int32_t peer) {
+    const int32_t *host_of = t->world->place.host_of;
+    return t->by_tcp && host_of[peer] != host_of[t->rank] ? TCP_BYTES : CHUNK_BYTES;
+}
 
-/* Hands the body to MPI in pieces that an int can count. */
+static int64_t parts_of(const pli_transport *t, int32_t peer, size_t bytes) {
+    size_t part = part_bytes(t, peer);
+    return (int64_t)((bytes + part - 1) / part);
+}
+
 static void move_body(pli_transport *t, flight *f, int32_t peer) {
     unsigned char *body = pli_msg_body(f->msg);
-    for (size_t at = 0, bytes = f->msg->head.body_bytes; at < bytes; at += CHUNK_BYTES) {
-        int         n = (int)(bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES);
+    size_t         part = part_bytes(t, peer);
+    for (size_t at = 0, bytes = f->msg->head.body_bytes; at < bytes; at += part) {
+        int         n = (int)(bytes - at < part ? bytes - at : part);
         MPI_Request request;
         int code = f->incoming ? MPI_Irecv(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request)
                                : MPI_Isend(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request);
@@ -62,7 +73,7 @@ static bool tells_of_leaving(const pli_msg *msg) { return msg->head.port == 0 &&
 static void send_one(pli_transport *t, pli_msg *msg) {
     size_t  bytes = msg->head.body_bytes, small = bytes <= INLINE_BYTES ? bytes : 0;
     flight *f = pli_malloc(sizeof *f + sizeof(pli_head) + small);
-    if (f == NULL || !has_room(t, 1 + chunks_of(bytes))) {
+    if (f == NULL || !has_room(t, 1 + parts_of(t, msg->head.dst, bytes))) {
         pli_free(f);
         pli_msg_free(&msg);
         pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to send a message");
@@ -156,7 +167,7 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
         return;
     }
     flight *f = pli_malloc(sizeof *f);
-    if (f == NULL || !has_room(t, chunks_of(rest))) {
+    if (f == NULL || !has_room(t, parts_of(t, src, rest))) {
         pli_free(f);
         pli_msg_free(&msg);
         pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to receive a message");

@@ -27,7 +27,7 @@
 
 enum { TAG_HEAD = 1, TAG_BODY = 2, TAG_STEP = 3 };
 enum { INLINE_BYTES = 3840, HEAD_BYTES = (int)sizeof(pli_head) + INLINE_BYTES, RING = 64 };
-enum { CHUNK_BYTES = 1 << 30 };
+enum { CHUNK_BYTES = 1 << 30, TCP_BYTES = 60 << 10 }; /* Open MPI's limit is 64 KiB, with its header */
 enum { DIRECT_BYTES = 16 << 10, DIRECT_HEAD = 24 }; /* a small collective, and what stands before its data */
 
 /* A message on its way: as long as MPI has a part of it. */
