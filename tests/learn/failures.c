@@ -75,6 +75,8 @@ static void test_train(void **state) {
         { .optimizer = "adam", .consistency = "ssp:1", .topology = "ps", .workers = 1 },
         { .optimizer = "sgd", .consistency = "bsp", .topology = "allreduce", .workers = 1 },
         { .optimizer = "lbfgs", .consistency = "bsp", .topology = "local", .workers = 1 },
+        { .optimizer = "adagrad", .consistency = "local-sgd:2", .topology = "ps", .workers = 1 },
+        { .optimizer = "sgd", .consistency = "local-sgd:2", .topology = "allreduce", .workers = 1 },
         { .optimizer = "adagrad", .consistency = "bsp", .topology = "ps", .workers = 2 },
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
