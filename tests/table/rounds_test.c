@@ -60,7 +60,8 @@ static plait_status move(plait_job *job, void *user) {
     double       mine[2] = { me + 1, me + 1 }, sum = workers * (workers + 1) / 2.0, value[2], dumped, own = 0;
     uint64_t     keys[2] = { 7, 1000 + (uint64_t)me }, other = 1000 + (uint64_t)((me + 1) % workers);
     int          rows;
-    plait_table *added, *ruled;
+    plait_table *added, *ruled, *blind; /* the last is never read on the way */
+    CHECK(make(job, "blind", "sgd", user, &blind) == PLAIT_OK);
     CHECK(make(job, "added", NULL, user, &added) == PLAIT_OK && make(job, "ruled", "sgd", user, &ruled) == PLAIT_OK);
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
         int64_t begun = clock - clock % ROUND, in = clock - begun;
@@ -71,6 +72,7 @@ static plait_status move(plait_job *job, void *user) {
         CHECK(near(value[0], -0.5 * ((double)begun * sum / workers + (double)in * mine[0])));
         CHECK(near(value[1], -0.5 * mine[0] * ((double)begun / workers + (double)in)));
         CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK && plait_table_inc(ruled, 2, keys, mine, 1) == PLAIT_OK);
+        CHECK(plait_table_inc(blind, 2, keys, mine, 1) == PLAIT_OK);
         CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[1], (double)(clock + 1) * mine[0])); /* at once */
         if (workers > 1) {
             CHECK(plait_table_get(added, 1, &other, value) == PLAIT_OK);
@@ -84,6 +86,8 @@ static plait_status move(plait_job *job, void *user) {
         CHECK(plait_job_barrier(job) == PLAIT_OK);
         CHECK(plait_table_get(added, 1, keys, value) == PLAIT_OK && near(value[0], all));
         CHECK(plait_table_get(ruled, 1, keys, value) == PLAIT_OK && near(value[0], -0.5 * all / workers));
+        CHECK(plait_table_get(blind, 2, keys, value) == PLAIT_OK && near(value[0], -0.5 * all / workers));
+        CHECK(near(value[1], -0.5 * (double)(clock + 1) * mine[0] / workers));
         CHECK(sum_up(job, added, &dumped, &rows) == PLAIT_OK && near(dumped, 2 * all) && rows == workers + 1);
         CHECK(sum_up(job, ruled, &dumped, &rows) == PLAIT_OK && near(dumped, -0.5 * 2 * all / workers) && rows == workers + 1);
         if (clock == CLOCKS - 1) break;
