@@ -26,7 +26,12 @@ bool pli_hosts_make(const int32_t *host_of, int32_t workers, pli_hosts *out) {
     memset(h.first, 0, ((size_t)h.count + 1) * sizeof *h.first);
     for (int32_t w = 0; w < workers; w++) h.place[w] = h.first[h.host[w] + 1]++;
     for (int32_t k = 0; k < h.count; k++) h.first[k + 1] += h.first[k];
-    for (int32_t w = 0; w < workers; w++) h.member[h.first[h.host[w]] + h.place[w]] = w;
+    h.packed = true;
+    for (int32_t w = 0; w < workers; w++) {
+        int32_t at = h.first[h.host[w]] + h.place[w];
+        h.member[at] = w;
+        h.packed = h.packed && at == w;
+    }
     *out = h;
     return true;
 }

@@ -8,6 +8,7 @@
 /* Hosts are numbered in the order of their first workers; a host's *lead* is its lowest worker. */
 typedef struct pli_hosts {
     int32_t  workers, count;
+    bool     packed; /* the workers of a host follow each other */
     int32_t *host;   /* [workers] of each worker                                       */
     int32_t *place;  /* [workers] how many workers of its host are lower: a lead has 0 */
     int32_t *first;  /* [count + 1] where its workers begin in member                  */

@@ -15,6 +15,11 @@
  * A reduce-scatter goes the way that an allreduce would go, and its slices have the same bits; where that way has none (tree,
  * hierarchical), by one that suits it.
  *
+ * What auto takes follows from simulated clusters of 10 Gb/s and 10 us (docs/collectives.md has the times): up to 16 KiB
+ * recursive, else rabenseifner while slices are below 32 KiB and the workers are a power of two or more than 8, else the ring.
+ * Where workers share hosts: up to 2 KiB recursive, then hierarchical while slices are below 4 KiB, then the ring; and where a
+ * host's workers do not follow each other hierarchical from 2 KiB on. The tree is never the fastest; it is for who counts messages.
+ *
  * A form that is named is taken whatever the call. Otherwise the first in the table that suits a call is.
  *
  * Papers: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005; Patarasuk,

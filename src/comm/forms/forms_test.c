@@ -154,9 +154,38 @@ static void test_a_map_of_hosts(void **state) {
 
 static int64_t messages(const pli_coll_form *form, int32_t workers, int64_t n) { return run(form, workers, n, NULL)->messages; }
 
+static const char *chosen(int32_t workers, int64_t bytes, const pli_hosts *hosts) {
+    pli_coll call = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .op = PLAIT_SUM, .n = bytes / 8 };
+    pli_coll_choose(&call, NULL, workers, hosts);
+    return call.form->name;
+}
+
+/* forms.h says what auto takes, docs/collectives.md why. */
+static void test_what_auto_takes(void **state) {
+    (void)state;
+    const int32_t packed[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, dealt[] = { 0, 1, 0, 1, 0, 1, 0, 1 };
+    pli_hosts     hosts;
+    assert_string_equal(chosen(8, 16 << 10, NULL), "recursive");
+    assert_string_equal(chosen(8, 17 << 10, NULL), "rabenseifner");
+    assert_string_equal(chosen(8, 256 << 10, NULL), "ring");
+    assert_string_equal(chosen(6, 17 << 10, NULL), "ring");
+    assert_string_equal(chosen(9, 17 << 10, NULL), "rabenseifner");
+    assert_string_equal(chosen(2, 17 << 10, NULL), "ring");
+    assert_true(pli_hosts_make(packed, 8, &hosts));
+    assert_string_equal(chosen(8, 1 << 10, &hosts), "recursive");
+    assert_string_equal(chosen(8, 4 << 10, &hosts), "hierarchical");
+    assert_string_equal(chosen(8, 32 << 10, &hosts), "ring");
+    pli_hosts_free(&hosts);
+    assert_true(pli_hosts_make(dealt, 8, &hosts));
+    assert_string_equal(chosen(8, 1 << 10, &hosts), "recursive");
+    assert_string_equal(chosen(8, 32 << 20, &hosts), "hierarchical");
+    pli_hosts_free(&hosts);
+}
+
 static void test_messages_are_as_few_as_promised(void **state) {
     (void)state;
-    assert_int_equal(messages(NULL, 8, 5000), 8 * 14);        /* the ring, 2 (W - 1) each */
+    assert_int_equal(messages(NULL, 7, 5000), 7 * 12);        /* the ring, 2 (W - 1) each */
+    assert_int_equal(messages(NULL, 8, 5000), 8 * 6);         /* rabenseifner: 2 log2 W   */
     assert_int_equal(messages(NULL, 32, 5000), 32 * 10);      /* rabenseifner: 2 log2 W   */
     assert_int_equal(messages(NULL, 33, 5000), 32 * 10 + 2);
     assert_int_equal(messages(NULL, 9, 9 * 8 << 10), 9 * 16); /* long slices: the ring    */
@@ -259,6 +288,7 @@ int main(void) {
         cmocka_unit_test(test_any_number_of_workers_and_values),
         cmocka_unit_test(test_workers_on_any_hosts),
         cmocka_unit_test(test_a_map_of_hosts),
+        cmocka_unit_test(test_what_auto_takes),
         cmocka_unit_test(test_messages_are_as_few_as_promised),
         cmocka_unit_test(test_bytes_are_as_few_as_promised),
         cmocka_unit_test(test_a_reduce_scatter_sends_half),
