@@ -84,11 +84,6 @@ void pli_exact_merge(const pli_exact *sum, int64_t first, int64_t n, const pli_e
     }
 }
 
-void pli_exact_raise(const pli_exact *sum, int64_t first, int64_t n, const int8_t *top) {
-    for (int64_t k = 0; k < n; k++)
-        if (top[k] > sum->top[first + k]) raise(sum, first + k, top[k]);
-}
-
 static double special_value(int64_t seen) {
     bool plus = (seen & (seen_minus - 1)) != 0, minus = (seen & (seen_nan - seen_minus)) != 0;
     return seen >= seen_nan || (plus && minus) ? (double)NAN : plus ? (double)INFINITY : -(double)INFINITY;
@@ -105,13 +100,6 @@ void pli_exact_round_f64(const pli_exact *sum, int64_t first, int64_t n, double 
         out[k] = sum->top[i] == PLI_EXACT_SPECIAL
                      ? special_value(sum->bin[0][i])
                      : pli_exact_value_f64(sum->top[i], sum->bin[0][i], sum->bin[1][i], sum->bin[2][i]);
-}
-
-bool pli_exact_is_narrow(const pli_exact *sum, int64_t first, int64_t n) {
-    bool wide = false;
-    for (int b = 0; b < pli_exact_bins(sum->wide); b++)
-        for (int64_t i = first; i < first + n; i++) wide |= sum->bin[b][i] != (int32_t)sum->bin[b][i];
-    return !wide;
 }
 
 /* --- sums at once ----------------------------------------------------------------------------------------------- */

@@ -46,17 +46,10 @@ void pli_exact_add_f32(const pli_exact *sum, int64_t first, int64_t n, const flo
 void pli_exact_add_f64(const pli_exact *sum, int64_t first, int64_t n, const double *x);
 /** Adds elements from .. from + n - 1 of another sum to elements first .. first + n - 1. */
 void pli_exact_merge(const pli_exact *sum, int64_t first, int64_t n, const pli_exact *other, int64_t from);
-/** Moves the tops of elements first .. first + n - 1 up to top [n] (none may be lower than it is). Sums of equal tops
- *  are merged by adding their bins, by whomever. */
-void pli_exact_raise(const pli_exact *sum, int64_t first, int64_t n, const int8_t *top);
 /** The sums of elements first .. first + n - 1. The bins' sum is rounded to a double (f64: once for each border
  *  between bins, so by at most 2^-52), and that, for f32, to a float. */
 void pli_exact_round_f32(const pli_exact *sum, int64_t first, int64_t n, float *out);
 void pli_exact_round_f64(const pli_exact *sum, int64_t first, int64_t n, double *out);
-/** Do all bins of these elements fit into 32 bits? (A message then carries them so.) Always up to 1,023 terms of
- *  floats. */
-bool pli_exact_is_narrow(const pli_exact *sum, int64_t first, int64_t n);
-
 /** out [n] = the sum of x[0 .. terms - 1], each [n], element by element, as the calls above would give it. */
 void pli_exact_sum_f32(int32_t terms, const float *const *x, int64_t n, float *out);
 void pli_exact_sum_f64(int32_t terms, const double *const *x, int64_t n, double *out);

@@ -83,24 +83,13 @@ static void permuted(bool wide, const terms *t, uint64_t seed, double *out) {
     test_free(memory);
 }
 
-/* Terms in some groups, each summed by itself, then merged: in pairs of bins of equal tops, or by merge. */
-static void grouped(bool wide, const terms *t, int groups, bool agree, double *out) {
+/* Terms in some groups, each summed by itself, then merged. */
+static void grouped(bool wide, const terms *t, int groups, double *out) {
     pli_exact sum[TERMS];
     void     *memory[TERMS];
     for (int g = 0; g < groups; g++) memory[g] = memory_of(wide, &sum[g]);
     for (int k = 0; k < TERMS; k++) add(&sum[k * 7 % groups], t, k);
-    if (agree) {
-        int8_t top[N];
-        memcpy(top, sum[0].top, N);
-        for (int g = 1; g < groups; g++)
-            for (int i = 0; i < N; i++) top[i] = sum[g].top[i] > top[i] ? sum[g].top[i] : top[i];
-        for (int g = 0; g < groups; g++) pli_exact_raise(&sum[g], 0, N, top);
-        for (int g = 1; g < groups; g++)
-            for (int b = 0; b < pli_exact_bins(wide); b++)
-                for (int i = 0; i < N; i++) sum[0].bin[b][i] += sum[g].bin[b][i];
-    } else {
-        for (int g = groups - 1; g > 0; g--) pli_exact_merge(&sum[0], 0, N, &sum[g], 0);
-    }
+    for (int g = groups - 1; g > 0; g--) pli_exact_merge(&sum[0], 0, N, &sum[g], 0);
     result(&sum[0], out);
     for (int g = 0; g < groups; g++) test_free(memory[g]);
 }
@@ -172,9 +161,7 @@ static void test_no_order_shows(void **state) {
                 permuted(wide, &t, seed, got);
                 assert_same(want, got);
                 for (int groups = 1; groups <= 16; groups += groups < 4 ? 1 : 4) {
-                    grouped(wide, &t, groups, false, got);
-                    assert_same(want, got);
-                    grouped(wide, &t, groups, true, got);
+                    grouped(wide, &t, groups, got);
                     assert_same(want, got);
                     in_cells(wide, &t, groups, got);
                     assert_same(want, got);
@@ -292,9 +279,7 @@ static void test_special_among_others(void **state) {
         in_order(wide, &t, want);
         permuted(wide, &t, 9, got);
         assert_same(want, got);
-        grouped(wide, &t, 5, true, got);
-        assert_same(want, got);
-        grouped(wide, &t, 5, false, got);
+        grouped(wide, &t, 5, got);
         assert_same(want, got);
         in_cells(wide, &t, 5, got);
         assert_same(want, got);
@@ -302,18 +287,6 @@ static void test_special_among_others(void **state) {
         assert_same(want, got);
         assert_true(wide ? isinf(want[0]) && isnan(want[60]) : isinf(want[17]) && isnan(want[18]));
     }
-}
-
-static void test_narrow(void **state) {
-    (void)state;
-    int64_t   memory[PLI_EXACT_BINS_MAX + 1];
-    pli_exact sum = pli_exact_at(false, 1, memory);
-    float     x = 0x1.fffffep20F;
-    pli_exact_clear(&sum, 0, 1);
-    for (int i = 0; i < 1023; i++) pli_exact_add_f32(&sum, 0, 1, &x);
-    assert_true(pli_exact_is_narrow(&sum, 0, 1));
-    for (int i = 0; i < 2; i++) pli_exact_add_f32(&sum, 0, 1, &x);
-    assert_false(pli_exact_is_narrow(&sum, 0, 1));
 }
 
 /* The processor's loops do what the reference's do. */
@@ -385,7 +358,6 @@ int main(void) {
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_every_exponent),
         cmocka_unit_test(test_special_among_others),
-        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_processor),
         cmocka_unit_test(test_cells_of_any_bits),
         cmocka_unit_test(test_many_in_one_cell),
