@@ -19,7 +19,7 @@
 
 #define CHECK(is) do { if (!(is)) { fprintf(stderr, "seed %d, rank %d, line %d: %s\n", (int)w->seed, w->me, __LINE__, #is); return PLAIT_EINVAL; } } while (0)
 
-enum { ROWS = 700, TABLES = 4, CLOCKS = 12, WAYS = 15, HOST_WAYS = 4 };
+enum { ROWS = 700, TABLES = 4, CLOCKS = 12, WAYS = 18, HOST_WAYS = 4 };
 
 typedef struct way {
     const char *topology, *consistency;
@@ -32,6 +32,7 @@ static const way ways[WAYS] = {
     { "allreduce", "bsp", true, true },  { "allreduce", "bounded-delay:2", false, true }, { "ps", "bounded-delay:2", false, true },
     { "ps", "ssp:1", false, true },      { "ps", "essp:1", false, true },       { "ps", "async", false, true },      { "local", "bsp", false, true },
     { "local", "ssp:2", false, true },   { "gossip:ring", "bsp", false, false }, { "gossip:exp", "async", false, false }, { "gossip:torus", "async", false, false },
+    { "ps", "local-sgd:3", false, true }, { "allreduce", "local-sgd:1", false, true }, { "hybrid", "local-sgd:4", false, true },
 };
 
 typedef struct worker {
@@ -101,6 +102,7 @@ static void add_drawn(const worker *w, int32_t t, int64_t clock, int32_t k, doub
 
 /* May a get after a barrier see what others have added since? */
 static bool reads_on(const way *by) {
+    if (strncmp(by->consistency, "local-sgd", 9) == 0) return false;
     return (strcmp(by->topology, "ps") == 0 || strcmp(by->topology, "local") == 0) && strcmp(by->consistency, "bsp") != 0;
 }
 

@@ -139,12 +139,18 @@ static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, pl
 
 /* --- reads and updates ------------------------------------------------------------------------------------------- */
 
-/* Past a barrier, and nothing has moved since: the average is read. */
+/* Past a barrier, and nothing has moved since: the average is read, and over it what the worker has added in this clock. */
 static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->local;
+    double            scale = table->spec.ruled ? 0 : 1;
     PLI_TRY(l->common.ops->get(&l->common, rows, values, err));
-    if (rows->keys != NULL) pli_pending_overlay(&l->average, 1, rows->n, rows->keys, values);
-    else pli_pending_overlay_range(&l->average, 1, rows->first, rows->n, values);
+    if (rows->keys != NULL) {
+        pli_pending_overlay(&l->average, 1, rows->n, rows->keys, values);
+        pli_pending_overlay(&l->pending, scale, rows->n, rows->keys, values);
+    } else {
+        pli_pending_overlay_range(&l->average, 1, rows->first, rows->n, values);
+        pli_pending_overlay_range(&l->pending, scale, rows->first, rows->n, values);
+    }
     return PLAIT_OK;
 }
 
