@@ -50,8 +50,6 @@ static void test_graphs_are_regular(void **state) {
     assert_int_equal(pli_neighbours_to(PLI_TORUS, 12, 0, 0, list), 4);
     assert_true(list[0] == 1 && list[1] == 3 && list[2] == 4 && list[3] == 8); /* 3 x 4 */
     assert_int_equal(pli_neighbours_to(PLI_RING, 2, 0, 0, list), 1);
-    assert_int_equal(pli_graph_find("torus"), PLI_TORUS);
-    assert_int_equal(pli_graph_find("tor"), -1);
 }
 
 /* --- workers ---------------------------------------------------------------------------------------------------------- */

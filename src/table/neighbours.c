@@ -2,17 +2,6 @@
 #include "table/neighbours.h"
 
 #include <stdbool.h>
-#include <string.h>
-
-static const char *const names[PLI_GRAPHS] = { [PLI_RING] = "ring", [PLI_TORUS] = "torus", [PLI_EXP] = "exp" };
-
-int pli_graph_find(const char *name) {
-    for (int g = 0; g < PLI_GRAPHS; g++)
-        if (strcmp(names[g], name) == 0) return g;
-    return -1;
-}
-
-const char *pli_graph_name(pli_graph graph) { return names[graph]; }
 
 /* Inserts in order what is not there yet and is not the worker itself. */
 static int32_t insert(int32_t *list, int32_t n, int32_t worker, int64_t other) {

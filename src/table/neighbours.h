@@ -15,13 +15,10 @@
 
 #include <stdint.h>
 
+/* In the order of the topology's words (topology/topologies.c). */
 typedef enum pli_graph { PLI_RING, PLI_TORUS, PLI_EXP, PLI_GRAPHS } pli_graph;
 
 enum { PLI_NEIGHBOURS_MAX = 32 };
-
-/** "ring", "torus", "exp", or -1. */
-int         pli_graph_find(const char *name);
-const char *pli_graph_name(pli_graph graph);
 
 /** To whom worker sends in a round, in increasing order; returns how many. All averaging is with each of them. */
 int32_t pli_neighbours_to(pli_graph graph, int32_t workers, int32_t worker, int64_t round, int32_t *to);

@@ -27,6 +27,12 @@ plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *ke
                              plait_error *err);
 plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t n, const void *delta, int64_t examples,
                                    plait_error *err);
+/** As the one of the two that is meant: keys [n], or (keys NULL) the rows first .. first + n - 1. */
+static inline plait_status pli_pending_add_rows(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
+                                                int64_t examples, plait_error *err) {
+    return keys != NULL ? pli_pending_add(pending, n, keys, delta, examples, err)
+                        : pli_pending_add_range(pending, first, n, delta, examples, err);
+}
 /** Adds sums [n, cols] that another worker has pending, of the same table: to keys [n], or (keys NULL) to the rows first ..
  *  first + n - 1 of a table that is not keyed. Errors: ENOMEM. */
 plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums, int64_t examples,

@@ -67,10 +67,7 @@ void pli_replica_close(pli_replica **replica_ptr) {
 }
 
 bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t applied) {
-    const pli_policy *policy = &replica->policy;
-    const plait_view  view = { .workers = replica->workers, .worker = replica->rank, .clock = clock, .slowest = applied,
-                               .applied = applied };
-    return policy->ops->server.on_pull(policy->state, &view) == PLAIT_SERVE;
+    return pli_policy_may_start(&replica->policy, replica->workers, replica->rank, clock, applied);
 }
 
 /* --- updates and reads -------------------------------------------------------------------------------------------- */
@@ -78,8 +75,7 @@ bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t ap
 plait_status pli_replica_inc(pli_replica *replica, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
                              int64_t examples, plait_error *err) {
     pli_pending *pending = &replica->pending;
-    PLI_TRY(keys != NULL ? pli_pending_add(pending, n, keys, delta, examples, err)
-                         : pli_pending_add_range(pending, first, n, delta, examples, err));
+    PLI_TRY(pli_pending_add_rows(pending, n, keys, first, delta, examples, err));
     replica->incs++;
     pli_raise_inc(replica->sink, replica->rank, replica->spec, n, keys, first, delta);
     return PLAIT_OK;

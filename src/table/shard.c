@@ -7,6 +7,21 @@
 #include "table/values.h"
 #include "tensor/exact_cells.h"
 
+pli_push_part pli_push_part_of(const pli_pending *p) {
+    const pli_spec *spec = p->spec;
+    pli_push_part   part = { .touched = p->touched, .keyed = spec->keyed, .examples = p->examples };
+    if (spec->keyed) {
+        part.n = p->set.n;
+        part.keys = p->set.keys;
+        part.values = p->sum;
+    } else if (p->low < p->high) {
+        part.first = p->low;
+        part.n = p->high - p->low;
+        part.values = pli_at_const(p->sum, p->low * pli_sum_row_bytes(spec));
+    }
+    return part;
+}
+
 plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
                             const void *penalty, plait_error *err) {
     *shard = (pli_shard){ .spec = *spec, .index = index };

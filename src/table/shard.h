@@ -3,6 +3,7 @@
 #ifndef PLI_TABLE_SHARD_H
 #define PLI_TABLE_SHARD_H
 
+#include "table/pending.h"
 #include "table/rowset.h"
 #include "table/store.h"
 
@@ -15,6 +16,9 @@ typedef struct pli_push_part {
     const uint64_t *keys;
     const void     *values; /* [n, cols]: a sum of updates (updates.h), under a stale policy values */
 } pli_push_part;
+
+/** What is pending, as one push. Points into it. */
+pli_push_part pli_push_part_of(const pli_pending *pending);
 
 typedef struct pli_shard {
     pli_spec   spec;

@@ -236,6 +236,14 @@ void pli_table_pin(plait_table *table, pli_msg *msg) {
     table->pins = msg;
 }
 
+plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
+    *values_out = pli_msg_body(copy);
+    pli_table_pin(table, copy);
+    return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
+}
+
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */
 
 static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {

@@ -128,6 +128,8 @@ plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);
+/** What read() lends where the rows do not lie anywhere as they are read: a copy, filled by the table's get. */
+plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
 
 /** Do all workers bring the same? EMISMATCH where a worker's status is a failure or its hash another. Collective. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err);

@@ -61,7 +61,7 @@ static plait_status count(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static void run(const char *topology, const char *consistency, int32_t servers) {
+static void run_work(plait_work_fn *work, const char *topology, const char *consistency, int32_t servers) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_error     err = { 0 };
@@ -72,9 +72,11 @@ static void run(const char *topology, const char *consistency, int32_t servers) 
     comm_opts.timeout_ns = UINT64_C(60) * 1000000000;
     job_opts.topology = topology;
     job_opts.consistency = consistency;
-    if (plait_run(&comm_opts, &job_opts, count, (void *)(uintptr_t)consistency, &err) < 0)
+    if (plait_run(&comm_opts, &job_opts, work, (void *)(uintptr_t)consistency, &err) < 0)
         fail_msg("%s x %s, %d servers: rank %d: %s", topology, consistency, servers, err.rank, err.text);
 }
+
+static void run(const char *topology, const char *consistency, int32_t servers) { run_work(count, topology, consistency, servers); }
 
 static void test_ps_bsp(void **state) { (void)state; run("ps", "bsp", 0); }
 static void test_ps_ssp(void **state) { (void)state; run("ps", "ssp:2", 0); }
@@ -110,23 +112,10 @@ static plait_status average(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static void run_average(const char *topology, const char *consistency) {
-    plait_comm_opts comm_opts;
-    plait_job_opts  job_opts;
-    plait_error     err = { 0 };
-    plait_comm_opts_init(&comm_opts);
-    plait_job_opts_init(&job_opts);
-    comm_opts.transport = "mpi";
-    comm_opts.timeout_ns = UINT64_C(60) * 1000000000;
-    job_opts.topology = topology;
-    job_opts.consistency = consistency;
-    if (plait_run(&comm_opts, &job_opts, average, (void *)(uintptr_t)consistency, &err) < 0) fail_msg("%s x %s: rank %d: %s", topology, consistency, err.rank, err.text);
-}
-
-static void test_gossip(void **state) { (void)state; run_average("gossip:ring", "bsp"); }
-static void test_gossip_async(void **state) { (void)state; run_average("gossip:exp", "async"); }
-static void test_rounds(void **state) { (void)state; run_average("ps", "local-sgd:4"); }
-static void test_rounds_sums(void **state) { (void)state; run_average("allreduce", "local-sgd:4"); }
+static void test_gossip(void **state) { (void)state; run_work(average, "gossip:ring", "bsp", 0); }
+static void test_gossip_async(void **state) { (void)state; run_work(average, "gossip:exp", "async", 0); }
+static void test_rounds(void **state) { (void)state; run_work(average, "ps", "local-sgd:4", 0); }
+static void test_rounds_sums(void **state) { (void)state; run_work(average, "allreduce", "local-sgd:4", 0); }
 static void test_servers_apart(void **state) { (void)state; run("ps", "ssp:1", 2); }
 
 int main(int argc, char **argv) {

@@ -42,11 +42,7 @@ static plait_status replica_get(plait_table *table, const pli_rows *rows, void *
 static plait_status replica_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
     *values_out = pli_replica_read(table->replica, table->job->clock, first, n);
     if (*values_out != NULL) return PLAIT_OK;
-    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
-    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
-    *values_out = pli_msg_body(copy);
-    pli_table_pin(table, copy);
-    return n == 0 ? PLAIT_OK : replica_get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
+    return pli_table_read_copy(table, first, n, values_out, err);
 }
 
 static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {

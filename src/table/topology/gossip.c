@@ -19,6 +19,7 @@
 #include "table/pending.h"
 #include "table/shard.h"
 #include "table/table.h"
+#include "table/updates.h"
 #include "table/values.h"
 
 enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
@@ -149,18 +150,13 @@ static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, co
         *values_out = pli_at_const(values, first * pli_row_bytes(&table->spec));
         return PLAIT_OK;
     }
-    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
-    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
-    *values_out = pli_msg_body(copy);
-    pli_table_pin(table, copy);
-    return n == 0 ? PLAIT_OK : gossip_get(table, &rows, pli_msg_body(copy), err);
+    return pli_table_read_copy(table, first, n, values_out, err);
 }
 
 static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
     struct pli_averaged *a = table->averaged;
     pli_job_resume(table->job);
-    PLI_TRY(rows->keys != NULL ? pli_pending_add(&a->pending, rows->n, rows->keys, delta, examples, err)
-                               : pli_pending_add_range(&a->pending, rows->first, rows->n, delta, examples, err));
+    PLI_TRY(pli_pending_add_rows(&a->pending, rows->n, rows->keys, rows->first, delta, examples, err));
     a->incs++;
     pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
                   rows->first, delta);
@@ -217,12 +213,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     const pli_spec      *spec = &table->spec;
     const pli_pending   *p = &a->pending;
     if (!p->touched) return PLAIT_OK;
-    pli_push_part part = { .touched = true, .keyed = spec->keyed, .examples = p->examples, .n = p->set.n, .keys = p->set.keys, .values = p->sum };
-    if (!spec->keyed) {
-        part.first = p->low;
-        part.n = p->high - p->low;
-        part.values = pli_at_const(p->sum, p->low * pli_row_bytes(spec));
-    }
+    const pli_push_part part = pli_push_part_of(p);
     pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id, clock);
     PLI_TRY(apply_own(table, clock, &part, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
@@ -339,10 +330,8 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
 
 /* Must the next clock wait for others to have ended this one? */
 static bool must_meet(const plait_table *table, int64_t clock) {
-    const pli_policy *policy = &table->averaged->policy;
-    const plait_view  view = { .workers = table->job->layout.workers, .worker = plait_comm_rank(table->job->comm),
-                               .clock = clock + 1, .slowest = clock, .applied = clock };
-    return policy->ops->server.on_pull(policy->state, &view) != PLAIT_SERVE;
+    const plait_job *job = table->job;
+    return !pli_policy_may_start(&table->averaged->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1, clock);
 }
 
 static plait_status gossip_clock(plait_table *table, plait_error *err) {
@@ -378,17 +367,6 @@ static plait_status gather_copies(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-static void set_last(const plait_table *table, void *values, double x) {
-    int64_t at = table->averaged->n;
-    if (table->spec.type == PLAIT_F32) ((float *)values)[at] = (float)x;
-    else ((double *)values)[at] = x;
-}
-
-static double get_last(const plait_table *table, const void *values) {
-    int64_t at = table->averaged->n;
-    return table->spec.type == PLAIT_F32 ? (double)((const float *)values)[at] : ((const double *)values)[at];
-}
-
 static plait_status gossip_settle(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->averaged;
     if (table->job->layout.workers == 1) return PLAIT_OK;
@@ -397,9 +375,9 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     if (a->average == NULL) return no_memory(table, err);
     pli_store_get_rows(&a->shard.store, 0, table->spec.rows, a->average);
     pli_values_scale(table->spec.type, a->n, a->weight, a->average);
-    set_last(table, a->average, a->weight);
+    pli_updates_set(&table->spec, a->average, a->n, a->weight);
     PLI_TRY(plait_comm_allreduce(table->job->comm, a->average, a->n + 1, table->spec.type, PLAIT_SUM));
-    pli_values_scale(table->spec.type, a->n, 1 / get_last(table, a->average), a->average);
+    pli_values_scale(table->spec.type, a->n, 1 / pli_updates_at(&table->spec, a->average, a->n), a->average);
     return PLAIT_OK;
 }
 

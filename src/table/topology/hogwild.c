@@ -428,11 +428,7 @@ static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *
 
 /* A copy: nobody else's loads of the live values would be atomic. */
 static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
-    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
-    if (copy == NULL) return no_memory(table, err);
-    *values_out = pli_msg_body(copy);
-    pli_table_pin(table, copy);
-    return hogwild_get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
+    return pli_table_read_copy(table, first, n, values_out, err);
 }
 
 /* --- inc ---------------------------------------------------------------------------------------------------------------------- */

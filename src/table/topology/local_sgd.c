@@ -189,18 +189,13 @@ static plait_status local_read(plait_table *table, int64_t first, int64_t n, con
         *values_out = pli_at_const(l->copy.store.slab->memory, first * pli_row_bytes(&table->spec));
         return PLAIT_OK;
     }
-    pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
-    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
-    *values_out = pli_msg_body(copy);
-    pli_table_pin(table, copy);
-    return n == 0 ? PLAIT_OK : local_get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
+    return pli_table_read_copy(table, first, n, values_out, err);
 }
 
 static plait_status local_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
     pli_pending *pending = &table->local->pending;
     pli_job_resume(table->job);
-    return rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
-                              : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err);
+    return pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err);
 }
 
 /* --- the end of a clock ------------------------------------------------------------------------------------------ */
@@ -212,12 +207,7 @@ static plait_status move_own(plait_table *table, plait_error *err) {
     plait_job        *job = table->job;
     if (!p->touched) return PLAIT_OK;
     PLI_TRY(hold(table, p->set.n, p->set.keys, err));
-    pli_push_part part = { .touched = true, .keyed = spec->keyed, .examples = p->examples, .n = p->set.n, .keys = p->set.keys, .values = p->sum };
-    if (!spec->keyed) {
-        part.first = p->low;
-        part.n = p->high - p->low;
-        part.values = pli_at_const(p->sum, p->low * pli_row_bytes(spec));
-    }
+    const pli_push_part part = pli_push_part_of(p);
     PLI_TRY(spec->ruled ? pli_shard_apply_own(&l->copy, job->clock, job->layout.workers, &part, err)
                         : pli_shard_apply_push(&l->copy, job->clock, 1, &part, err));
     pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
@@ -265,26 +255,19 @@ static plait_status measure(plait_table *table, plait_error *err) {
 
 static plait_status give_moved(plait_table *table, plait_error *err) {
     struct pli_local *l = table->local;
-    const pli_spec   *spec = &l->common.spec;
-    pli_rows          rows = { .keys = l->moved.set.keys, .n = l->moved.set.n };
-    const void       *values = l->moved.sum;
-    if (!l->moved.touched) return PLAIT_OK;
-    if (!spec->keyed) {
-        rows = (pli_rows){ .first = l->moved.low, .n = l->moved.high - l->moved.low };
-        values = pli_at_const(values, rows.first * pli_row_bytes(spec));
-    }
-    plait_status status = l->common.ops->inc(&l->common, &rows, values, 0, err);
+    const pli_push_part part = pli_push_part_of(&l->moved);
+    if (!part.touched) return PLAIT_OK;
+    const pli_rows rows = { .keys = part.keys, .first = part.first, .n = part.n };
+    plait_status   status = l->common.ops->inc(&l->common, &rows, part.values, 0, err);
     pli_pending_clear(&l->moved);
     return status;
 }
 
 /* Must the next clock wait for all to have ended this one? */
 static bool ends_round(const plait_table *table) {
-    const pli_policy *policy = &table->local->policy;
-    int64_t           clock = table->job->clock;
-    const plait_view  view = { .workers = table->job->layout.workers, .worker = plait_comm_rank(table->job->comm),
-                               .clock = clock + 1, .slowest = clock, .applied = clock };
-    return policy->ops->server.on_pull(policy->state, &view) != PLAIT_SERVE;
+    const plait_job *job = table->job;
+    int64_t          clock = job->clock;
+    return !pli_policy_may_start(&table->local->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1, clock);
 }
 
 static plait_status local_ends(plait_table *table, plait_error *err) {

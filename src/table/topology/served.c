@@ -268,8 +268,7 @@ static plait_status settle(plait_table *table, plait_error *err) {
 static plait_status accept_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_pending *pending = &table->served->pending;
-    PLI_TRY(rows->keys != NULL ? pli_pending_add(pending, rows->n, rows->keys, delta, examples, err)
-                               : pli_pending_add_range(pending, rows->first, rows->n, delta, examples, err));
+    PLI_TRY(pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err));
     table->served->incs++;
     pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys, rows->first, delta);
     return PLAIT_OK;
