@@ -75,7 +75,9 @@ static plait_status add_table(pli_client *client, const handed *head, const unsi
                               plait_error *err) {
     pli_client_table *table = pli_client_table_of(client, head->table);
     const pli_spec   *spec = table == NULL ? NULL : &table->spec;
-    if (spec == NULL || (head->keyed != 0) != spec->keyed || head->examples < 0 || head->n < 0 || (uint64_t)head->n > bytes / 4) return PLAIT_EFORMAT;
+    if (spec == NULL || (head->keyed != 0) != spec->keyed || head->examples < 0 || head->examples > PLI_EXAMPLES_MAX || head->n < 0 ||
+        (uint64_t)head->n > bytes / (uint64_t)pli_sum_row_bytes(spec))
+        return PLAIT_EFORMAT;
     *taken_out = bytes_of(spec, head->n);
     if (*taken_out > bytes || !fits(spec, head, data)) return PLAIT_EFORMAT;
     const void *sums = data + (spec->keyed ? head->n * 8 : 0);

@@ -252,7 +252,8 @@ static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_
     size_t               bytes = msg->head.body_bytes;
     list_head            head = { 0 };
     if (bytes >= sizeof head) memcpy(&head, list, sizeof head);
-    if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / 8 || list_bytes(&shard->spec, head.n) != bytes)
+    if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / (uint64_t)pli_sum_row_bytes(&shard->spec) ||
+        list_bytes(&shard->spec, head.n) != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
     *part = (pli_push_part){ .touched = head.touched != 0, .keyed = true, .examples = head.examples, .n = head.n,
                         .keys = (const uint64_t *)(list + sizeof head), .values = list + sizeof head + head.n * 8 };

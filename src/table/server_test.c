@@ -135,10 +135,10 @@ static pli_msg *clock_message(fixture *f, int32_t src, int64_t clock, int64_t fi
 
 static void test_malformed_pushes_fail_the_job(void **state) {
     (void)state;
-    static const struct { int64_t first, n; uint32_t table, flags; uint64_t at; } bad[] = {
-        { 1, ROWS, 0, 0, 48 }, { -1, 1, 0, 0, 48 }, { 0, -1, 0, 0, 48 },          { 0, INT64_MAX, 0, 0, 48 },
-        { 0, 1, 3, 0, 48 },    { 0, 1, 0, 1, 48 },  { 0, ROWS, 0, 0, 56 },        { 0, 1, 0, 0, UINT64_MAX - 7 },
-        { 0, 1, 0, 0, 44 },
+    static const struct { int64_t first, n; uint32_t table, flags; uint64_t at; int64_t examples; } bad[] = {
+        { 1, ROWS, 0, 0, 48, 0 }, { -1, 1, 0, 0, 48, 0 }, { 0, -1, 0, 0, 48, 0 },  { 0, INT64_MAX, 0, 0, 48, 0 },
+        { 0, 1, 3, 0, 48, 0 },    { 0, 1, 0, 1, 48, 0 },  { 0, ROWS, 0, 0, 56, 0 }, { 0, 1, 0, 0, UINT64_MAX - 7, 0 },
+        { 0, 1, 0, 0, 44, 0 },    { 0, 1, 0, 0, 48, -1 }, { 0, 1, 0, 0, 48, INT64_MAX },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fixture f;
@@ -148,6 +148,7 @@ static void test_malformed_pushes_fail_the_job(void **state) {
         part->table = bad[i].table;
         part->flags = bad[i].flags;
         part->values_at = bad[i].at;
+        part->examples = bad[i].examples;
         deliver(&f, msg);
         assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
         assert_int_equal(f.server.clocks[0], 0);

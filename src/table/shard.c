@@ -45,6 +45,8 @@ void pli_shard_close(pli_shard *shard) {
 plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err) {
     const char *name = shard->spec.name;
     if (part->examples < 0 || part->n < 0) return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of negative size", name);
+    if (part->examples > PLI_EXAMPLES_MAX)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a push over %lld rows of data", name, (long long)part->examples);
     if (part->n > 0 && !part->touched) return pli_fail(err, PLAIT_EFORMAT, "table %s: values of an untouched push", name);
     if (part->n == 0) return PLAIT_OK;
     if (part->keyed != shard->spec.keyed)

@@ -7,6 +7,9 @@
 #include "table/rowset.h"
 #include "table/store.h"
 
+/* Rows of data in a push: so many that no sum of a clock's pushes overflows, nor one of as many clocks as a run can have. */
+#define PLI_EXAMPLES_MAX (INT64_C(1) << 40)
+
 /* One worker's push to one shard of one table. Points into a message's body or a buffer. */
 typedef struct pli_push_part {
     bool            touched;  /* the worker has pushed to the table in this clock, here or at another shard */

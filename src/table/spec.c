@@ -15,9 +15,9 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
         return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns; rows >= 0 and cols > 0 are needed", name,
                         (long long)opts->rows, (long long)opts->cols);
     int64_t rows = opts->rows == 0 ? 1 : opts->rows;
-    if (opts->cols > (INT64_MAX / 16) / rows)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns are too large", name, (long long)opts->rows,
-                        (long long)opts->cols);
+    if (opts->cols > PLI_TABLE_VALUES_MAX / rows)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns are too large; at most %lld values are possible", name,
+                        (long long)opts->rows, (long long)opts->cols, (long long)PLI_TABLE_VALUES_MAX);
     if (opts->rows == 0 && (opts->initial != NULL || opts->penalty != NULL))
         return pli_fail(err, PLAIT_EINVAL, "table %s: a sparse table has no initial values and no penalty factors", name);
     return PLAIT_OK;

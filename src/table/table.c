@@ -153,6 +153,9 @@ static plait_status check_inc(const plait_table *table, int64_t examples, plait_
     if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_job_leave", table->spec.name);
     if (examples < 0)
         return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows", table->spec.name, (long long)examples);
+    if (examples > PLI_EXAMPLES_MAX)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; at most %lld go into one inc", table->spec.name,
+                        (long long)examples, (long long)PLI_EXAMPLES_MAX);
     return PLAIT_OK;
 }
 

@@ -223,6 +223,7 @@ static plait_status misuse_creation(plait_job *job) {
     CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL && again == NULL);
     CHECK(make_table(job, "x", 10, 2, &again) == PLAIT_EINVAL && make_table(job, "z", -1, 2, &again) == PLAIT_EINVAL);
     CHECK(make_table(job, "z", INT64_MAX / 8, INT64_MAX / 8, &again) == PLAIT_EINVAL);
+    CHECK(make_table(job, "z", PLI_TABLE_VALUES_MAX / 3 + 1, 3, &again) == PLAIT_EINVAL); /* so many bytes no number holds */
     opts.name = "z";
     opts.rows = 4;
     opts.rule.name = "adem";
