@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/spawn.h"
 #include "cli/talk.h"
@@ -92,6 +93,19 @@ static void part_words(int argc, char *const *argv, char **own, int *n_own, char
     }
 }
 
+/* The page must be none of what the runs read. */
+static bool check_report(const work *w) {
+    const pli_train_settings *job = &w->job;
+    const pli_path            written = { "--report", w->set.report, false };
+    const pli_path            read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
+                                         { "--label", job->in.label, false },  { "--config", job->config, false },
+                                         { "--cluster", job->cluster, false }, { "--init-model", job->init_model, false } };
+    if (w->set.report == NULL || strcmp(w->set.report, "-") != 0)
+        return pli_paths_apart("compare", &written, 1, read, sizeof read / sizeof *read, &job->in.data);
+    pli_cli_usage("compare: --report -: the page is not written to standard output; name a file, as --report page.html");
+    return false;
+}
+
 static bool check(const work *w) {
     for (const char *const *name = refused; *name != NULL; name++) {
         if (pli_opts_origin(w->job_opts, *name, NULL) != PLI_FROM_FLAG) continue;
@@ -113,7 +127,7 @@ static bool check(const work *w) {
         return false;
     }
     if (w->job.in.data.n == 0) pli_cli_usage("compare: no data; say --data D");
-    return w->job.in.data.n > 0;
+    return w->job.in.data.n > 0 && check_report(w);
 }
 
 static bool read_options(work *w, int argc, char *const *argv, int *code) {
@@ -131,6 +145,20 @@ static bool read_options(work *w, int argc, char *const *argv, int *code) {
 
 /* --- pairs ----------------------------------------------------------------------------------------------------- */
 
+/* Is there such a topology, such a consistency? Whether they go together is for the run to say. */
+static bool are_names(const pli_compared_pair *pair) {
+    plait_error  err = { .rank = -1 };
+    pli_topology topology;
+    pli_policy   policy;
+    if (pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
+        pli_policy_make(pair->consistency, NULL, &policy, &err) < 0) {
+        pli_cli_usage("compare: %s", err.text);
+        return false;
+    }
+    pli_policy_destroy(&policy);
+    return true;
+}
+
 static bool add_pair(work *w, const char *topology, size_t t, const char *consistency, size_t c) {
     pli_comparison *r = &w->result;
     if (t >= sizeof r->pair->topology || c >= sizeof r->pair->consistency || t == 0 || c == 0 ||
@@ -142,10 +170,16 @@ static bool add_pair(work *w, const char *topology, size_t t, const char *consis
     pli_compared_pair *pair = &r->pair[r->pairs++];
     memcpy(pair->topology, topology, t);
     memcpy(pair->consistency, consistency, c);
-    return true;
+    for (const pli_compared_pair *before = r->pair; before < pair; before++) {
+        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0) continue;
+        pli_cli_usage("compare: %s x %s is named twice", pair->topology, pair->consistency);
+        return false;
+    }
+    return are_names(pair);
 }
 
 static bool cross(work *w, const char *topologies, const char *consistencies) {
+    if (*topologies == '\0' || *consistencies == '\0') return add_pair(w, "", 0, "", 0);
     for (const char *t = topologies; *t != '\0';) {
         size_t t_bytes = strcspn(t, ",");
         for (const char *c = consistencies; *c != '\0';) {
@@ -184,10 +218,13 @@ static const char *last_part(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* A list of YAML as words: " [a, b]" -> " a b". */
-static void take_brackets(char *text) {
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '[' || *c == ']' || *c == ',') *c = ' ';
+/* A list of YAML as words: "[a, b]" -> "a b". Returns how long they are. */
+static size_t take_brackets(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from != '[' && *from != ']' && *from != ',') *to++ = *from;
+    *to = '\0';
+    return (size_t)(to - text);
 }
 
 /* The job as a configuration file and as words. */
@@ -204,7 +241,8 @@ static bool write_job(work *w, plait_error *err) {
         size_t begin = w->settings.length;
         pli_text_add(&w->settings, " ");
         pli_opts_value(row, &w->job, &w->settings);
-        if (row->kind == PLI_OPT_LIST && !w->settings.failed) take_brackets(w->settings.data + begin);
+        if (row->kind == PLI_OPT_LIST && !w->settings.failed)
+            w->settings.length = begin + take_brackets(w->settings.data + begin);
     }
     pli_text_add(&w->title, "%s on %s", w->job.model, last_part(w->job.in.data.item[0]));
     bool ok = !yaml.failed && !w->settings.failed && !w->title.failed && pli_outfile_open(w->config, &file, err) >= 0;
@@ -395,7 +433,7 @@ static plait_status run_all(work *w, plait_error *err) {
     w->planned = (int64_t)r->pairs * (r->repeats + 1);
     for (int32_t repeat = -1; repeat < r->repeats; repeat++) {
         if (repeat < 0)
-            pli_talk_say(&w->talk, "%d pairs, each once with an event log, not timed", r->pairs);
+            pli_talk_say(&w->talk, "%d pair%s, each once with an event log, not timed", r->pairs, pli_plural(r->pairs));
         else if (!w->talk.terminal)
             pli_talk_say(&w->talk, "repeat %d of %d", repeat + 1, r->repeats);
         for (int32_t pair = 0; pair < r->pairs && !r->interrupted; pair++) {

@@ -37,9 +37,12 @@ exits 1 'nowhere/page' nowhere compare --data part --report nowhere/page.html
 run missing compare --data gone --topology local --consistency bsp --quiet
 [ $code -eq 1 ] || fail "exit $code where no run could read its data"
 grep -q 'local x bsp failed: .*gone' missing.out || fail "no reason: $(cat missing.out)"
-run typo compare --data part --topology lokal --consistency bsp --quiet
-[ $code -eq 2 ] || fail "exit $code of a topology that does not exist"
-grep -q "lokal x bsp refused: .*did you mean 'local'" typo.out || fail "no nearest name: $(cat typo.out)"
+exits 2 "unknown topology 'lokal'; did you mean 'local'" typo compare --data part --topology ps,lokal
+exits 2 "unknown consistency 'spp:2'; did you mean 'ssp:S'" typo compare --data part --topology ps --consistency bsp,spp:2
+exits 2 'needs a staleness bound' bound compare --data part --consistency ssp
+exits 2 'gossip:ring|torus|exp' word compare --data part --topology gossip
+exits 2 'take names' empty compare --data part --topology ''
+exits 2 'ps x bsp is named twice' twice compare --data part --topology ps,local,ps --consistency bsp
 [ "$(ls -A tmp)" = "" ] || fail "left behind: $(ls -A tmp)"
 
 # Options of the job come from variables and a configuration, too; those of a run do not reach the runs.

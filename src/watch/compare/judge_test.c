@@ -103,7 +103,7 @@ static void test_a_clear_winner_is_named_with_its_lead(void **state) {
     }
     refuse(&c, 2, PLI_RUN_REFUSED);
     judge(&c, "ps x ssp:2 suits this job: it reaches an objective of 0.101 (1 % above the lowest reached, 0.1) in ");
-    judge(&c, "1.95 times as fast as (1.82 to 2.1 over the repeats) the next, ps x bsp, beyond the noise.");
+    judge(&c, "1.95 times (1.82 to 2.1 over the repeats) as fast as the next, ps x bsp, beyond the noise.");
     assert_int_equal(c.best, 1);
     assert_int_equal(c.next, 0);
     assert_false(c.as_good[0] || c.as_good[2]);
@@ -128,7 +128,7 @@ static void test_what_lies_within_the_noise_is_not_told_apart(void **state) {
     judge(&c,
           "There is no difference beyond the noise of 3 runs each between ps x bsp (1.1 s) and ps x ssp:2 (1.25 s)");
     judge(&c,
-          "ps x bsp is 3.73 times as fast as (3.33 to 4.2 over the repeats) the next, ps x async, beyond the noise.");
+          "ps x bsp is 3.73 times (3.33 to 4.2 over the repeats) as fast as the next, ps x async, beyond the noise.");
     assert_true(c.as_good[0] && c.as_good[1] && !c.as_good[2]);
     pli_compare_free(&c);
 }

@@ -49,8 +49,9 @@ static void add_range(const pli_compared_pair *p, pli_text *text) {
 /* How many times as long the other takes: of the medians, and over all repeats. */
 static void add_factor(const pli_compared_pair *best, const pli_compared_pair *other, pli_text *text) {
     double low = other->seconds_min / best->seconds_max, high = other->seconds_max / best->seconds_min;
-    pli_text_add(text, "%.3g times as fast as", other->seconds / best->seconds);
+    pli_text_add(text, "%.3g times", other->seconds / best->seconds);
     if (best->runs > 1 && isfinite(high)) pli_text_add(text, " (%.3g to %.3g over the repeats)", low, high);
+    pli_text_add(text, " as fast as");
 }
 
 static const char *loss_name(const pli_comparison *c) {

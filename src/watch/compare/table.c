@@ -106,6 +106,7 @@ void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
         pli_text_free(&line);
     }
     pli_text_add(text, "\n");
+    if (c->best >= 0) wrap("*: no difference from the fastest beyond the noise", width, 0, text);
     if (c->sentence.data != NULL) wrap(c->sentence.data, width, 0, text);
     if (at == NULL) text->failed = true;
     pli_free(at);
