@@ -21,6 +21,7 @@
 
 #include <plait/log.h>
 #include <plait/status.h>
+#include <plait/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +30,6 @@ extern "C" {
 typedef struct plait_comm plait_comm;       /* one rank's handle; lives while its body runs */
 typedef struct plait_request plait_request; /* something begun; ended by exactly one wait   */
 
-typedef enum plait_type { PLAIT_F32 = 0, PLAIT_F64 = 1, PLAIT_I64 = 2, PLAIT_U8 = 3 } plait_type;
 typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2, PLAIT_SUM_EXACT = 3 } plait_reduce;
 
 /* What a simulated run was. */

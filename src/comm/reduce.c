@@ -86,7 +86,7 @@ size_t pli_type_bytes(plait_type type) {
 }
 
 const char *pli_type_name(plait_type type) {
-    return (size_t)type < COUNT(type_names) ? type_names[type] : "of an unknown type";
+    return (size_t)type < COUNT(type_names) && type_names[type] != NULL ? type_names[type] : "of an unknown type";
 }
 
 const char *pli_op_name(plait_type type, plait_reduce op) {

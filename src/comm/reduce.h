@@ -10,8 +10,8 @@
 #include <plait/comm.h>
 
 /* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels. PLAIT_SUM only. */
-#define PLI_CELLS_F32 ((plait_type)4)
-#define PLI_CELLS_F64 ((plait_type)5)
+#define PLI_CELLS_F32 ((plait_type)PLAIT_TYPES)
+#define PLI_CELLS_F64 ((plait_type)(PLAIT_TYPES + 1))
 
 static inline bool pli_is_cells(plait_type type) { return type == PLI_CELLS_F32 || type == PLI_CELLS_F64; }
 /** The cells that sum floats or doubles. */

@@ -1,0 +1,108 @@
+/* graph - what the files of the room share: a graph is five growing arrays.
+ *
+ *     node    an op, a run of `input`, a run of `value`, a run of `attr`; the list is in topological order by construction
+ *     input   the values that go into nodes, one after the other: an *edge* of the graph is a place in this array
+ *     value   the outputs of nodes: type, and a shape in `dim`
+ *     dim     lengths of axes; values of equal shape may share them
+ *     attr    a node's attributes, in the order of its op's specs
+ *
+ * Nothing is ever changed or taken away, so a number stays good for the graph's life, and whatever was derived from the
+ * first n nodes stays true. What attributes point to, names and constants lie in one arena. */
+#ifndef PLI_GRAPH_GRAPH_H
+#define PLI_GRAPH_GRAPH_H
+
+#include <plait/graph.h>
+
+#include "base/base.h"
+
+typedef struct pli_node {
+    const plait_op *op;
+    int32_t         input, n_inputs;
+    int32_t         value, n_values;
+    int32_t         attr; /* op->n_attrs of them */
+} pli_node;
+
+typedef struct pli_value {
+    int32_t node;
+    int32_t dim; /* the first in graph->dim */
+    int16_t rank;
+    int16_t type;
+} pli_value;
+
+typedef struct pli_variable {
+    const char  *name;
+    plait_value  value;
+    plait_tensor initial; /* data NULL: zeros */
+} pli_variable;
+
+typedef struct pli_paths pli_paths; /* paths.h */
+
+struct plait_graph {
+    pli_node     *node;
+    plait_value  *input;
+    pli_value    *value;
+    int64_t      *dim;
+    plait_attr   *attr;
+    pli_variable *variable;
+    int64_t       n_nodes, n_inputs, n_values, n_dims, n_attrs, n_variables;
+    int64_t       node_capacity, input_capacity, value_capacity, dim_capacity, attr_capacity, variable_capacity;
+    pli_arena     arena;
+    const plait_op *const *own; /* ops of the program's; borrowed */
+    int32_t       n_own;
+    pli_keymap    by_op;   /* hash of an op's name -> its place in op                             */
+    const plait_op **op;   /* Plait's own, then own                                               */
+    pli_keymap    by_name; /* hash of a name -> its place in named                                */
+    struct pli_named {
+        const char *name;
+        plait_value value;
+    }            *named;
+    int64_t       n_named, named_capacity;
+    pli_paths   **paths; /* one a target that gradients was called for */
+    int64_t       n_paths, paths_capacity;
+    plait_status  status; /* OK, or what went wrong first ... */
+    plait_error   error;  /* ... and its text                 */
+};
+
+/** Plait's own ops, NULL-ended (ops.c). */
+const plait_op *const *pli_ops(void);
+/** NULL: there is none. */
+const plait_op *pli_op_find(const plait_graph *graph, const char *name);
+/** Is the op's table whole? */
+plait_status pli_op_check(const plait_op *op, plait_error *err);
+
+/** As plait_graph_op, by the op itself and attributes [op->n_attrs] in its order: what gradients and passes use. */
+plait_value pli_graph_node(plait_graph *graph, const plait_op *op, const plait_value *inputs, int32_t n_inputs,
+                           const plait_attr *attrs);
+/** Keeps the first failure; answers PLAIT_NONE. */
+plait_value pli_graph_failed(plait_graph *graph, plait_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** The name given to a value, or NULL. Looks through all names: for texts. */
+const char *pli_value_name(const plait_graph *graph, plait_value value);
+/** For errors and pictures: "matmul 'h1'" or "matmul#12". */
+void pli_value_text(const plait_graph *graph, plait_value value, char text[80]);
+/** "f32[?, 784]" */
+void pli_shape_text(const plait_tensor *t, char text[128]);
+
+static inline plait_tensor pli_value_tensor(const plait_graph *g, plait_value v) {
+    const pli_value *value = &g->value[v];
+    plait_tensor     t = { .type = (plait_type)value->type, .shape = { .rank = value->rank } };
+    for (int32_t i = 0; i < value->rank; i++) t.shape.dim[i] = g->dim[value->dim + i];
+    return t;
+}
+
+static inline const pli_node *pli_value_node(const plait_graph *g, plait_value v) { return &g->node[g->value[v].node]; }
+
+static inline bool pli_type_is_float(int type) {
+    return type == PLAIT_F32 || type == PLAIT_F64 || type == PLAIT_BF16;
+}
+
+/* --- for infer ----------------------------------------------------------------------------------------- */
+
+/** The shape that a and b broadcast to (NumPy's rule: axes from the last on, lengths equal or 1). Lengths that are not known
+ *  yield to those that are, or stay. false: they do not go together. */
+bool pli_broadcast(const plait_shape *a, const plait_shape *b, plait_shape *out);
+/** infer of an op with `map`: one type for all inputs, broadcast; BOOL out where flags say so. */
+plait_status pli_infer_map(const plait_op *op, const plait_call *call);
+
+#endif
