@@ -59,13 +59,17 @@ int pli_cli_unknown(const char *what, const char *given, const char *const *know
 /** The manual page (roff) and the completion script (bash) of all commands. */
 void pli_cli_manual(pli_text *text);
 void pli_cli_completion(pli_text *text);
-/** What 'plait help' tells about beside itself: commands, models, consistencies. Returns how many. */
+/** What 'plait help' tells about beside itself: commands, models, settings and their values. Returns how many. */
 enum { PLI_CLI_TOPICS_MAX = 64 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
 /** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as much. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
-/** Which filters there are, and which consistency each goes with. */
-void pli_cli_help_filters(pli_text *text);
+/** "pairs", "topology", "consistency", or one of either, as "ssp" or "gossip:ring". false: none of them. */
+bool pli_cli_help_choice(const char *name, pli_text *text);
+/** "filters", or one of them, as "topk" or "topk:0.1". false: none of them. */
+bool pli_cli_help_filter(const char *name, pli_text *text);
+/** A consistency with an example of its parameters: "ssp:2". */
+void pli_cli_example(const plait_consistency *policy, char spec[48]);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);
 

@@ -3,63 +3,105 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/reasons.h"
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
-enum { NAME_COLUMNS = 17, POLICIES_MAX = 32 };
+enum { NAME_COLUMNS = 17 };
 
-/* The number under which a loss's reason not to go with policy p is told; 0: it goes. */
-typedef struct reasons {
-    int      number[PLAIT_SKIPPED + 1][POLICIES_MAX];
-    int      n;
-    pli_text text;
-} reasons;
+static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
-static int reason_of(reasons *all, const plait_filter *filter, int p) {
-    const plait_consistency *policy = pli_consistencies()[p];
-    int                     *number = &all->number[filter->loss][p];
-    char                     name[64], spec[64];
-    plait_error              err = { 0 };
+/* Does it go, on a table with an update rule that lies on servers? The same check as a run's. */
+static bool goes(const plait_filter *filter, const plait_consistency *policy, plait_error *err) {
+    char name[64], spec[48];
     snprintf(name, sizeof name, "%s%s", filter->name, filter->parameters[0] != '\0' ? ":0.5" : "");
-    snprintf(spec, sizeof spec, "%s%s", policy->name, policy->parameters);
-    if (pli_filters_check_pair(name, NULL, pli_topology_find("ps"), spec, false, &err) >= 0) return 0;
-    if (*number > 0) return *number;
-    *number = ++all->n;
-    char mark[16];
-    snprintf(mark, sizeof mark, "[%d]", all->n);
-    pli_text_add(&all->text, "%-5s", mark);
-    pli_cli_wrap(&all->text, err.text, 5, pli_terminal_columns(1));
-    return *number;
+    pli_cli_example(policy, spec);
+    return pli_pair_check(&(pli_pair){ .topology = "ps", .consistency = spec, .one_process = true, .rule = "adagrad", .filter = name },
+                          err) >= 0;
 }
 
-static void row_of(pli_text *text, reasons *all, const plait_filter *filter) {
+/* The number under which it is told why not; 0: it goes. */
+static int reason_of(pli_reasons *all, const plait_filter *filter, const plait_consistency *policy) {
+    plait_error err = { 0 };
+    char        filter_name[64], is_name[64], spec[56], policy_name[56];
+    if (goes(filter, policy, &err)) return 0;
+    snprintf(filter_name, sizeof filter_name, "filter %s", filter->name);
+    snprintf(is_name, sizeof is_name, "is %s", filter->name);
+    snprintf(spec, sizeof spec, " ");
+    pli_cli_example(policy, spec + 1);
+    snprintf(policy_name, sizeof policy_name, " %s", policy->name);
+    const pli_renamed renamed[] = { { filter_name, "filter F" }, { is_name, "is F" }, { spec, " C" }, { policy_name, " C" }, { NULL, NULL } };
+    return pli_reasons_number(all, err.text, renamed);
+}
+
+static void row_of(pli_text *text, pli_reasons *all, const plait_filter *filter) {
     pli_text_add(text, "%-*s", NAME_COLUMNS, filter->name);
-    for (int p = 0; pli_consistencies()[p] != NULL && p < POLICIES_MAX; p++) {
-        char cell[16] = "yes";
-        int  number = reason_of(all, filter, p), width = (int)strlen(pli_consistencies()[p]->name) + 2;
+    for (int p = 0; pli_consistencies()[p] != NULL; p++) {
+        const plait_consistency *policy = pli_consistencies()[p];
+        char                     cell[16] = "yes";
+        int                      number = reason_of(all, filter, policy), columns = (int)strlen(policy->name) + 2;
         if (number > 0) snprintf(cell, sizeof cell, "[%d]", number);
-        pli_text_add(text, "%-*s", pli_consistencies()[p + 1] == NULL ? 0 : width < 6 ? 6 : width, cell);
+        pli_text_add(text, "%-*s", pli_consistencies()[p + 1] == NULL ? 0 : columns < 6 ? 6 : columns, cell);
     }
     pli_text_add(text, "\n");
 }
 
-void pli_cli_help_filters(pli_text *text) {
-    reasons all = { .n = 0 };
+static void matrix(pli_text *text) {
+    pli_reasons *all = pli_calloc(1, sizeof *all);
+    if (all == NULL) {
+        text->failed = true;
+        return;
+    }
+    pli_text_add(text, "\nWith which consistency, on topology ps:\n\n%-*s", NAME_COLUMNS, "");
+    for (int p = 0; pli_consistencies()[p] != NULL; p++) {
+        int columns = (int)strlen(pli_consistencies()[p]->name) + 2;
+        pli_text_add(text, "%-*s", pli_consistencies()[p + 1] == NULL ? 0 : columns < 6 ? 6 : columns, pli_consistencies()[p]->name);
+    }
+    pli_text_add(text, "\n");
+    for (int f = 0; pli_filters()[f] != NULL; f++) row_of(text, all, pli_filters()[f]);
+    pli_text_add(text, "\nWhy not, where F is the filter of the row and C the consistency of the column:\n\n");
+    pli_reasons_tell(all, text);
+    pli_free(all);
+}
+
+static void filters(pli_text *text) {
     pli_text_add(text, "--filter A,B: filters on messages between workers and servers, in this order:\n\n");
     for (int f = 0; pli_filters()[f] != NULL; f++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", pli_filters()[f]->name, pli_filters()[f]->parameters);
         pli_text_add(text, "  %-*s", NAME_COLUMNS - 2, name);
-        pli_cli_wrap(text, pli_filters()[f]->summary, NAME_COLUMNS, pli_terminal_columns(1));
+        pli_cli_wrap(text, pli_filters()[f]->summary, NAME_COLUMNS, width());
     }
-    pli_text_add(text, "\nWith which consistency, on topology ps:\n\n%-*s", NAME_COLUMNS, "");
-    for (int p = 0; pli_consistencies()[p] != NULL && p < POLICIES_MAX; p++) {
-        int width = (int)strlen(pli_consistencies()[p]->name) + 2;
-        pli_text_add(text, "%-*s", pli_consistencies()[p + 1] == NULL ? 0 : width < 6 ? 6 : width, pli_consistencies()[p]->name);
+    matrix(text);
+}
+
+static void one(const plait_filter *filter, pli_text *text) {
+    static const char *const losses[] = { [PLAIT_EXACT] = "nothing", [PLAIT_ROUNDED] = "rounds; the rest goes with the worker's next push",
+                                          [PLAIT_KEPT_BACK] = "keeps rows back until a later push",
+                                          [PLAIT_SKIPPED] = "lets updates fall that would move nothing" };
+    pli_text list = { 0 };
+    pli_text_add(text, "%s%s: a filter, as --filter %s%s\n", filter->name, filter->parameters, filter->name,
+                 filter->parameters[0] != '\0' ? ":0.1" : "");
+    pli_text_add(text, "  does           ");
+    pli_cli_wrap(text, filter->summary, NAME_COLUMNS, width());
+    pli_text_add(text, "  loses          %s\n  consistency    ", losses[filter->loss]);
+    for (int p = 0; pli_consistencies()[p] != NULL; p++)
+        if (goes(filter, pli_consistencies()[p], NULL))
+            pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", pli_consistencies()[p]->name, pli_consistencies()[p]->parameters);
+    pli_cli_wrap(text, list.data != NULL ? list.data : "none", NAME_COLUMNS, width());
+    pli_text_add(text, "more: plait help filters\n");
+    pli_text_free(&list);
+}
+
+bool pli_cli_help_filter(const char *name, pli_text *text) {
+    if (strcmp(name, "filters") == 0) {
+        filters(text);
+        return true;
     }
-    pli_text_add(text, "\n");
-    for (int f = 0; pli_filters()[f] != NULL; f++) row_of(text, &all, pli_filters()[f]);
-    pli_text_add(text, "\n%s", all.text.data != NULL ? all.text.data : "");
-    text->failed = text->failed || all.text.failed;
-    pli_text_free(&all.text);
+    for (int f = 0; pli_filters()[f] != NULL; f++) {
+        if (strlen(pli_filters()[f]->name) != strcspn(name, ":") || strncmp(pli_filters()[f]->name, name, strcspn(name, ":")) != 0) continue;
+        one(pli_filters()[f], text);
+        return true;
+    }
+    return false;
 }

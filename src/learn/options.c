@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/filter/filter.h"
+#include "table/topology/topology.h"
 
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
     size_t n = 0;
@@ -40,6 +41,11 @@ static plait_status check_lbfgs(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
                         "the nearest is bsp", run->consistency);
+    const pli_travel         travel = pli_run_travel(run, "w");
+    const pli_topology_kind *kind = pli_topology_find(travel.topology);
+    if (kind != NULL && kind->averages)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
+                        "point, and its copies differ; the nearest is allreduce", travel.topology);
     PLI_TRY(pli_loss_find(o->model, 2, &loss, run->err));
     if (!loss->smooth)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "

@@ -27,4 +27,10 @@ exits 2 "form ssp:S" form audit --as ssp whole
 cp whole ranks.0
 exits 1 'ranks: no such file; did you mean ranks\.\*' ranks audit ranks
 exits 1 'gone' gone audit gone
+# A copy that is averaged with neighbours' holds a share of the others' updates: it is no clocks old.
+works train train --data part --epochs 1 --workers 3 --topology gossip:ring --events copies --quiet
+works copies audit copies
+says copies.out "staleness is not counted" || fail "of copies: $(cat copies.out)"
+works copies audit --json copies
+says copies.out '"staleness": null, "staleness_max": null' || fail "of copies: $(cat copies.out)"
 finish

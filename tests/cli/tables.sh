@@ -22,6 +22,9 @@ exits 2 "expected NAME" none $t --table w
 exits 2 "table w: .*did you mean 'bsp'" typo $t --table w:consistency=bps
 exits 2 "table w: .*nearest is" pair $t --table w:topology=allreduce,consistency=ssp:2
 exits 2 "table b is not in this run" absent $t --table b:topology=ps
+exits 2 "lbfgs with topology gossip:ring is refused.*nearest is allreduce" line $t --optimizer lbfgs --table w:topology=gossip:ring
+exits 2 "backup workers with topology gossip:ring are refused: a round" backup $t --topology gossip:ring --backup 1
+exits 2 "what local-sgd:2 sends.*fixed8.*take a filter without loss" lossy $t --topology ps --consistency local-sgd:2 --filter fixed8
 works help help logistic
 says help.out '^  w  ' || fail "help of a model has no table w"
 

@@ -23,6 +23,15 @@ grep -q '\]trains\|\]refused' help.out && fail "columns of help pairs run togeth
 [ "$(grep -c '^\[' help.out)" -lt 10 ] || fail "$(grep -c '^\[' help.out) footnotes of help pairs"
 works help help consistency
 grep -q '^  ssp:S  *[a-z]' help.out || fail "help consistency does not tell of ssp: $(cat help.out)"
+works help help topology
+grep -q '^  gossip:ring|torus|exp  *[a-z]' help.out || fail "help topology does not tell of gossip: $(cat help.out)"
+works help help gossip:ring
+grep -q 'consistency on mpi, sim *bsp, async, local-sgd:H$' help.out || fail "help gossip: $(cat help.out)"
+works help help filters
+grep -q '^fixed8 .* yes *\[[0-9]*\]$' help.out || fail "help filters: fixed8 goes with local-sgd? $(cat help.out)"
+[ "$(grep -c '^\[' help.out)" -lt 12 ] || fail "$(grep -c '^\[' help.out) footnotes of help filters"
+works help help topk
+grep -q 'consistency *async$' help.out || fail "help topk: $(cat help.out)"
 works help help ssp:2
 grep -q '^ssp:S: a consistency' help.out && grep -q 'topologies on threads *local, ps' help.out || fail "help ssp: $(cat help.out)"
 

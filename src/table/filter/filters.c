@@ -215,11 +215,11 @@ plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *sc
         return pli_fail(err, PLAIT_EREFUSED, "filters with topology %s are refused: they work on what workers push to and pull from "
                         "servers; nearest is --topology ps", topology->name);
     for (int32_t i = 0; i < list.n; i++) {
-        PLI_TRY(check_policy(list.filter[i], pli_consistency_find(consistency, NULL), consistency, err));
         if (additive && list.filter[i]->loss != PLAIT_EXACT)
             return pli_fail(err, PLAIT_EREFUSED, "filter %s on an additive table is refused: it %s, and a worker sees all of its own at "
-                            "once; give the table an update rule, or take a filter without loss", list.filter[i]->name,
-                            what_is_lost(list.filter[i]->loss));
+                            "once; take a filter without loss, as key-cache,key-delta,zstd, or give the table an update rule",
+                            list.filter[i]->name, what_is_lost(list.filter[i]->loss));
+        PLI_TRY(check_policy(list.filter[i], pli_consistency_find(consistency, NULL), consistency, err));
     }
     return PLAIT_OK;
 }

@@ -173,8 +173,10 @@ static int32_t held_by(const plait_table *table) {
 
 static void tell(const void *arg, char *text, size_t bytes) {
     const plait_table *table = arg;
-    snprintf(text, bytes, "a copy of table %s for clock %lld, held up by rank %d", table->spec.name,
-             (long long)plait_job_clock_now(table->job), held_by(table));
+    int32_t            rank = held_by(table);
+    long long          clock = (long long)plait_job_clock_now(table->job);
+    if (rank < 0) snprintf(text, bytes, "copies of table %s for clock %lld, which have come", table->spec.name, clock);
+    else snprintf(text, bytes, "a copy of table %s for clock %lld, held up by rank %d", table->spec.name, clock, rank);
 }
 
 static void show(const void *arg, pli_wait *wait) {

@@ -99,7 +99,8 @@ static plait_status check_backup(const pli_topology_kind *kind, const pli_pair *
                         pair->consistency);
     if (!kind->on_servers)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "backup workers with topology %s are refused: a sum needs every worker's part; nearest is ps", pair->topology);
+                        "backup workers with topology %s are refused: %s; nearest is ps", pair->topology,
+                        kind->averages ? "a round waits for neighbours alone, not for all" : "a sum needs every worker's part");
     return PLAIT_OK;
 }
 
@@ -187,5 +188,6 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
                         "the other; nearest is allreduce", pair->topology);
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
     plait_status status = pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
-    return status < 0 && adds && pair->rule != NULL ? pli_fail_at(err, "what %s sends is added to an average", pair->consistency) : status;
+    bool averages = adds && pair->rule != NULL && topology.kind->on_servers;
+    return status < 0 && averages ? pli_fail_at(err, "what %s sends is added to an average", pair->consistency) : status;
 }

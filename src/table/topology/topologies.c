@@ -5,20 +5,30 @@
 #include "table/table.h"
 
 static const pli_topology_kind local = {
-    .name = "local", .parameters = "", .one_process = true, .on_servers = true,
+    .name = "local", .parameters = "", .summary = "workers are threads of one process and share the table's memory; nothing is sent",
+    .one_process = true, .on_servers = true,
     .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
 };
 static const pli_topology_kind allreduce = {
-    .name = "allreduce", .parameters = "", .needs_all = true, .ops = &pli_replica_ops
+    .name = "allreduce", .parameters = "", .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
+                                                      "tables and equal hosts",
+    .needs_all = true, .ops = &pli_replica_ops
 };
 static const pli_topology_kind ps = {
-    .name = "ps", .parameters = "", .on_servers = true, .ops = &pli_served_ops
+    .name = "ps", .parameters = "", .summary = "servers own the rows; workers pull what they read and push what they add: for sparse "
+                                               "tables and uneven hosts",
+    .on_servers = true, .ops = &pli_served_ops
 };
 /* Dense tables are summed, of sparse ones only what is touched travels. */
-static const pli_topology_kind hybrid = { .name = "hybrid", .parameters = "", .dense = &allreduce, .sparse = &ps };
+static const pli_topology_kind hybrid = {
+    .name = "hybrid", .parameters = "", .summary = "dense tables by allreduce and sparse ones by ps, in one job",
+    .dense = &allreduce, .sparse = &ps
+};
 
 static const pli_topology_kind gossip = {
-    .name = "gossip", .parameters = "ring|torus|exp", .needs_all = true, .averages = true, .ops = &pli_averaged_ops
+    .name = "gossip", .parameters = "ring|torus|exp",
+    .summary = "each worker has a copy, which it averages with its neighbours' only; the model is the average of all",
+    .needs_all = true, .averages = true, .ops = &pli_averaged_ops
 };
 
 static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &hybrid, &gossip, NULL };

@@ -17,6 +17,7 @@ struct pli_topology_ops; /* table/table.h: what it does for a table */
 typedef struct pli_topology_kind {
     const char *name;
     const char *parameters; /* the words of which one follows the name and a colon, as "ring|torus|exp"; "": takes none */
+    const char *summary;     /* one line, for help */
     bool        one_process; /* workers share a process's memory: one shard a table, no byte counts as sent    */
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */

@@ -198,8 +198,13 @@ static void add_promise(const pli_promise *promise, int32_t backup, pli_text *te
                      promise->value_each ? " a worker" : "");
 }
 
-static void add_staleness(const pli_audit_figures *figures, pli_text *text) {
+static void add_staleness(const audit_table *table, pli_text *text) {
+    const pli_audit_figures *figures = &table->figures;
     if (figures->gets == 0) return;
+    if (table->way == PLI_WAY_AVERAGED) {
+        pli_text_add(text, "  staleness is not counted: a get returns the own copy, averaged with neighbours' only\n");
+        return;
+    }
     pli_text_add(text, "  staleness in clocks: mean %.3g, most %lld\n",
                  (double)figures->staleness_sum / (double)figures->gets, (long long)figures->staleness_max);
     for (int i = 0; i < PLI_AUDIT_BINS; i++) {
@@ -226,9 +231,9 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
     if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
     pli_text_add(text, "\n");
-    add_staleness(figures, text);
+    add_staleness(table, text);
     if (figures->violations > 0) {
-        pli_text_add(text, "  refuted: %lld violations\n", (long long)figures->violations);
+        pli_text_add(text, "  refuted: %lld violation%s\n", (long long)figures->violations, pli_plural(figures->violations));
         return;
     }
     if (table->way == PLI_WAY_AVERAGED) {
@@ -299,10 +304,16 @@ static void json_table(const audit_table *table, pli_text *text) {
     pli_json_i64(text, "applied", figures->applied);
     pli_json_i64(text, "dropped", figures->dropped);
     pli_json_i64(text, "violations", figures->violations);
-    pli_json_raw(text, "staleness", stale.data != NULL ? stale.data : "null");
-    pli_json_i64(text, "staleness_max", figures->staleness_max);
-    pli_json_f64(text, "staleness_mean",
-                 figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
+    if (table->way == PLI_WAY_AVERAGED) {
+        pli_json_null(text, "staleness");
+        pli_json_null(text, "staleness_max");
+        pli_json_null(text, "staleness_mean");
+    } else {
+        pli_json_raw(text, "staleness", stale.data != NULL ? stale.data : "null");
+        pli_json_i64(text, "staleness_max", figures->staleness_max);
+        pli_json_f64(text, "staleness_mean",
+                     figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
+    }
     pli_json_end(text);
     text->failed = text->failed || stale.failed;
     pli_text_free(&stale);

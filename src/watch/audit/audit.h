@@ -22,7 +22,7 @@ enum { PLI_AUDIT_BINS = 64 };
 typedef struct pli_audit_figures {
     int64_t gets, incs, pushes, applied, dropped;
     int64_t lost;                  /* on their way when their worker died     */
-    int64_t stale[PLI_AUDIT_BINS]; /* gets by staleness; the last: that or more */
+    int64_t stale[PLI_AUDIT_BINS]; /* gets by staleness; the last: that or more; none of copies that are averaged */
     int64_t staleness_max, staleness_sum;
     int64_t violations;
 } pli_audit_figures;

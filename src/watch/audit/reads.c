@@ -73,6 +73,7 @@ static bool is_overtaken(table_reads *reads, const pli_event *event) {
 static void note_staleness(audit_table *table, int64_t staleness) {
     pli_audit_figures *figures = &table->figures;
     figures->gets++;
+    if (table->way == PLI_WAY_AVERAGED) return; /* a copy holds a share of the others' updates: it is no clocks old */
     figures->stale[staleness < PLI_AUDIT_BINS - 1 ? staleness : PLI_AUDIT_BINS - 1]++;
     figures->staleness_sum += staleness;
     if (staleness > figures->staleness_max) figures->staleness_max = staleness;

@@ -1,0 +1,176 @@
+/* help pairs, help topology, help consistency - how updates travel, what a read may miss, and which go together. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/reasons.h"
+#include "table/topology/topology.h"
+
+/* --- help pairs ------------------------------------------------------------------------------------- */
+
+void pli_cli_example(const plait_consistency *policy, char spec[48]) {
+    snprintf(spec, 48, "%s", policy->name);
+    for (const char *c = policy->parameters; c != NULL && *c != '\0'; c++) {
+        if (*c == ':' && strlen(spec) + 3 < 48) strcat(spec, ":2");
+    }
+}
+
+static bool trains_with(pli_pair pair, pli_fill fill) {
+    pair.fill = fill;
+    return pli_pair_check(&pair, NULL) >= 0;
+}
+
+/* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
+static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
+    const pli_topology_kind *const      *topology = pli_topologies();
+    const plait_consistency *const *policy = pli_consistencies();
+    pli_text_add(text, "%-16s", "");
+    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
+    pli_text_add(text, "\n");
+    for (int p = 0; policy[p] != NULL; p++) {
+        char spec[48], own[64];
+        pli_cli_example(policy[p], spec);
+        snprintf(own, sizeof own, " x %s", spec);
+        const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
+        pli_text_add(text, "%-16s", spec);
+        for (int t = 0; topology[t] != NULL; t++) {
+            plait_error err = { 0 };
+            char        cell[32] = "trains";
+            char        example[PLI_TOPOLOGY_TEXT];
+            pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
+            pli_topology_example(topology[t], example);
+            if (pli_pair_check(&pair, &err) < 0) snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
+            else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
+            else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
+            pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
+        }
+        pli_text_add(text, "\n");
+    }
+}
+
+static void pairs(pli_text *text) {
+    pli_reasons *all = pli_calloc(1, sizeof *all);
+    if (all == NULL) {
+        text->failed = true;
+        return;
+    }
+    pli_text_add(text, "Ranks are threads of one process:\n\n");
+    pairs_of(text, all, true);
+    pli_text_add(text, "\nRanks are processes (mpi), or simulated (sim):\n\n");
+    pairs_of(text, all, false);
+    pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
+    pli_reasons_tell(all, text);
+    pli_free(all);
+}
+
+/* --- help consistency, help topology ------------------------------------------------------------------ */
+
+static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
+
+static void name_of(const pli_topology_kind *kind, char name[64]) {
+    snprintf(name, 64, "%s%s%s", kind->name, kind->parameters[0] != '\0' ? ":" : "", kind->parameters);
+}
+
+static void consistencies(pli_text *text) {
+    const plait_consistency *const *policy = pli_consistencies();
+    pli_text_add(text, "--consistency says what a read may miss:\n\n");
+    for (int p = 0; policy[p] != NULL; p++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", policy[p]->name, policy[p]->parameters);
+        pli_text_add(text, "  %-16s ", name);
+        pli_cli_wrap(text, policy[p]->summary, 19, width());
+    }
+    pli_text_add(text, "\nmore: plait help pairs\n");
+}
+
+static void topologies(pli_text *text) {
+    pli_text_add(text, "--topology says how updates travel:\n\n");
+    for (int t = 0; pli_topologies()[t] != NULL; t++) {
+        char name[64];
+        name_of(pli_topologies()[t], name);
+        pli_text_add(text, "  %-21s ", name);
+        pli_cli_wrap(text, pli_topologies()[t]->summary, 24, width());
+    }
+    pli_text_add(text, "\nmore: plait help pairs\n");
+}
+
+/* --- help ssp, help gossip ------------------------------------------------------------------------------ */
+
+static bool goes(const pli_topology_kind *kind, const char *spec, bool one_process) {
+    char example[PLI_TOPOLOGY_TEXT];
+    pli_topology_example(kind, example);
+    return pli_pair_check(&(pli_pair){ .topology = example, .consistency = spec, .one_process = one_process }, NULL) >= 0;
+}
+
+static void add_topologies(const char *spec, bool one_process, pli_text *text) {
+    pli_text list = { 0 };
+    for (int t = 0; pli_topologies()[t] != NULL; t++) {
+        char name[64];
+        name_of(pli_topologies()[t], name);
+        if (goes(pli_topologies()[t], spec, one_process)) pli_text_add(&list, "%s%s", list.length > 0 ? ", " : "", name);
+    }
+    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
+    pli_text_free(&list);
+}
+
+static void consistency(const plait_consistency *policy, pli_text *text) {
+    char spec[48];
+    pli_cli_example(policy, spec);
+    pli_text_add(text, "%s%s: a consistency, as --consistency %s\n", policy->name, policy->parameters, spec);
+    pli_text_add(text, "  means                    ");
+    pli_cli_wrap(text, policy->summary, 27, width());
+    pli_text_add(text, "  topologies on threads    ");
+    add_topologies(spec, true, text);
+    pli_text_add(text, "  topologies on mpi, sim   ");
+    add_topologies(spec, false, text);
+    pli_text_add(text, "more: plait help consistency, plait help pairs\n");
+}
+
+static void add_consistencies(const pli_topology_kind *kind, bool one_process, pli_text *text) {
+    pli_text list = { 0 };
+    for (int p = 0; pli_consistencies()[p] != NULL; p++) {
+        const plait_consistency *policy = pli_consistencies()[p];
+        char                     spec[48];
+        pli_cli_example(policy, spec);
+        if (goes(kind, spec, one_process)) pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", policy->name, policy->parameters);
+    }
+    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
+    pli_text_free(&list);
+}
+
+static void topology(const pli_topology_kind *kind, pli_text *text) {
+    char name[64], example[PLI_TOPOLOGY_TEXT];
+    name_of(kind, name);
+    pli_topology_example(kind, example);
+    pli_text_add(text, "%s: a topology, as --topology %s\n", name, example);
+    pli_text_add(text, "  means                    ");
+    pli_cli_wrap(text, kind->summary, 27, width());
+    pli_text_add(text, "  consistency on threads   ");
+    add_consistencies(kind, true, text);
+    pli_text_add(text, "  consistency on mpi, sim  ");
+    add_consistencies(kind, false, text);
+    if (kind->dense != NULL)
+        pli_text_add(text, "a dense table takes what goes with %s, a sparse one what goes with %s\n", kind->dense->name, kind->sparse->name);
+    pli_text_add(text, "more: plait help topology, plait help pairs\n");
+}
+
+/* The policy that "ssp" or "ssp:2" names; NULL: none. */
+static const plait_consistency *find_policy(const char *name) {
+    for (int p = 0; pli_consistencies()[p] != NULL; p++) {
+        const plait_consistency *policy = pli_consistencies()[p];
+        if (strlen(policy->name) == strcspn(name, ":") && strncmp(policy->name, name, strlen(policy->name)) == 0) return policy;
+    }
+    return NULL;
+}
+
+bool pli_cli_help_choice(const char *name, pli_text *text) {
+    const plait_consistency *policy = find_policy(name);
+    const pli_topology_kind *kind = pli_topology_find(name);
+    if (strcmp(name, "pairs") == 0) pairs(text);
+    else if (strcmp(name, "consistency") == 0) consistencies(text);
+    else if (strcmp(name, "topology") == 0) topologies(text);
+    else if (policy != NULL) consistency(policy, text);
+    else if (kind != NULL) topology(kind, text);
+    else return false;
+    return true;
+}
