@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         plait_comm_opts_init(&comm);
         plait_job_opts_init(&job);
         comm.transport = argc > 1 ? argv[1] : NULL;
-        comm.workers = argc > 2 ? atoi(argv[2]) : 0;
+        comm.workers = argc > 2 ? atoi(argv[2]) : argc > 1 ? 0 : 4;
         job.topology = "ps";
         job.filters = &counts;
         job.n_filters = 1;

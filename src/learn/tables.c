@@ -86,10 +86,18 @@ plait_status pli_tables_check(const pli_run *run) {
 
 /* --- when it is known how they lie ---------------------------------------------------------------------------- */
 
+/* What is said of the run is often meant for its weights: the intercepts may take another. */
+static plait_status advise(const pli_run *run, const char *name, plait_status status) {
+    plait_error why = *run->err;
+    if (status != PLAIT_EREFUSED || strcmp(name, "b") != 0 || was_named(run, name)) return status;
+    return pli_fail(run->err, status, "%s; or, for this table alone, --table b:consistency=bsp", why.text);
+}
+
 static plait_status settle(pli_run *run, const char *name, pli_fill fill) {
     const pli_travel travel = pli_run_travel(run, name);
     pli_topology     topology;
-    PLI_TRY(check_pair(run, name, fill));
+    plait_status   status = check_pair(run, name, fill);
+    if (status < 0) return advise(run, name, status);
     PLI_TRY(pli_topology_make(travel.topology, fill, &topology, run->err));
     plait_report_table *table = &run->table[run->n_tables++];
     snprintf(table->name, sizeof table->name, "%s", name);

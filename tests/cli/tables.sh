@@ -43,6 +43,8 @@ sed 's/ 1:1/ 900000000:1/' part >far
 works grown train --data far --workers 2 --epochs 2 --batch 50 --topology hybrid --events log --json
 says grown.out '"name": "w", "topology": "ps".*"name": "b", "topology": "allreduce"' || fail "by key: $(cat grown.out)"
 works audit audit log
+exits 2 "table b: .*for this table alone, --table b:consistency=bsp" alone train --data far --workers 2 --topology hybrid --consistency ssp:2
+works alone train --data far --workers 2 --epochs 2 --topology hybrid --consistency ssp:2 --table b:consistency=bsp
 works apart train --data far --workers 2 --epochs 2 --batch 50 --topology ps --consistency ssp:2 \
     --table b:topology=allreduce,consistency=bsp --json
 says apart.out '"name": "b", "topology": "allreduce", "consistency": "bsp"' || fail "b alone: $(cat apart.out)"
