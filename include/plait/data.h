@@ -26,7 +26,7 @@ typedef struct plait_data_opts {
     size_t             size;          /* set by plait_data_opts_init                                      */
     const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
     int64_t            n_paths;
-    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv"                                */
+    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx"                        */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label;         /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column

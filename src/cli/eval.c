@@ -85,7 +85,7 @@ static int eval(int argc, char *const *argv) {
         pli_cli_usage("eval: no model; name it with --model-file FILE");
     } else if (set.in.data.n == 0) {
         pli_cli_usage("eval: no data; name a file with --data D");
-    } else if (pli_input_check("eval", &set.in)) {
+    } else {
         if (set.in.threads == 0) set.in.threads = pli_cores();
         pli_record_init(&report);
         pli_talk_open(&talk, set.quiet);

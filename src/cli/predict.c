@@ -137,7 +137,7 @@ static int predict(int argc, char *const *argv) {
         pli_cli_usage("predict: no model; name it with --model-file FILE");
     } else if (set.in.data.n == 0) {
         pli_cli_usage("predict: no data; name a file with --data D");
-    } else if (pli_input_check("predict", &set.in) && check_apart(&set)) {
+    } else if (check_apart(&set)) {
         if (set.in.threads == 0) set.in.threads = pli_cores();
         pli_talk_open(&talk, set.quiet);
         plait_status status = apply(&set, &talk.log, &err);

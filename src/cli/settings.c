@@ -43,7 +43,8 @@ const pli_opt pli_train_rows[] = {
       0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
-    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label, by name or number from 1", 0, 0,
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE",
+      "column of the label, by name or number from 1; idx: the file of labels", 0, 0,
       "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
     { "text-columns", PLI_OPT_TEXT, AT(in.text_columns), NULL, "A,B",
@@ -134,14 +135,8 @@ static bool check_later(const pli_train_settings *s) {
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else {
-        return pli_input_check("train", &s->in);
+        return true;
     }
-    return false;
-}
-
-bool pli_input_check(const char *command, const pli_input *in) {
-    if (!is(in->format, "idx")) return true;
-    pli_cli_usage("%s: --format idx comes with a later version; this one has libsvm, csv and tsv", command);
     return false;
 }
 

@@ -56,7 +56,4 @@ void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, p
 /** One input's options; paths, seed and log are set too. */
 void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts);
 
-/** false: the format given comes later; said. */
-bool pli_input_check(const char *command, const pli_input *in);
-
 #endif

@@ -1,4 +1,4 @@
-/* Cutting the sources at newlines into blocks and segments. */
+/* Cutting the sources at newlines (or at rows of so many bytes) into blocks and segments. */
 #include <string.h>
 
 #include "data/dataset.h"
@@ -12,6 +12,12 @@ static size_t total_bytes(const pli_sources *sources, const size_t *begin, size_
     }
     start[sources->n] = total;
     return total;
+}
+
+/* The first place at or behind `at` of the one source that begins a row. */
+static size_t next_row(const pli_dataset *d, size_t total, size_t at) {
+    const size_t row = (at + d->row_bytes - 1) / d->row_bytes * d->row_bytes;
+    return row < total ? row : total;
 }
 
 /* The first place at or behind `at` of the whole text that begins a line. */
@@ -63,7 +69,8 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     }
     size_t total = total_bytes(d->sources, d->begin, start), from = 0;
     for (int32_t b = 0; b < d->blocks; b++) {
-        size_t to = b + 1 < d->blocks ? next_line(d->sources, d->begin, start, share(total, b + 1, d->blocks)) : total;
+        size_t to = share(total, b + 1, d->blocks);
+        if (b + 1 < d->blocks) to = d->row_bytes > 0 ? next_row(d, total, to) : next_line(d->sources, d->begin, start, to);
         if (to < from) to = from;
         d->block_segment[b] = d->segments;
         add_segments(d, start, b, from, to);

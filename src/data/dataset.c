@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/cache.h"
+#include "data/idx.h"
 #include "data/table.h"
 
 const pli_reader pli_libsvm_reader = {
@@ -44,28 +45,47 @@ static bool looks_like_libsvm(const pli_source *source) {
     return false;
 }
 
+static const struct {
+    const char     *name;
+    pli_data_format format;
+} formats[] = { { "auto", PLI_FORMAT_NONE }, { "libsvm", PLI_FORMAT_LIBSVM }, { "csv", PLI_FORMAT_TABLE }, { "tsv", PLI_FORMAT_TABLE },
+                { "idx", PLI_FORMAT_IDX } };
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static plait_status format_by_name(const char *name, pli_data_format *format_out, plait_error *err) {
+    const char *names[FORMATS];
+    for (int k = 0; k < FORMATS; k++) {
+        names[k] = formats[k].name;
+        if (strcmp(names[k], name) != 0) continue;
+        *format_out = formats[k].format;
+        return PLAIT_OK;
+    }
+    const char *near = pli_nearest(name, names, FORMATS);
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv or idx", name,
+                    near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static const char *format_text(pli_data_format format) {
+    return format == PLI_FORMAT_LIBSVM ? "libsvm" : format == PLI_FORMAT_IDX ? "idx" : "csv or tsv";
+}
+
+/* By content; a model's own first, where a text could be either. */
+static pli_data_format judge_format(const pli_source *source, pli_data_format fixed) {
+    if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
+    if (fixed == PLI_FORMAT_LIBSVM || fixed == PLI_FORMAT_TABLE) return fixed;
+    return looks_like_libsvm(source) ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
+}
+
 static plait_status choose_format(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
                                   pli_data_format *format_out, plait_error *err) {
-    static const char *const names[] = { "auto", "libsvm", "csv", "tsv" };
-    const char              *name = opts->format != NULL ? opts->format : "auto";
-    int                      k = 0;
-    while (k < 4 && strcmp(names[k], name) != 0) k++;
-    if (k == 4) {
-        const char *near = pli_nearest(name, names, 4);
-        return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv or tsv", name,
-                        near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
-    }
-    if (k > 0)
-        *format_out = k == 1 ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
-    else if (fixed != NULL && fixed->format != PLI_FORMAT_NONE && fixed->format == PLI_FORMAT_TABLE)
-        *format_out = PLI_FORMAT_TABLE;
-    else
-        *format_out = looks_like_libsvm(&sources->source[0]) ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
-    if (fixed != NULL && fixed->format == PLI_FORMAT_LIBSVM && k == 0) *format_out = PLI_FORMAT_LIBSVM;
-    if (fixed != NULL && fixed->format != PLI_FORMAT_NONE && fixed->format != *format_out)
-        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,
-                        fixed->format == PLI_FORMAT_LIBSVM ? "libsvm" : "csv or tsv",
-                        *format_out == PLI_FORMAT_LIBSVM ? "libsvm" : "csv or tsv");
+    const pli_data_format known = fixed != NULL ? fixed->format : PLI_FORMAT_NONE;
+    pli_data_format       format = PLI_FORMAT_NONE;
+    PLI_TRY(format_by_name(opts->format != NULL ? opts->format : "auto", &format, err));
+    if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known);
+    if (known != PLI_FORMAT_NONE && known != format)
+        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path, format_text(known),
+                        format_text(format));
+    *format_out = format;
     return PLAIT_OK;
 }
 
@@ -131,10 +151,16 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
+    if (format == PLI_FORMAT_IDX) {
+        pli_datacache_forget(&d->wish); /* it is binary already */
+        PLI_TRY(pli_idx_open(d, opts, fixed, err));
+    }
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
     d->schema->format = format;
-    PLI_TRY(format == PLI_FORMAT_LIBSVM ? open_libsvm(d, opts, fixed, err) : pli_table_open(d, opts, fixed, err));
+    if (format == PLI_FORMAT_LIBSVM) PLI_TRY(open_libsvm(d, opts, fixed, err));
+    else if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_open(d, opts, fixed, err));
+    else pli_idx_describe(d);
     for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
     return d->rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
@@ -177,6 +203,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     for (int32_t i = 0; d->rows != NULL && !d->of_memory && i < d->own; i++) pli_rows_free(&d->rows[i]);
     pli_free(d->rows);
     pli_table_close(&d->table);
+    pli_idx_close(&d->idx);
     pli_schema_destroy(&d->schema);
     pli_text_free(&d->notes);
     pli_free(d->segment);

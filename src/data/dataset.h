@@ -22,7 +22,7 @@ typedef struct pli_reader {
     const char *name;
     plait_status (*parse)(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
                           pli_found *found, pli_bad *bad);
-    /** The first byte of the row at or behind `from`, `to` if none. */
+    /** The first byte of the row at or behind `from`, `to` if none. NULL: the data set has row_bytes. */
     const unsigned char *(*row)(const unsigned char *from, const unsigned char *to);
 } pli_reader;
 
@@ -31,9 +31,11 @@ extern const pli_reader pli_libsvm_reader, pli_table_reader;
 struct pli_dataset {
     pli_sources               *sources; /* NULL: of memory */
     const pli_reader          *reader;
-    const void                *rules; /* one of the two below */
+    const void                *rules; /* one of the three below */
     pli_libsvm_rules           libsvm;
     struct pli_table_rules    *table;
+    struct pli_idx            *idx;
+    size_t                     row_bytes; /* where all rows have as many; 0: they are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
     int64_t                    segments;

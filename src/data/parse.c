@@ -4,9 +4,10 @@
 
 #include "data/dataset.h"
 
-static plait_status place_error(const pli_source *source, plait_status status, const pli_bad *bad, size_t at,
+static plait_status place_error(const pli_dataset *d, const pli_source *source, plait_status status, const pli_bad *bad, size_t at,
                                 plait_error *err) {
     if (status == PLAIT_ENOMEM) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for its rows", source->path);
+    if (d->row_bytes > 0) return pli_fail(err, status, "%s: %s", source->path, bad->text);
     return pli_fail(err, status, "%s:%lld: %s", strcmp(source->path, "-") == 0 ? "standard input" : source->path,
                     (long long)pli_source_line(source, at), bad->text);
 }
@@ -23,7 +24,7 @@ static plait_status parse_tail(const pli_dataset *d, const pli_source *source, s
     if (bytes > 0 && copy[bytes - 1] != '\n') copy[bytes++] = '\n';
     plait_status status = d->reader->parse(d->rules, copy, copy + bytes, rows, found, &bad);
     if (status < 0)
-        status = place_error(source, status, &bad, bad.at != NULL ? from + (size_t)(bad.at - copy) : from, err);
+        status = place_error(d, source, status, &bad, bad.at != NULL ? from + (size_t)(bad.at - copy) : from, err);
     pli_free(copy);
     return status;
 }
@@ -33,7 +34,7 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     const pli_source *source = &d->sources->source[segment->source];
     size_t            safe = to;
     pli_bad           bad = { 0 };
-    if (source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes behind it */
+    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes behind it */
         size_t               limit = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;
         const unsigned char *newline = limit > from ? memrchr(source->data + from, '\n', limit - from) : NULL;
         safe = newline != NULL ? (size_t)(newline + 1 - source->data) : from;
@@ -41,7 +42,7 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     if (safe > from) {
         plait_status status = d->reader->parse(d->rules, source->data + from, source->data + safe, rows, found, &bad);
         if (status < 0)
-            return place_error(source, status, &bad, bad.at != NULL ? (size_t)(bad.at - source->data) : from, err);
+            return place_error(d, source, status, &bad, bad.at != NULL ? (size_t)(bad.at - source->data) : from, err);
     }
     return safe < to ? parse_tail(d, source, safe, to, rows, found, err) : PLAIT_OK;
 }

@@ -69,9 +69,13 @@ static plait_status scan_lines(const pli_source *source, const pli_segment *segm
     return PLAIT_OK;
 }
 
-/* The end of the last line that begins before `from + CHUNK`. */
-static size_t chunk_end(const pli_source *source, size_t from, size_t to) {
+/* The end of the last row that begins before `from + CHUNK`. */
+static size_t chunk_end(const pli_dataset *d, const pli_source *source, size_t from, size_t to) {
     if (to - from <= CHUNK) return to;
+    if (d->row_bytes > 0) {
+        const size_t rows = (CHUNK + d->row_bytes - 1) / d->row_bytes;
+        return rows * d->row_bytes < to - from ? from + rows * d->row_bytes : to;
+    }
     const unsigned char *newline = memchr(source->data + from + CHUNK, '\n', to - from - CHUNK);
     return newline != NULL ? (size_t)(newline + 1 - source->data) : to;
 }
@@ -82,7 +86,7 @@ static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *seg
     const pli_source *source = &d->sources->source[segment->source];
     int64_t           rows = 0;
     for (size_t from = segment->from; from < segment->to;) {
-        size_t to = chunk_end(source, from, segment->to);
+        size_t to = chunk_end(d, source, from, segment->to);
         pli_rows_clear(scratch);
         PLI_TRY(pli_parse_bytes(d, segment, from, to, scratch, found, err));
         rows += scratch->b.rows;
@@ -102,7 +106,7 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     for (int64_t k = d->block_segment[block]; k < d->block_segment[block + 1] && job->status[i] == PLAIT_OK; k++) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
-        if (job->features || d->table != NULL)
+        if (job->features || d->table != NULL || d->idx != NULL)
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else

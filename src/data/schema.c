@@ -166,6 +166,10 @@ void pli_schema_number(pli_schema *schema) {
         uint64_t features = schema->any_index ? schema->max_index - (uint64_t)schema->index_base + 1 : 0;
         schema->features = features > INT64_MAX ? INT64_MAX : (int64_t)features;
     }
+    else if (schema->format == PLI_FORMAT_IDX) {
+        schema->features = 1;
+        for (int32_t i = 0; i < schema->axes; i++) schema->features *= schema->length[i];
+    }
     if (schema->hash_bits > 0) schema->features = (int64_t)1 << schema->hash_bits;
 }
 
@@ -230,7 +234,8 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
 
 static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
-        a->segments != b->segments)
+        a->segments != b->segments || a->axes != b->axes ||
+        memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)
         if (a->column[i].role != b->column[i].role || strcmp(a->column[i].name, b->column[i].name) != 0) return false;
@@ -321,9 +326,20 @@ static void table_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     pli_text_add(text, "%llu", (unsigned long long)key);
 }
 
+/* "3,14": its place in the row's array. */
+static void place_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    uint64_t step = (uint64_t)schema->features;
+    for (int32_t i = 0; i < schema->axes; i++) {
+        step /= (uint64_t)schema->length[i];
+        pli_text_add(text, "%s%llu", i > 0 ? "," : "", (unsigned long long)(key / step % (uint64_t)schema->length[i]));
+    }
+}
+
 void pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     if (schema->format == PLI_FORMAT_TABLE && schema->hash_bits == 0)
         table_name(schema, key, text);
+    else if (schema->format == PLI_FORMAT_IDX && schema->axes > 0)
+        place_name(schema, key, text);
     else if (schema->hash_bits > 0)
         pli_text_add(text, "hash:%llu", (unsigned long long)key);
     else

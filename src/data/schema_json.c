@@ -8,7 +8,7 @@
 enum { SCHEMA_VERSION = 1 };
 #define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
 
-static const char *const format_names[] = { "none", "libsvm", "table" };
+static const char *const format_names[] = { "none", "libsvm", "table", "idx" };
 static const char *const role_names[] = { "number", "text", "label", "weight" };
 static const char *const label_names[] = { "none", "integer", "real", "text" };
 
@@ -57,6 +57,11 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         if (!for_model) json_object_set_new(object, "base_is_sure", json_boolean(schema->base_is_sure));
         if (!for_model) json_object_set_new(object, "zero_index", json_boolean(schema->zero_index));
         if (schema->any_index) json_object_set_new(object, "max_index", json_integer((json_int_t)schema->max_index));
+    }
+    if (schema->format == PLI_FORMAT_IDX) {
+        json_t *shape = json_array();
+        for (int32_t i = 0; i < schema->axes; i++) json_array_append_new(shape, json_integer(schema->length[i]));
+        json_object_set_new(object, "shape", shape);
     }
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
     json_t *labels = json_array();
@@ -211,9 +216,22 @@ static bool read_segments(const json_t *list, pli_schema *schema) {
     return true;
 }
 
+static bool read_shape(const json_t *shape, pli_schema *schema) {
+    const size_t n = json_array_size(shape);
+    int64_t      features = 1;
+    if (!json_is_array(shape) || n >= PLI_IDX_AXES) return false;
+    for (size_t i = 0; i < n; i++) {
+        schema->length[i] = json_integer_value(json_array_get(shape, i));
+        if (schema->length[i] < 1 || schema->length[i] > INT32_MAX / features) return false;
+        features *= schema->length[i];
+    }
+    schema->axes = (int32_t)n;
+    return true;
+}
+
 static bool read_schema(const json_t *object, pli_schema *schema) {
     int64_t bits, features;
-    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 3);
+    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 4);
     if (format < 0 || !read_i64(object, "rows", 0, MAX_ROWS, &schema->rows) ||
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))
@@ -224,6 +242,7 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
     schema->features = features;
     if (format == PLI_FORMAT_LIBSVM && !read_libsvm(object, schema)) return false;
     if (format == PLI_FORMAT_TABLE && !read_table(object, schema)) return false;
+    if (format == PLI_FORMAT_IDX && !read_shape(json_object_get(object, "shape"), schema)) return false;
     if (!read_segments(json_object_get(object, "segment_rows"), schema)) return false;
     if (format != PLI_FORMAT_NONE) pli_schema_number(schema);
     return true;

@@ -38,6 +38,11 @@ typedef struct pli_stream {
 static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t from, size_t to, int64_t *rows) {
     const unsigned char *p = source->data + from, *end = source->data + to;
     int64_t              n = 0;
+    if (d->row_bytes > 0) {
+        const int64_t left = (int64_t)((to - from) / d->row_bytes);
+        if (*rows > left) *rows = left;
+        return from + (size_t)*rows * d->row_bytes;
+    }
     while (n < *rows && (p = d->reader->row(p, end)) < end) {
         const unsigned char *newline = memchr(p, '\n', (size_t)(end - p));
         p = newline != NULL ? newline + 1 : end;

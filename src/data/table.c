@@ -223,7 +223,7 @@ static int64_t find_name(const pli_table_rules *t, const char *name) {
 static plait_status no_such_column(const pli_dataset *d, const char *what, const char *name, plait_error *err) {
     const pli_table_rules *t = d->table;
     if (pli_file_exists(name))
-        return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s; a file of labels comes with a later version",
+        return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s; a file of labels goes with images in idx format",
                         d->sources->source[0].path, name, what);
     const char *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
     return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s%s%.60s%s", d->sources->source[0].path, name, what,

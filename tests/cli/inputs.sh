@@ -32,9 +32,21 @@ works noted train --data sizes.csv --workers 3 --epochs 2
 works one train --data qid --epochs 2
 [ "$(grep -c 'qid' one.err)" -eq 1 ] || fail "a note of one worker is told $(grep -c qid one.err) times"
 
+# Images: four of 2 x 2, and their labels beside them.
+printf '\000\000\010\003\000\000\000\004\000\000\000\002\000\000\000\002abcdeeggaicddmff' >x-images-idx3-ubyte
+printf '\000\000\010\001\000\000\000\004\001\000\001\000' >x-labels-idx1-ubyte
+gzip -c x-images-idx3-ubyte >x-images-idx3-ubyte.gz
+works images train --data x-images-idx3-ubyte --epochs 2 --json --quiet --out x.model
+works packed train --data x-images-idx3-ubyte.gz --label x-labels-idx1-ubyte --format idx --epochs 2 --json --quiet --workers 2 --reduce exact
+[ "$(field images features)" = 4 ] || fail "2 x 2 images have $(field images features) features"
+works told predict --model-file x.model --data x-images-idx3-ubyte
+[ "$(wc -l <told.out)" -eq 4 ] || fail "4 images get $(wc -l <told.out) predictions"
+mv x-labels-idx1-ubyte elsewhere
+exits 2 'name their file by --label FILE' unlabelled train --data x-images-idx3-ubyte
+
 exits 2 'write --data before each name' words train --data part part
 exits 2 'above 0' rate train --data part --learning-rate 0
-exits 2 'a file of labels comes with a later version' labels train --data sizes.csv --label part
+exits 2 'a file of labels goes with images in idx format' labels train --data sizes.csv --label part
 works unused train --data part --optimizer lbfgs --epochs 3 --batch 10
 grep -q 'batch has no effect' unused.err || fail "lbfgs does not say that --batch has no effect"
 finish
