@@ -1,0 +1,46 @@
+#include "graph/gemm.h"
+
+#include <cblas.h>
+#include <limits.h>
+
+/* BLAS's setting is its own and holds for the process; all callers of ours want the same one. */
+void pli_gemm_open(void) {
+#ifdef OPENBLAS_VERSION
+    openblas_set_num_threads(1);
+#endif
+}
+
+bool pli_gemm_fits(int64_t m, int64_t n, int64_t k) { return m <= INT_MAX && n <= INT_MAX && k <= INT_MAX; }
+
+static CBLAS_TRANSPOSE side(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
+
+/* BLAS wants leading dimensions of at least 1, also of what is empty. */
+static int leading(int64_t ld) { return ld > 0 ? (int)ld : 1; }
+
+void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
+                  float beta, float *c, int64_t ldc) {
+    cblas_sgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c, leading(ldc));
+}
+
+void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb,
+                  double beta, double *c, int64_t ldc) {
+    cblas_dgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c, leading(ldc));
+}
+
+static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to; }
+
+static int64_t half(int64_t n) { return up(up(n, 2), 16) * 16; } /* whole registers */
+
+pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k) {
+    enum { TILE_MULTIPLIES = 8 << 20, ROWS_MIN = 64, COLS_MIN = 128 };
+    pli_gemm_cut cut = { .rows = m > 0 ? m : 1, .cols = n > 0 ? n : 1 };
+    while ((double)cut.rows * (double)cut.cols * (double)k > TILE_MULTIPLIES) {
+        const bool rows = cut.rows > ROWS_MIN, cols = cut.cols > COLS_MIN;
+        if (!rows && !cols) break;
+        if (cols && (!rows || cut.cols >= 2 * cut.rows)) cut.cols = half(cut.cols);
+        else cut.rows = half(cut.rows);
+    }
+    cut.row_tiles = up(m, cut.rows);
+    cut.col_tiles = up(n, cut.cols);
+    return cut;
+}
