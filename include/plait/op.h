@@ -60,6 +60,7 @@ typedef struct plait_call {
     void               *scratch;   /* kernels: kernel->scratch bytes, 64-byte aligned, of this item alone    */
     uint64_t            seed;      /* kernels of random ops: of the session and the node ...                 */
     uint64_t            step;      /* ... and of the run                                                     */
+    void               *user;      /* the op's                                                               */
     plait_error        *error;     /* what a function that fails fills                                       */
 } plait_call;
 
@@ -94,6 +95,7 @@ typedef struct plait_gradient {
     plait_value       *d_in;  /* [n_in], PLAIT_NONE at first: by each input, of its type and shape; left: zero */
     int32_t            n_in, n_out;
     const plait_attr  *attr;
+    void              *user; /* the op's */
 } plait_gradient;
 
 /* Element i of the output of element i of the inputs, n >= 0 in a row. out may be one of in. */
@@ -122,6 +124,7 @@ typedef struct plait_op {
     double (*flops)(const plait_call *call);       /* NULL: one an element of output 0                         */
     const plait_kernel *const *kernels;            /* NULL-ended; the first that suits is taken                */
     plait_map_fn *map[PLAIT_TYPES];                /* by type of input 0, instead of kernels. BF16 goes through F32 */
+    void         *user;                            /* handed to all but map                                         */
 } plait_op;
 
 #ifdef __cplusplus

@@ -210,7 +210,7 @@ static plait_value append(plait_graph *g, const plait_op *op, const plait_value 
     const int64_t n_out = op->outputs > 0 ? op->outputs : attrs[0].u.i;
     if (in == NULL) return out_of_memory(g);
     plait_error        err = { .code = PLAIT_OK };
-    const plait_call   call = { .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .error = &err };
+    const plait_call   call = { .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .user = op->user, .error = &err };
     plait_status       status = PLAIT_OK;
     if (n_out < 1 || n_out > OUTPUTS_MAX)
         status = plait_call_fail(&call, PLAIT_EINVAL, "%lld outputs; it has 1 to %d", (long long)n_out, OUTPUTS_MAX);

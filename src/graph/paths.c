@@ -79,7 +79,7 @@ static void differentiate(plait_graph *g, pli_paths *p, int32_t k, const plait_v
     for (int32_t i = 0; i < node.n_values; i++) out[i] = node.value + i;
     for (int32_t i = 0; i < node.op->n_attrs; i++) attrs[i] = g->attr[node.attr + i];
     const plait_gradient at = { .graph = g, .in = in, .out = out, .d_out = d_out, .d_in = d_in, .n_in = node.n_inputs,
-                                .n_out = node.n_values, .attr = attrs };
+                                .n_out = node.n_values, .attr = attrs, .user = node.op->user };
     node.op->gradient(&at);
     for (int32_t i = 0; i < node.n_inputs; i++) {
         if (d_in[i] < 0 || !pli_type_is_float(g->value[in[i]].type)) continue;
