@@ -653,6 +653,11 @@ static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t byt
     return status;
 }
 
+bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type) {
+    const pli_coll sum = { .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .n = n };
+    return comm->world->place.workers > 1 && !is_native(comm->world, &sum);
+}
+
 bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type) {
     const pli_world *world = comm->world;
     pli_coll         whole = { .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .n = n }, part = whole;

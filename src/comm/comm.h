@@ -132,6 +132,9 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
 /** The same, begun, as plait_comm_allreduce_begin. */
 plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out);
+/** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is begun costs no
+ *  more, and goes on while its worker computes. */
+bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);
 /** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has the same bits? */
 bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
 /** The same as cells: plait_comm_reduce_scatter of them. Collective over the workers. */

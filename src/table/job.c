@@ -6,6 +6,7 @@
 #include "table/aggregate.h"
 #include "table/events.h"
 #include "table/table.h"
+#include "table/topology/buckets.h"
 
 void plait_job_opts_init(plait_job_opts *opts) {
     *opts = (plait_job_opts){ .size = sizeof *opts, .batch = 1 };
@@ -423,8 +424,8 @@ static plait_status must_take_part(const plait_job *job, const char *call, plait
     return PLAIT_OK;
 }
 
-/* halves: what can be is only begun. */
-static plait_status begin_clock(plait_job *job, bool halves) {
+/* at_once: the caller waits until it has ended. */
+static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     PLI_TRY(pli_job_finish_clock(job, err));
@@ -438,11 +439,13 @@ static plait_status begin_clock(plait_job *job, bool halves) {
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++) {
         const pli_topology_ops *ops = job->table[i]->ops;
-        if (halves && ops->clock_begin != NULL) status = ops->clock_begin(job->table[i], err);
+        if (ops->clock_begin != NULL) status = ops->clock_begin(job->table[i], at_once, err);
         else if (ops->clock != NULL) status = ops->clock(job->table[i], err);
     }
-    job->ticking = halves && status >= 0;
-    if (!job->ticking) atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    if (status >= 0) status = pli_buckets_begin(job, at_once, err);
+    job->ticking = status >= 0;
+    if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
+    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
     return status;
 }
 
@@ -458,7 +461,7 @@ plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
 
 plait_status plait_job_clock(plait_job *job) {
     pli_comm_enter(job->comm, "plait_job_clock");
-    return pli_comm_leave(job->comm, begin_clock(job, false));
+    return pli_comm_leave(job->comm, begin_clock(job, true));
 }
 
 typedef struct clock_request {
@@ -481,7 +484,7 @@ plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) 
     clock_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
     pli_comm_enter(job->comm, "plait_job_clock_begin");
-    plait_status status = pli_comm_leave(job->comm, begin_clock(job, true));
+    plait_status status = pli_comm_leave(job->comm, begin_clock(job, false));
     *request = (clock_request){ .base.wait = wait_for_clock, .job = job, .clock = plait_job_clock_now(job) };
     if (status < 0) pli_free(request);
     *request_out = status < 0 ? NULL : &request->base;

@@ -8,7 +8,7 @@
 #include "table/updates.h"
 #include "table/values.h"
 
-enum { EXTRA = 3 /* touched, examples mod 4096, examples / 4096: exact in float32 as well */, LOW = 4096 };
+enum { EXTRA = PLI_SUM_EXTRA /* touched, examples mod 4096, examples / 4096: exact in float32 as well */, LOW = 4096 };
 
 static plait_status no_memory(const pli_replica *replica, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", replica->spec->name);
@@ -27,12 +27,6 @@ plait_status pli_replica_open(const pli_spec *spec, const pli_scope *scope, int3
     pli_pending_init(&replica->spare, spec, EXTRA);
     plait_status status = pli_policy_make(spec->consistency, scope, &replica->policy, err);
     if (status >= 0) status = pli_shard_open(&replica->shard, spec, 0, true, initial, penalty, err);
-    if (status >= 0 && spec->sharded) {
-        int64_t first, n;
-        pli_replica_slice(replica, &first, &n);
-        status = pli_store_open_state(&replica->shard.store, first, n, err);
-        if (status < 0) pli_shard_close(&replica->shard);
-    }
     if (status < 0) {
         pli_policy_destroy(&replica->policy);
         pli_free(replica);
@@ -155,12 +149,12 @@ static void take_extra(const pli_spec *spec, const void *values, int64_t at, pli
     part->examples = (int64_t)pli_updates_at(spec, values, at + 1) + (int64_t)pli_updates_at(spec, values, at + 2) * LOW;
 }
 
-static plait_status make_dense(pli_replica *replica, pli_sum *sum, bool flies, plait_error *err) {
+static plait_status make_dense(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec *spec = replica->spec;
     size_t          bytes;
     sum->n = spec->rows * spec->cols + EXTRA;
     bytes = (size_t)(sum->n * spec->sum_width);
-    if (!flies) {
+    if (!sum->flies) {
         PLI_TRY(pli_pending_reserve(&sum->own, err));
         sum->values = sum->own.sum;
     } else {
@@ -173,15 +167,24 @@ static plait_status make_dense(pli_replica *replica, pli_sum *sum, bool flies, p
     return PLAIT_OK;
 }
 
-static plait_status apply_dense(pli_replica *replica, pli_sum *sum, plait_error *err) {
+/* The values first .. to - 1, of which the last came first. */
+static plait_status apply_dense(pli_replica *replica, pli_sum *sum, int64_t first, int64_t to, plait_error *err) {
     const pli_spec *spec = replica->spec;
-    pli_push_part   part = { .n = spec->rows, .values = sum->values };
-    take_extra(spec, sum->values, sum->n - EXTRA, &part);
+    int64_t         values = sum->n - EXTRA;
+    if (to == sum->n) {
+        pli_push_part whole = { 0 };
+        take_extra(spec, sum->values, values, &whole);
+        sum->touched = whole.touched;
+        sum->examples = whole.examples;
+        to = values;
+    }
     if (sum->values == sum->own.sum) { /* all workers' now: to be cleared from end to end */
         sum->own.low = 0;
         sum->own.high = spec->rows;
     }
-    return pli_shard_apply_clock(&replica->shard, sum->clock, 1, &part, err);
+    if (!sum->touched) return PLAIT_OK;
+    return pli_shard_apply_values(&replica->shard, sum->clock, sum->examples, first, to - first, first,
+                                  pli_at_const(sum->values, first * spec->sum_width), err);
 }
 
 /* One array: values [rows, cols], a mark for each row that somebody touched, what put_extra says. */
@@ -281,9 +284,9 @@ pli_sum_form pli_replica_form(const pli_replica *replica) {
     return spec->rows > 0 && replica->workers > 1 && replica->keys > spec->rows / 4 ? PLI_SUM_MARKED : PLI_SUM_LISTS;
 }
 
-static plait_status make(pli_replica *replica, pli_sum *sum, bool flies, plait_error *err) {
+static plait_status make(pli_replica *replica, pli_sum *sum, plait_error *err) {
     switch (sum->form) {
-    case PLI_SUM_DENSE: return make_dense(replica, sum, flies, err);
+    case PLI_SUM_DENSE: return make_dense(replica, sum, err);
     case PLI_SUM_MARKED: return make_marked(replica, sum, err);
     case PLI_SUM_LISTS: break;
     }
@@ -295,6 +298,7 @@ plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form 
     if (sum == NULL) return no_memory(replica, err);
     sum->clock = clock;
     sum->form = form;
+    sum->flies = flies;
     sum->pushed = replica->incs > 0;
     sum->own = replica->pending;
     replica->pending = replica->spare;
@@ -307,7 +311,9 @@ plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form 
     *replica->last = sum;
     replica->last = &sum->next;
     *sum_out = sum;
-    return make(replica, sum, flies, err);
+    plait_status status = make(replica, sum, err);
+    sum->rest = sum->n;
+    return status;
 }
 
 /* What was the own part is pending's again, empty: at once where that has nothing yet, else for the next clock. */
@@ -333,33 +339,30 @@ static void end_sum(pli_replica *replica) {
     free_sum(sum, replica->workers);
 }
 
+plait_status pli_replica_land(pli_replica *replica, pli_sum *sum, int64_t first, plait_error *err) {
+    int64_t to = sum->rest;
+    sum->rest = first;
+    return pli_sum_in_parts(sum) ? apply_dense(replica, sum, first, to, err) : PLAIT_OK;
+}
+
 plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {
     pli_sum *sum = replica->first;
-    PLI_TRY(sum->form == PLI_SUM_DENSE    ? apply_dense(replica, sum, err)
-            : sum->form == PLI_SUM_MARKED ? apply_marked(replica, sum, err)
-                                          : apply_lists(replica, sum, err));
+    if (pli_sum_in_parts(sum)) PLI_TRY(sum->rest > 0 ? pli_replica_land(replica, sum, 0, err) : PLAIT_OK);
+    else if (sum->form == PLI_SUM_DENSE) PLI_TRY(apply_dense(replica, sum, 0, sum->n, err));
+    else PLI_TRY(sum->form == PLI_SUM_MARKED ? apply_marked(replica, sum, err) : apply_lists(replica, sum, err));
     end_sum(replica);
     return PLAIT_OK;
 }
 
-/* The slices are those of a sum, whose last elements are no values. */
-void pli_replica_slice(const pli_replica *replica, int64_t *first_out, int64_t *n_out) {
-    int64_t values = replica->spec->rows * replica->spec->cols, cut = values + EXTRA;
-    int64_t first = pli_slice_first(cut, replica->rank, replica->workers), end = pli_slice_first(cut, replica->rank + 1, replica->workers);
-    *first_out = first < values ? first : values;
-    *n_out = (end < values ? end : values) - *first_out;
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state, plait_error *err) {
+    const pli_sum *sum = replica->first;
+    return pli_shard_apply_values(&replica->shard, sum->clock, examples, first, n, state,
+                                  pli_at_const(sum->values, first * replica->spec->sum_width), err);
 }
 
-plait_status pli_replica_apply_slice(pli_replica *replica, int64_t touched, int64_t examples, void **gather_out, plait_error *err) {
+void pli_replica_end_slices(pli_replica *replica) {
     pli_sum *sum = replica->first;
-    int64_t  first, n;
-    pli_replica_slice(replica, &first, &n);
-    if (touched > 0)
-        PLI_TRY(pli_shard_apply_values(&replica->shard, sum->clock, examples, first, n,
-                                       pli_at_const(sum->values, first * replica->spec->sum_width), err));
     sum->own.low = 0; /* the others' parts are in it, too */
     sum->own.high = replica->spec->rows;
-    *gather_out = touched > 0 ? replica->shard.store.slab->memory : NULL;
     end_sum(replica);
-    return PLAIT_OK;
 }

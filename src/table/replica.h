@@ -18,6 +18,8 @@
 #include "table/pending.h"
 #include "table/shard.h"
 
+enum { PLI_SUM_EXTRA = 3 }; /* values at the end of a sum: what is known of the whole push */
+
 /* Dense: values in place. Keyed: a list of rows of each worker; or, where these would fill much of a dense table, values of
  * all rows with a mark for each that was touched, so that the result is the same either way. */
 typedef enum pli_sum_form { PLI_SUM_DENSE, PLI_SUM_LISTS, PLI_SUM_MARKED } pli_sum_form;
@@ -28,12 +30,18 @@ typedef struct pli_sum {
     pli_sum_form   form;
     pli_pending    own;   /* this worker's part                                                       */
     bool           pushed; /* it has one                                                              */
+    bool           flies;  /* it is read over until it is applied                                     */
     void          *values; /* DENSE, MARKED: [n], to be summed over all workers; may lie in own       */
     int64_t        n;
+    int64_t        rest;   /* values [rest, n) are complete                                           */
+    int64_t        touched, examples; /* DENSE, once the last values are complete: of the whole push   */
     pli_msg       *list;  /* LISTS: this worker's, to be gathered (the driver takes it) into ...      */
     pli_msg      **piece; /* ... [workers] all workers'                                               */
-    plait_request *request; /* the driver's                                                           */
+    plait_request *request; /* LISTS: the driver's                                                    */
 } pli_sum;
+
+/** Is it applied part by part, as its values land? For nothing is read before. */
+static inline bool pli_sum_in_parts(const pli_sum *sum) { return sum->form == PLI_SUM_DENSE && !sum->flies; }
 
 typedef struct pli_replica {
     const pli_spec *spec; /* borrowed */
@@ -70,13 +78,15 @@ pli_sum_form pli_replica_form(const pli_replica *replica);
 /** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read over
  *  until it is applied; else (nothing is read before) its values may be summed where they lie. */
 plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out, plait_error *err);
-/** Applies the first sum of the list, which is complete, and frees it. */
+/** The values from `first` on are complete: applied, where the sum is applied in parts. */
+plait_status pli_replica_land(pli_replica *replica, pli_sum *sum, int64_t first, plait_error *err);
+/** Applies the first sum of the list, which is complete, or what of it is not applied yet, and frees it. */
 plait_status pli_replica_apply(pli_replica *replica, plait_error *err);
 
-/** Where spec->sharded, the values first .. first + n - 1 are this worker's. */
-void pli_replica_slice(const pli_replica *replica, int64_t *first_out, int64_t *n_out);
-/** The same where spec->sharded: the sum is complete in this worker's slice; touched workers have pushed, so many examples in
- *  all. *gather_out: the values [rows, cols], of which only the slice is new; NULL: nothing has changed. */
-plait_status pli_replica_apply_slice(pli_replica *replica, int64_t touched, int64_t examples, void **gather_out, plait_error *err);
+/** Where spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number `state`; a
+ *  push of so many examples. They alone become new. */
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state, plait_error *err);
+/** The first sum is applied slice by slice, here and elsewhere: frees it. */
+void         pli_replica_end_slices(pli_replica *replica);
 
 #endif

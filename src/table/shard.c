@@ -219,17 +219,18 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
-plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, const void *sum,
-                                    plait_error *err) {
+plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, int64_t state,
+                                    const void *sum, plait_error *err) {
     const pli_spec *spec = &shard->spec;
-    pli_step        step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
+    pli_step        step = { 0 };
+    if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (spec->exact) {
         if (!reserve_sum(shard, n * spec->width)) return no_memory(shard, err);
         pli_cells_round(spec->type == PLAIT_F64, n, sum, shard->sum);
         sum = shard->sum;
     }
-    pli_store_update_values(&shard->store, first, n, &step, sum);
+    pli_store_update_values(&shard->store, first, n, state, &step, sum);
     shard->applied++;
     return PLAIT_OK;
 }

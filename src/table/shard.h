@@ -49,10 +49,10 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
  *  added). Exact sums are rounded once, before that. Nothing happens where no part was touched. Errors: ENOMEM. */
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
 
-/** A clock of a sharded table: the rule is applied to the values first .. first + n - 1, of which this is the sum of all
- *  workers' updates (updates.h), over so many examples. Errors: ENOMEM. */
-plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, const void *sum,
-                                    plait_error *err);
+/** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1, of which this is the
+ *  sum of all workers' updates (updates.h), over so many examples. state: pli_store_update_values'. Errors: ENOMEM. */
+plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, int64_t state,
+                                    const void *sum, plait_error *err);
 
 /** One push by itself, under a stale policy. staleness >= 1: by what its step is divided. */
 plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,

@@ -34,7 +34,7 @@ typedef struct pli_store {
     int64_t   first; /* number of the first row    */
     pli_slab *slab;  /* values of the one chunk    */
     void     *penalty; /* [rows, cols], or NULL: 1 */
-    int64_t   state_first; /* the value whose state is the slots' first: 0, save where spec->sharded */
+    int64_t   states; /* values whose state there is: all, save where spec->sharded */
     /* sparse */
     pli_keymap map;
 } pli_store;
@@ -45,10 +45,10 @@ enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbe
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                                   const void *penalty, plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
-/** Where spec->sharded: makes the state of the values first .. first + n - 1, which the store then may apply the rule to. */
-plait_status pli_store_open_state(pli_store *store, int64_t first, int64_t n, plait_error *err);
-/** Applies the rule to these values, whose state there is. Their gradients: delta [n]. The store owns its slab. */
-void pli_store_update_values(pli_store *store, int64_t first, int64_t n, const pli_step *step, const void *delta);
+/** Where spec->sharded: makes the state of n values; which, says who updates them. */
+plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
+/** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store owns its slab. */
+void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step, const void *delta);
 void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
 
 /* store_sparse.c */

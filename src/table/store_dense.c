@@ -4,10 +4,10 @@
 #include "table/store.h"
 #include "table/values.h"
 
-plait_status pli_store_open_state(pli_store *store, int64_t first, int64_t n, plait_error *err) {
+plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err) {
     const pli_spec *spec = store->spec;
     size_t          bytes = (size_t)(n * spec->width);
-    store->state_first = first;
+    store->states = n;
     for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
         void *slot = store->chunk->slot[k] = pli_aligned(bytes);
         if (slot == NULL)
@@ -19,7 +19,7 @@ plait_status pli_store_open_state(pli_store *store, int64_t first, int64_t n, pl
 
 static plait_status make_arrays(pli_store *store, plait_error *err) {
     const pli_spec *spec = store->spec;
-    if (!spec->sharded) PLI_TRY(pli_store_open_state(store, 0, store->rows * spec->cols, err));
+    if (!spec->sharded) PLI_TRY(pli_store_open_state(store, store->rows * spec->cols, err));
     if (!spec->lazy) return PLAIT_OK;
     store->chunk->paid = pli_calloc((size_t)store->rows, sizeof *store->chunk->paid);
     return store->chunk->paid != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s",

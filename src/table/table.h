@@ -2,7 +2,7 @@
  *
  *     table.c    the public calls on tables: checked here, then handed to the table's topology
  *     job.c      the public calls on jobs: creation, clock, barrier, departure
- *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica.h in each rank), hogwild.c (async
+ *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica.h in each rank; buckets.h), hogwild.c (async
  *                over local: the shared values themselves), topologies.c (the list), pairs.c (what goes with what)
  *     consistency/  one policy a file
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
@@ -43,9 +43,10 @@ typedef struct pli_topology_ops {
     /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
-    /** The same in two halves, between which nobody calls anything else of the table: what others need is on its way; what the
-     *  next clock needs has come. NULL: clock instead of the first. */
-    plait_status (*clock_begin)(plait_table *table, plait_error *err);
+    /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that will be
+     *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. at_once:
+     *  nor does the worker do anything else. NULL: clock. */
+    plait_status (*clock_begin)(plait_table *table, bool at_once, plait_error *err);
     plait_status (*clock_end)(plait_table *table, plait_error *err);
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
@@ -60,6 +61,7 @@ typedef struct pli_topology_ops {
 extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
 
 typedef struct pli_get_request pli_get_request;
+typedef struct pli_bucket pli_bucket;
 
 struct plait_job {
     plait_comm     *comm;
@@ -81,6 +83,7 @@ struct plait_job {
     int64_t         tables, tables_capacity;
     int32_t         next_id;
     pli_get_request *gets; /* begun and not yet complete */
+    pli_bucket     *bucket; /* of sums, in the order in which they go: topology/buckets.c */
 };
 
 struct plait_table {

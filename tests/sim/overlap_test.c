@@ -1,6 +1,8 @@
 /* A clock that is begun overlaps: what a worker computes for a second while a sum of a second flies takes a second, and the
  * same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time but the link:
- * of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s. */
+ * of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s.
+ *
+ * A sum of three buckets is applied while it travels: three seconds on their way, three to be applied, four in all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,39 +17,42 @@
 
 #include "table/table.h"
 
-enum { WORKERS = 2, ROWS = 125000, CLOCKS = 4 };
+enum { WORKERS = 2, ROWS = 125000, CLOCKS = 4, LARGE = 3 * (4 << 20) / 8 - 3 };
 #define SECOND UINT64_C(1000000000)
 
 typedef struct how {
     const char *consistency;
     bool        begun;
-    double      clock_seconds; /* about */
+    int32_t     workers;
+    int64_t     rows;
+    const char *bandwidth, *entry, *value; /* what they cost */
+    double      clock_seconds;             /* about          */
 } how;
 
 static plait_status one_clock(plait_job *job, const how *h, plait_table *t, const double *delta, int64_t clock) {
     plait_comm    *comm = plait_job_comm(job);
     plait_request *request = NULL;
     double         value;
-    PLI_TRY(plait_table_inc_range(t, 0, ROWS, delta, 0));
+    PLI_TRY(plait_table_inc_range(t, 0, h->rows, delta, 0));
     if (h->begun) PLI_TRY(plait_job_clock_begin(job, &request));
     else PLI_TRY(plait_job_clock(job));
     pli_comm_work(comm, PLI_WORK_ENTRIES, 1);
     (void)pli_comm_now(comm); /* it is paid */
     PLI_TRY(plait_request_wait(&request));
-    PLI_TRY(plait_table_get_range(t, ROWS - 1, 1, &value));
-    if (plait_job_clock_now(job) == clock + 1 && value == (double)((clock + 1) * WORKERS)) return PLAIT_OK;
+    PLI_TRY(plait_table_get_range(t, h->rows - 1, 1, &value));
+    if (plait_job_clock_now(job) == clock + 1 && value == (double)((clock + 1) * h->workers)) return PLAIT_OK;
     return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "after clock %d a value is %g", (int)clock, value);
 }
 
 static plait_status work(plait_job *job, const how *h) {
-    static double    delta[ROWS];
+    static double    delta[LARGE];
     plait_comm      *comm = plait_job_comm(job);
     plait_table_opts opts;
     plait_table     *t;
-    for (int64_t i = 0; i < ROWS; i++) delta[i] = 1;
+    for (int64_t i = 0; i < h->rows; i++) delta[i] = 1;
     plait_table_opts_init(&opts);
     opts.name = "t";
-    opts.rows = ROWS;
+    opts.rows = h->rows;
     opts.type = PLAIT_F64;
     PLI_TRY(plait_table_create(job, &opts, &t));
     uint64_t from_ns = pli_comm_now(comm);
@@ -78,7 +83,7 @@ static int run(const char *cluster, how *h) {
     plait_error     err = { 0 };
     plait_comm_opts_init(&opts);
     opts.transport = "sim";
-    opts.workers = WORKERS;
+    opts.workers = h->workers;
     opts.cluster = cluster;
     plait_status status = plait_comm_run(&opts, body, h, &err);
     if (status < 0) printf("rank %d: %s\n", err.rank, err.text);
@@ -92,8 +97,8 @@ static void run_apart(how h) {
     snprintf(path, sizeof path, "overlap_test.%d.yaml", (int)getpid());
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "version: 1\nhosts: [{count: %d, bandwidth: 8 Mb/s, latency: 1 us}]\n"
-            "cost: {key: 0 s, entry: 1 s, value: 0 s, sum: 0 s, parsed: 0 s, message: 1 us}\n", WORKERS);
+    fprintf(file, "version: 1\nhosts: [{count: %d, bandwidth: %s, latency: 1 us}]\n"
+            "cost: {key: 0 s, entry: %s, value: %s, sum: 0 s, parsed: 0 s, message: 1 us}\n", h.workers, h.bandwidth, h.entry, h.value);
     assert_int_equal(fclose(file), 0);
     pid_t child = fork();
     if (child == 0) _exit(run(path, &h));
@@ -103,17 +108,33 @@ static void run_apart(how h) {
     assert_int_equal(code, 0);
 }
 
+static how small(bool begun, double seconds) {
+    return (how){ .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s", .entry = "1 s",
+                  .value = "0 s", .clock_seconds = seconds };
+}
+
 static void test_one_after_the_other(void **state) {
     (void)state;
-    run_apart((how){ .consistency = "bsp", .clock_seconds = 2 });
+    run_apart(small(false, 2));
 }
 
 static void test_a_begun_clock_overlaps(void **state) {
     (void)state;
-    run_apart((how){ .consistency = "bsp", .begun = true, .clock_seconds = 1 });
+    run_apart(small(true, 1));
+}
+
+/* A worker of W sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us are a second, as 4 MiB at 33.55 Mb/s are. */
+static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
+    (void)state;
+    how h = { .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s", .value = "1.907 us", .clock_seconds = 4 };
+    run_apart(h);
+    h.workers = 4;
+    h.bandwidth = "50.33 Mb/s";
+    run_apart(h);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other), cmocka_unit_test(test_a_begun_clock_overlaps) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other), cmocka_unit_test(test_a_begun_clock_overlaps),
+                                        cmocka_unit_test(test_a_bucket_is_applied_while_the_next_one_travels) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
  * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h). A
- * sum that the next clock must have is made at once; one that it may do without is begun, and waited for when a later clock
- * cannot start without it.
+ * sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited for when a
+ * later clock cannot start without it. What of the sums of all tables goes together, buckets.h says.
  *
  * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is applied
  * to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
@@ -11,9 +11,73 @@
 #include "table/events.h"
 #include "table/functions.h"
 #include "table/replica.h"
-#include "table/table.h"
+#include "table/topology/buckets.h"
+#include "table/values.h"
 
 enum { WHAT_BYTES = 128 };
+
+/* --- a sharded table: each worker has a slice of each part that the sum is cut into ---------------------------------------- */
+
+typedef struct slice {
+    int64_t part, n;    /* the part's values (of a sum)                            */
+    int64_t first, own; /* the worker's slice: values of the table                 */
+    int64_t state;      /* the number of its first state, behind those of parts before */
+} slice;
+
+static slice slice_of(const plait_table *table, int64_t i) {
+    plait_comm    *comm = table->job->comm;
+    const int32_t  me = plait_comm_rank(comm);
+    const int64_t  values = table->spec.rows * table->spec.cols, cut = values + PLI_SUM_EXTRA;
+    const int64_t  part = pli_bucket_first(table, cut, i), n = pli_bucket_first(table, cut, i + 1) - part;
+    int64_t        first, own, own_before;
+    plait_comm_slice(comm, n, me, &first, &own);
+    first += part;
+    if (first > values) first = values;
+    if (own > values - first) own = values - first;
+    plait_comm_slice(comm, pli_bucket_first(table, cut, 1), me, &(int64_t){ 0 }, &own_before);
+    return (slice){ .part = part, .n = n, .first = first, .own = own, .state = i * own_before };
+}
+
+static int64_t parts_of(const plait_table *table) { return pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA); }
+
+static plait_status open_states(const plait_table *table, plait_error *err) {
+    const slice last = slice_of(table, parts_of(table) - 1);
+    return pli_store_open_state(&table->replica->shard.store, last.state + last.own, err);
+}
+
+/* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
+static plait_status scatter(const plait_table *table, void *values, int64_t n) {
+    plait_comm     *comm = table->job->comm;
+    const pli_spec *spec = &table->spec;
+    if (spec->exact) return pli_comm_scatter_cells(comm, spec->type == PLAIT_F64, n, values);
+    if (!pli_comm_scatters_alike(comm, n, spec->type)) /* all of it, to be true to the bits */
+        return plait_comm_allreduce(comm, values, n, spec->type, PLAIT_SUM);
+    return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
+}
+
+static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2], plait_error *err) {
+    const pli_spec *spec = &table->spec;
+    int64_t         rest = spec->rows * spec->cols - s->part;
+    PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
+    if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
+    PLI_TRY(pli_replica_apply_slice(table->replica, push[1], s->first, s->own, s->state, err));
+    pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
+    return pli_comm_gather_slices(table->job->comm, pli_at(table->replica->shard.store.slab->memory, s->part * spec->width),
+                                  s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
+}
+
+static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_error *err) {
+    int64_t push[2] = { sum->own.touched, sum->own.examples };
+    PLI_TRY(plait_comm_allreduce(table->job->comm, push, 2, PLAIT_I64, PLAIT_SUM));
+    for (int64_t i = parts_of(table); i-- > 0;) {
+        const slice s = slice_of(table, i);
+        PLI_TRY(sum_part(table, sum, &s, push, err));
+    }
+    pli_replica_end_slices(table->replica);
+    return PLAIT_OK;
+}
+
+/* --- opening, reading, adding ---------------------------------------------------------------------------------------------- */
 
 static plait_status replica_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job      *job = table->job;
@@ -22,12 +86,14 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &table->replica, err);
+    if (status >= 0 && table->spec.sharded) status = open_states(table, err);
     pli_raise_table(pli_comm_events(job->comm), rank, false, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
 }
 
 static void replica_close(plait_table *table) {
     pli_table_unpin(table);
+    pli_buckets_drop(table);
     for (pli_sum *sum = table->replica == NULL ? NULL : table->replica->first; sum != NULL; sum = sum->next)
         pli_comm_drop(&sum->request);
     pli_replica_close(&table->replica);
@@ -51,35 +117,29 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
 
 /* --- clocks --------------------------------------------------------------------------------------------------------- */
 
-static plait_status begin_sum(const plait_table *table, pli_sum *sum) {
-    plait_comm *comm = table->job->comm;
-    if (table->spec.exact && sum->form != PLI_SUM_LISTS)
-        return pli_comm_sum_cells_begin(comm, table->spec.type == PLAIT_F64, sum->n, sum->values, &sum->request);
-    if (sum->form != PLI_SUM_LISTS) return plait_comm_allreduce_begin(comm, sum->values, sum->n, table->spec.type, PLAIT_SUM, &sum->request);
+static plait_status begin_sum(plait_table *table, pli_sum *sum, plait_error *err) {
+    if (sum->form != PLI_SUM_LISTS) return pli_buckets_add(table, sum, err);
     pli_msg *list = sum->list;
     sum->list = NULL;
-    return pli_comm_pieces_begin(comm, list, sum->piece, &sum->request);
+    return pli_comm_pieces_begin(table->job->comm, list, sum->piece, &sum->request);
 }
 
-static plait_status sum_now(const plait_table *table, pli_sum *sum) {
-    plait_comm     *comm = table->job->comm;
-    const pli_spec *spec = &table->spec;
-    if (sum->form == PLI_SUM_LISTS) {
-        PLI_TRY(begin_sum(table, sum));
-        return plait_request_wait(&sum->request);
-    }
-    if (spec->exact) return pli_comm_sum_cells(comm, spec->type == PLAIT_F64, sum->n, sum->values);
-    return plait_comm_allreduce(comm, sum->values, sum->n, spec->type, PLAIT_SUM);
+static plait_status land_list(plait_table *table, pli_sum *sum, plait_error *err) {
+    if (sum->request == NULL) /* its collective has failed, and whoever ends the job comes here again */
+        return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
+                                                    table->spec.name, (long long)sum->clock);
+    return plait_request_wait(&sum->request);
 }
 
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
     pli_sum *sum = table->replica->first;
-    if (sum->request == NULL) /* its collective has failed, and whoever ends the job comes here again */
-        return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
-                                                    table->spec.name, (long long)sum->clock);
-    PLI_TRY(plait_request_wait(&sum->request));
-    return pli_replica_apply(table->replica, err);
+    PLI_TRY(sum->form == PLI_SUM_LISTS ? land_list(table, sum, err) : pli_buckets_land(table, sum, err));
+    const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
+    const int64_t values = sum->n;
+    PLI_TRY(pli_replica_apply(table->replica, err));
+    if (!in_parts) pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? values : table->replica->keys * table->spec.cols));
+    return PLAIT_OK;
 }
 
 static plait_status replica_settle(plait_table *table, plait_error *err) {
@@ -98,50 +158,6 @@ static plait_status choose_form(const plait_table *table, pli_sum_form *form_out
     return PLAIT_OK;
 }
 
-/* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
-static plait_status scatter(const plait_table *table, pli_sum *sum) {
-    plait_comm     *comm = table->job->comm;
-    const pli_spec *spec = &table->spec;
-    bool            wide = spec->type == PLAIT_F64;
-    if (spec->exact) return pli_comm_scatter_cells(comm, wide, sum->n, sum->values);
-    if (!pli_comm_scatters_alike(comm, sum->n, spec->type)) return sum_now(table, sum); /* all of it, to be true to the bits */
-    return plait_comm_reduce_scatter(comm, sum->values, sum->n, spec->type, PLAIT_SUM);
-}
-
-static plait_status sum_in_parts(plait_table *table, pli_sum *sum, plait_error *err) {
-    plait_comm     *comm = table->job->comm;
-    const pli_spec *spec = &table->spec;
-    int64_t         push[2] = { sum->own.touched, sum->own.examples }, cut = sum->n;
-    void           *values;
-    PLI_TRY(plait_comm_allreduce(comm, push, 2, PLAIT_I64, PLAIT_SUM));
-    PLI_TRY(scatter(table, sum));
-    PLI_TRY(pli_replica_apply_slice(table->replica, push[0], push[1], &values, err));
-    return values == NULL ? PLAIT_OK : pli_comm_gather_slices(comm, values, spec->rows * spec->cols, cut, (size_t)spec->width);
-}
-
-static plait_status clock_at_once(plait_table *table, int64_t clock, plait_error *err) {
-    pli_sum_form form;
-    pli_sum     *sum;
-    PLI_TRY(replica_settle(table, err));
-    PLI_TRY(choose_form(table, &form));
-    PLI_TRY(pli_replica_take(table->replica, clock, form, false, &sum, err));
-    if (table->spec.sharded) return sum_in_parts(table, sum, err);
-    PLI_TRY(sum_now(table, sum));
-    return pli_replica_apply(table->replica, err);
-}
-
-/* A sharded table's clock is whole: between its parts the worker takes part itself. */
-static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
-    pli_replica *replica = table->replica;
-    int64_t      clock = table->job->clock;
-    bool         flies = pli_replica_may_start(replica, clock + 1, clock);
-    pli_sum     *sum;
-    if (table->spec.sharded) return clock_at_once(table, clock, err);
-    if (!flies) PLI_TRY(replica_settle(table, err));
-    PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), flies, &sum, err));
-    return begin_sum(table, sum);
-}
-
 static plait_status replica_clock_end(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
@@ -149,10 +165,23 @@ static plait_status replica_clock_end(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* A sharded table's clock is whole: between its parts the worker takes part itself. */
+static plait_status replica_clock_begin(plait_table *table, bool at_once, plait_error *err) {
+    pli_replica *replica = table->replica;
+    int64_t      clock = table->job->clock;
+    bool         flies = pli_replica_may_start(replica, clock + 1, clock);
+    pli_sum_form form = pli_replica_form(replica);
+    pli_sum     *sum;
+    if (!flies) PLI_TRY(replica_settle(table, err));
+    if (!flies && at_once) PLI_TRY(choose_form(table, &form));
+    PLI_TRY(pli_replica_take(replica, clock, form, flies, &sum, err));
+    return table->spec.sharded ? sum_in_slices(table, sum, err) : begin_sum(table, sum, err);
+}
+
+/* Of this table alone. */
 static plait_status replica_clock(plait_table *table, plait_error *err) {
-    int64_t clock = table->job->clock;
-    if (!pli_replica_may_start(table->replica, clock + 1, clock)) return clock_at_once(table, clock, err);
-    PLI_TRY(replica_clock_begin(table, err));
+    PLI_TRY(replica_clock_begin(table, true, err));
+    PLI_TRY(pli_buckets_begin(table->job, true, err));
     return replica_clock_end(table, err);
 }
 

@@ -277,11 +277,18 @@ static plait_status local_ends(plait_table *table, plait_error *err) {
     return give_moved(table, err);
 }
 
-static plait_status local_clock(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+static plait_status local_clock_begin(plait_table *table, bool at_once, plait_error *err) {
+    struct pli_local       *l = table->local;
+    const pli_topology_ops *ops = l->common.ops;
     if (!ends_round(table)) return PLAIT_OK;
     l->fresh = true;
-    return l->common.ops->clock == NULL ? PLAIT_OK : l->common.ops->clock(&l->common, err);
+    if (ops->clock_begin != NULL) return ops->clock_begin(&l->common, at_once, err);
+    return ops->clock == NULL ? PLAIT_OK : ops->clock(&l->common, err);
+}
+
+static plait_status local_clock_end(plait_table *table, plait_error *err) {
+    plait_table *common = &table->local->common;
+    return common->ops->clock_end == NULL ? PLAIT_OK : common->ops->clock_end(common, err);
 }
 
 /* --- barriers ------------------------------------------------------------------------------------------------------ */
@@ -368,5 +375,5 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
 
 const pli_topology_ops pli_local_sgd_ops = {
     .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc, .ends = local_ends,
-    .clock = local_clock, .settle = local_settle, .refresh = local_refresh, .call = local_call, .dump = local_dump,
+    .clock_begin = local_clock_begin, .clock_end = local_clock_end, .settle = local_settle, .refresh = local_refresh, .call = local_call, .dump = local_dump,
 };
