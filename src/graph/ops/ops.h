@@ -10,7 +10,8 @@
     X(add) X(sub) X(mul) X(neg) X(add_n)                                                                                         \
     X(ones_like) X(zeros_like) X(sum_like) X(broadcast_like)                                                                     \
     X(gather) X(scatter_rows)                                                                                                    \
-    X(matmul)
+    X(matmul)                                                                                                                    \
+    X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)

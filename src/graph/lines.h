@@ -1,0 +1,63 @@
+/* graph/lines.h - an array seen as lines along one of its axes: n elements, `step` apart. Items are runs of lines. */
+#ifndef PLI_GRAPH_LINES_H
+#define PLI_GRAPH_LINES_H
+
+#include "graph/kernel.h"
+
+typedef struct pli_lines {
+    int64_t count, n, step;
+} pli_lines;
+
+/** axis: -rank .. rank - 1; negative ones count from the last. -1 where there is none such (and call fails by name). */
+static inline int32_t pli_axis_of(const plait_call *call, const plait_shape *shape, int64_t axis) {
+    if (axis >= -shape->rank && axis < shape->rank) return (int32_t)(axis < 0 ? axis + shape->rank : axis);
+    plait_call_fail(call, PLAIT_ESHAPE, "no axis %lld among %d", (long long)axis, shape->rank);
+    return -1;
+}
+
+/** Of a shape whose lengths are known, along a good axis. */
+static inline pli_lines pli_lines_of(const plait_shape *shape, int64_t axis) {
+    const int32_t at = (int32_t)(axis < 0 ? axis + shape->rank : axis);
+    pli_lines     lines = { .count = 1, .n = shape->dim[at], .step = 1 };
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (i != at) lines.count *= shape->dim[i];
+        if (i > at) lines.step *= shape->dim[i];
+    }
+    return lines;
+}
+
+/** The first element of line i. */
+static inline int64_t pli_line_at(const pli_lines *lines, int64_t i) {
+    return i / lines->step * lines->step * lines->n + i % lines->step;
+}
+
+static inline int64_t pli_lines_an_item(const pli_lines *lines) {
+    return lines->n > 0 && lines->n < PLI_ITEM_ELEMENTS ? PLI_ITEM_ELEMENTS / lines->n : 1;
+}
+static inline int64_t pli_lines_items(const pli_lines *lines) {
+    const int64_t each = pli_lines_an_item(lines);
+    return (lines->count + each - 1) / each;
+}
+/** The lines of an item: the first, and how many. */
+static inline int64_t pli_lines_piece(const pli_lines *lines, int64_t item, int64_t *first_out) {
+    const int64_t each = pli_lines_an_item(lines);
+    *first_out = item * each;
+    return lines->count - *first_out < each ? lines->count - *first_out : each;
+}
+
+/** infer for a shape without one of its axes. */
+static inline plait_shape pli_without_axis(const plait_shape *shape, int32_t axis) {
+    plait_shape out = { .rank = shape->rank - 1 };
+    for (int32_t i = 0; i < out.rank; i++) out.dim[i] = shape->dim[i < axis ? i : i + 1];
+    return out;
+}
+
+/** Do the shapes agree, where both are known? */
+static inline bool pli_shapes_agree(const plait_shape *a, const plait_shape *b) {
+    if (a->rank != b->rank) return false;
+    for (int32_t i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i] && a->dim[i] != PLAIT_ANY && b->dim[i] != PLAIT_ANY) return false;
+    return true;
+}
+
+#endif
