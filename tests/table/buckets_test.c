@@ -12,6 +12,7 @@
 
 #include "comm/collective.h"
 #include "comm/forms/forms.h"
+#include "comm/reduce.h"
 #include "table/topology/buckets.h"
 
 #define CHECK(condition)                                                                           \
@@ -184,7 +185,7 @@ static void test_what_is_unlike_goes_apart(void **state) {
     add(&j, 10);
     run(&j, 2, "ring", train);
     assert_int_equal(j.bytes, bytes_of(26, PLAIT_F32, 2) + bytes_of(13, PLAIT_F64, 2) + bytes_of(13, PLAIT_F32, 2) +
-                                  bytes_of(13, (plait_type)4 /* cells */, 2));
+                                  bytes_of(13, PLI_CELLS_F32, 2));
     job large = { 0 };
     add(&large, 1200000)->type = PLAIT_F64;
     run(&large, 2, "auto", train);
