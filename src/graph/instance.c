@@ -1,0 +1,70 @@
+/* The memory of one run of a plan: a block in which values lie, tensors that point into it, states of kernels, scratch. */
+#include "graph/plan.h"
+
+#include <string.h>
+
+plait_call pli_plan_call(const pli_plan *plan, const pli_instance *instance, int64_t k, plait_error *err) {
+    const pli_plan_node *n = &plan->node[k];
+    return (plait_call){ .in = instance->in + n->input, .out = instance->value + n->output, .n_in = n->n_in, .n_out = n->n_out,
+                         .attr = n->attr, .state = instance->state[k], .user = n->op->user, .error = err };
+}
+
+static void describe(const pli_plan *plan, pli_instance *x) {
+    for (int64_t v = 0; v < plan->n_values; v++) {
+        const pli_plan_value *value = &plan->value[v];
+        x->value[v] = value->t;
+        if (value->place == PLI_PLACE_MEMORY) x->value[v].data = x->block + value->offset;
+        if (value->place == PLI_PLACE_VIEW) x->value[v].data = x->value[value->number].data;
+    }
+    for (int64_t i = 0; i < plan->n_inputs; i++) x->in[i] = x->value[plan->input[i]];
+}
+
+static plait_status open_kernels(const pli_plan *plan, pli_instance *x, plait_error *err) {
+    for (int64_t k = 0; k < plan->n_nodes; k++) {
+        const pli_plan_node *n = &plan->node[k];
+        if (n->kernel == NULL || n->kernel->open == NULL) continue;
+        const plait_call   call = pli_plan_call(plan, x, k, err);
+        const plait_status status = n->kernel->open(&call, &x->state[k]);
+        if (status == PLAIT_OK) continue;
+        char name[80];
+        pli_value_text(plan->graph, n->origin, name);
+        (void)pli_fail_at(err, "%s", name);
+        return status;
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_instance_create(const pli_plan *plan, pli_instance **instance_out, plait_error *err) {
+    pli_instance *x = pli_calloc(1, sizeof *x);
+    if (x == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to run a plan");
+    plait_error own;
+    x->block = pli_aligned(plan->block_bytes);
+    x->scratch = pli_aligned(plan->scratch_bytes);
+    x->value = pli_array((size_t)plan->n_values, sizeof *x->value);
+    x->in = pli_array((size_t)plan->n_inputs, sizeof *x->in);
+    x->state = pli_calloc((size_t)plan->n_nodes, sizeof *x->state);
+    plait_status status = PLAIT_OK;
+    if (x->block == NULL || x->scratch == NULL || x->value == NULL || x->in == NULL || x->state == NULL)
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory to run a plan: %zu bytes for its values", plan->block_bytes);
+    if (status == PLAIT_OK) {
+        describe(plan, x);
+        status = open_kernels(plan, x, err != NULL ? err : &own);
+    }
+    if (status == PLAIT_OK) *instance_out = x;
+    else pli_instance_destroy(plan, &x);
+    return status;
+}
+
+void pli_instance_destroy(const pli_plan *plan, pli_instance **instance) {
+    pli_instance *x = *instance;
+    if (x == NULL) return;
+    for (int64_t k = 0; x->state != NULL && k < plan->n_nodes; k++)
+        if (x->state[k] != NULL && plan->node[k].kernel->close != NULL) plan->node[k].kernel->close(x->state[k]);
+    pli_free(x->block);
+    pli_free(x->scratch);
+    pli_free(x->value);
+    pli_free(x->in);
+    pli_free(x->state);
+    pli_free(x);
+    *instance = NULL;
+}

@@ -1,0 +1,164 @@
+/* A session's own store: variables in plain memory, in which inc adds.
+ *
+ * What a run pushes is kept as it was lent, and added when the run has ended well: so all its gets see what was before, and one
+ * that fails has changed nothing. A run that pushes has the memory alone; those that only read share it. */
+#include <string.h>
+
+#include "graph/kernel.h"
+#include "graph/session.h"
+
+typedef struct pending {
+    int32_t        variable;
+    int64_t        n; /* rows; -1: all of it */
+    const int64_t *rows;
+    const void    *delta;
+} pending;
+
+struct pli_memory {
+    const plait_graph *graph;
+    pthread_rwlock_t   lock; /* a run that incs writes, others read */
+    void             **values;
+    int64_t            n_values, values_capacity;
+    pending           *pending; /* of the run that writes */
+    int64_t            n_pending, pending_capacity;
+};
+
+/* --- adding ---------------------------------------------------------------------------------------------------- */
+
+/* y += x. Integers wrap, BOOL is or. */
+static void add(plait_type type, int64_t n, const void *delta, void *values) {
+    if (type == PLAIT_F32) {
+        const float *x = delta;
+        float       *y = values;
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    } else if (type == PLAIT_F64) {
+        const double *x = delta;
+        double       *y = values;
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    } else if (type == PLAIT_I64) {
+        const uint64_t *x = delta;
+        uint64_t       *y = values;
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    } else if (type == PLAIT_I32) {
+        const uint32_t *x = delta;
+        uint32_t       *y = values;
+        for (int64_t i = 0; i < n; i++) y[i] += x[i];
+    } else {
+        const plait_tensor x = { .type = type, .data = (void *)(uintptr_t)delta }, y = { .type = type, .data = values };
+        for (int64_t i = 0; i < n; i++) pli_element_set(&y, i, pli_element(&y, i) + pli_element(&x, i));
+    }
+}
+
+static void apply(pli_memory *m, const pending *p) {
+    const plait_tensor *shape = &m->graph->variable[p->variable].initial;
+    const int64_t       all = plait_shape_elements(&shape->shape);
+    if (p->n < 0) {
+        add(shape->type, all, p->delta, m->values[p->variable]);
+        return;
+    }
+    const int64_t rows = shape->shape.dim[0], width = rows > 0 ? all / rows : 0;
+    const size_t  bytes = (size_t)width * plait_type_bytes(shape->type);
+    for (int64_t i = 0; i < p->n; i++)
+        add(shape->type, width, (const char *)p->delta + (size_t)i * bytes, (char *)m->values[p->variable] + (size_t)p->rows[i] * bytes);
+}
+
+/* --- the store's calls ----------------------------------------------------------------------------------------- */
+
+static plait_status get(void *user, int32_t variable, const void **values_out, plait_error *err) {
+    (void)err;
+    *values_out = ((pli_memory *)user)->values[variable];
+    return PLAIT_OK;
+}
+
+static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+    (void)err;
+    const pli_memory   *m = user;
+    const plait_tensor *shape = &m->graph->variable[variable].initial;
+    const int64_t       all = shape->shape.dim[0];
+    const size_t        bytes = all > 0 ? pli_tensor_bytes(shape) / (size_t)all : 0;
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)values + (size_t)i * bytes, (const char *)m->values[variable] + (size_t)rows[i] * bytes, bytes);
+    return PLAIT_OK;
+}
+
+static plait_status keep(pli_memory *m, pending p, plait_error *err) {
+    if (!pli_grow((void **)&m->pending, &m->pending_capacity, m->n_pending + 1, sizeof *m->pending))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to keep what is added to variables");
+    m->pending[m->n_pending++] = p;
+    return PLAIT_OK;
+}
+
+static plait_status inc(void *user, int32_t variable, const void *delta, plait_error *err) {
+    return keep(user, (pending){ .variable = variable, .n = -1, .delta = delta }, err);
+}
+
+static plait_status inc_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
+    return keep(user, (pending){ .variable = variable, .n = n, .rows = rows, .delta = delta }, err);
+}
+
+static plait_status end(void *user, plait_status how, plait_error *err) {
+    (void)err;
+    pli_memory *m = user;
+    for (int64_t i = 0; how == PLAIT_OK && i < m->n_pending; i++) apply(m, &m->pending[i]);
+    if (m->n_pending > 0) m->n_pending = 0; /* those that only read do not write here */
+    return PLAIT_OK;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+static plait_status grow(pli_memory *m, plait_error *err) {
+    const int64_t want = m->graph->n_variables;
+    if (!pli_grow((void **)&m->values, &m->values_capacity, want, sizeof *m->values))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld variables", (long long)want);
+    for (; m->n_values < want; m->n_values++) {
+        const plait_tensor *initial = &m->graph->variable[m->n_values].initial;
+        const size_t        bytes = pli_tensor_bytes(initial);
+        void               *values = pli_aligned(bytes);
+        if (values == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for variable '%s': %zu bytes", m->graph->variable[m->n_values].name, bytes);
+        if (initial->data != NULL) memcpy(values, initial->data, bytes);
+        else memset(values, 0, bytes);
+        m->values[m->n_values] = values;
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out, plait_error *err) {
+    pli_memory *m = pli_calloc(1, sizeof *m);
+    if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
+    m->graph = graph;
+    pthread_rwlock_init(&m->lock, NULL);
+    const plait_status status = grow(m, err);
+    if (status != PLAIT_OK) {
+        pli_memory_destroy(&m);
+        return status;
+    }
+    *store_out = (plait_store){ .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end };
+    *memory_out = m;
+    return PLAIT_OK;
+}
+
+void pli_memory_destroy(pli_memory **memory) {
+    pli_memory *m = *memory;
+    if (m == NULL) return;
+    for (int64_t k = 0; k < m->n_values; k++) pli_free(m->values[k]);
+    pli_free(m->values);
+    pli_free(m->pending);
+    pthread_rwlock_destroy(&m->lock);
+    pli_free(m);
+    *memory = NULL;
+}
+
+plait_status pli_memory_enter(pli_memory *m, bool incs, plait_error *err) {
+    if (!incs) {
+        pthread_rwlock_rdlock(&m->lock);
+        if (m->n_values == m->graph->n_variables) return PLAIT_OK;
+        pthread_rwlock_unlock(&m->lock);
+    }
+    pthread_rwlock_wrlock(&m->lock);
+    const plait_status status = grow(m, err);
+    if (status != PLAIT_OK) pthread_rwlock_unlock(&m->lock);
+    return status;
+}
+
+void pli_memory_leave(pli_memory *m) { pthread_rwlock_unlock(&m->lock); }

@@ -1,0 +1,155 @@
+/* Sessions: a run finds its plan, or makes it, takes a free instance of it, and hands out what was asked for. */
+#include "graph/session.h"
+
+#include <string.h>
+
+void plait_session_opts_init(plait_session_opts *opts) {
+    if (opts != NULL) *opts = (plait_session_opts){ .size = sizeof *opts };
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+static plait_status check(const plait_graph *graph, const plait_session_opts *opts, plait_error *err) {
+    PLI_TRY(plait_graph_check(graph, err));
+    if (opts == NULL) return PLAIT_OK;
+    if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "options of a session: fill them by plait_session_opts_init");
+    const plait_store *s = opts->store;
+    if (s != NULL && (s->get == NULL || s->get_rows == NULL || s->inc == NULL || s->inc_rows == NULL || s->end == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "a store needs get, get_rows, inc, inc_rows and end");
+    return PLAIT_OK;
+}
+
+plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts, plait_session **session_out,
+                                  plait_error *error_out) {
+    if (session_out == NULL) return pli_fail(error_out, PLAIT_EINVAL, "plait_session_create: nowhere to put the session");
+    PLI_TRY(check(graph, opts, error_out));
+    plait_session *s = pli_calloc(1, sizeof *s);
+    if (s == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory for a session");
+    s->graph = graph;
+    if (opts != NULL) s->opts = *opts;
+    pthread_mutex_init(&s->lock, NULL);
+    plait_status status = PLAIT_OK;
+    if (s->opts.store != NULL) s->store = *s->opts.store;
+    else status = pli_memory_create(graph, &s->memory, &s->store, error_out);
+    if (status == PLAIT_OK) *session_out = s;
+    else plait_session_destroy(&s);
+    return status;
+}
+
+void plait_session_destroy(plait_session **session) {
+    plait_session *s = session == NULL ? NULL : *session;
+    if (s == NULL) return;
+    while (s->plans != NULL) {
+        pli_plan *next = s->plans->next;
+        pli_plan_destroy(&s->plans);
+        s->plans = next;
+    }
+    pli_memory_destroy(&s->memory);
+    pthread_mutex_destroy(&s->lock);
+    pli_free(s);
+    *session = NULL;
+}
+
+/* --- plans ----------------------------------------------------------------------------------------------------- */
+
+static pli_plan *find(const plait_session *s, uint64_t hash, const pli_plan_key *key) {
+    pli_plan *p = s->plans;
+    while (p != NULL && !pli_plan_is_for(p, hash, key)) p = p->next;
+    return p;
+}
+
+/* The plan, and memory to run it in. */
+static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out, pli_instance **instance_out, plait_error *err) {
+    const uint64_t hash = pli_plan_hash(key);
+    plait_status   status = PLAIT_OK;
+    pthread_mutex_lock(&s->lock);
+    pli_plan *p = find(s, hash, key);
+    if (p == NULL && (status = pli_plan_create(s->graph, key, &p, err)) == PLAIT_OK) {
+        p->next = s->plans;
+        s->plans = p;
+    }
+    pli_instance *x = p != NULL ? p->free : NULL;
+    if (x != NULL) p->free = x->next;
+    pthread_mutex_unlock(&s->lock);
+    if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, &x, err);
+    *plan_out = p;
+    *instance_out = x;
+    return status;
+}
+
+static void give(plait_session *s, pli_plan *plan, pli_instance *instance) {
+    pthread_mutex_lock(&s->lock);
+    instance->next = plan->free;
+    plan->free = instance;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- a run ----------------------------------------------------------------------------------------------------- */
+
+static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, plait_error *err) {
+    char name[80];
+    for (int32_t i = 0; i < key->n_feeds; i++) {
+        if (key->feeds[i].tensor.data != NULL || plait_shape_elements(&key->feeds[i].tensor.shape) == 0) continue;
+        pli_value_text(p->graph, key->feeds[i].value, name);
+        return pli_fail(err, PLAIT_EINVAL, "feed of %s: no data", name);
+    }
+    for (int32_t i = 0; i < key->n_fetches; i++) {
+        if (p->fetch[i] < 0 || pli_tensor_bytes(&p->value[p->fetch[i]].t) <= key->fetches[i].bytes) continue;
+        pli_value_text(p->graph, key->fetches[i].value, name);
+        return pli_fail(err, PLAIT_EINVAL, "fetch of %s: it has %zu bytes, and the memory for it %zu", name,
+                        pli_tensor_bytes(&p->value[p->fetch[i]].t), key->fetches[i].bytes);
+    }
+    return PLAIT_OK;
+}
+
+static void hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetches) {
+    for (int32_t i = 0; i < p->key.n_fetches; i++) {
+        if (p->fetch[i] < 0) continue;
+        const plait_tensor *from = &x->value[p->fetch[i]];
+        const size_t        bytes = pli_tensor_bytes(from);
+        if (bytes > 0) memcpy(fetches[i].tensor.data, from->data, bytes);
+        fetches[i].tensor.type = from->type;
+        fetches[i].tensor.shape = from->shape;
+    }
+}
+
+static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance *x, const pli_plan_key *key, plait_fetch *fetches, plait_error *err) {
+    if (s->memory != NULL) PLI_TRY(pli_memory_enter(s->memory, plan->incs, err));
+    plait_status status = pli_run_plan(s, plan, x, key, err);
+    if (status == PLAIT_OK) hand_out(plan, x, fetches);
+    const plait_status ended = s->store.end(s->store.user, status, status == PLAIT_OK ? err : NULL);
+    if (s->memory != NULL) pli_memory_leave(s->memory);
+    return status == PLAIT_OK ? ended : status;
+}
+
+plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches,
+                               int32_t n_fetches, const plait_value *exclude, int32_t n_exclude, plait_error *error_out) {
+    if (session == NULL || n_feeds < 0 || n_fetches < 0 || n_exclude < 0 || (n_feeds > 0 && feeds == NULL) ||
+        (n_fetches > 0 && fetches == NULL) || (n_exclude > 0 && exclude == NULL))
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_run: a session, and lists of %d feeds, %d fetches, %d values to exclude", n_feeds, n_fetches, n_exclude);
+    PLI_TRY(plait_graph_check(session->graph, error_out));
+    for (int32_t i = 0; i < n_feeds; i++)
+        if (feeds[i].tensor.shape.rank < 0 || feeds[i].tensor.shape.rank > PLAIT_RANK_MAX)
+            return pli_fail(error_out, PLAIT_ESHAPE, "feed %d has %d axes, which no array has", i, feeds[i].tensor.shape.rank);
+    const pli_plan_key key = { .feeds = feeds, .fetches = fetches, .exclude = exclude, .n_feeds = n_feeds, .n_fetches = n_fetches, .n_exclude = n_exclude };
+    pli_plan          *plan = NULL;
+    pli_instance      *x = NULL;
+    PLI_TRY(take(session, &key, &plan, &x, error_out));
+    plait_status status = check_memory(plan, &key, error_out);
+    if (status == PLAIT_OK) status = run_in(session, plan, x, &key, fetches, error_out);
+    give(session, plan, x);
+    return status;
+}
+
+plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out) {
+    if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_variable: there is no variable %d, or nowhere to put it", k);
+    if (session->memory != NULL) PLI_TRY(pli_memory_enter(session->memory, false, error_out));
+    const void  *values = NULL;
+    plait_status status = session->store.get(session->store.user, k, &values, error_out);
+    const size_t bytes = pli_tensor_bytes(&session->graph->variable[k].initial);
+    if (status == PLAIT_OK && bytes > 0) memcpy(data, values, bytes);
+    const plait_status ended = session->store.end(session->store.user, status, status == PLAIT_OK ? error_out : NULL);
+    if (session->memory != NULL) pli_memory_leave(session->memory);
+    return status == PLAIT_OK ? ended : status;
+}

@@ -1,0 +1,311 @@
+/* Runs: values by hand, broadcasting, partial runs, variables in the session's memory and in a store of the test's, refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/kernel.h"
+#include "graph/ops/ops.h"
+#include "graph/session.h"
+
+#include <cmocka.h>
+
+static plait_graph *new_graph(void) {
+    plait_graph *g = NULL;
+    assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
+    return g;
+}
+
+static plait_session *session_of(const plait_graph *g, const plait_session_opts *opts) {
+    plait_session *s = NULL;
+    plait_error    err = { .code = PLAIT_OK };
+    if (plait_session_create(g, opts, &s, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    return s;
+}
+
+static plait_value input(plait_graph *g, const char *name, plait_shape shape) {
+    return plait_graph_placeholder(g, name, PLAIT_F32, shape);
+}
+
+static plait_value op2(plait_graph *g, const char *op, plait_value a, plait_value b) {
+    const plait_value in[] = { a, b };
+    return plait_graph_op(g, op, in, 2, NULL, 0);
+}
+
+static plait_feed feed(plait_value value, plait_type type, plait_shape shape, const void *data) {
+    return (plait_feed){ value, plait_tensor_of(type, shape, data) };
+}
+
+static plait_fetch fetch(plait_value value, void *data, size_t bytes) {
+    return (plait_fetch){ .value = value, .tensor = { .data = data }, .bytes = bytes };
+}
+
+static void run(plait_session *s, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches, int32_t n_fetches) {
+    plait_error err = { .code = PLAIT_OK };
+    if (plait_session_run(s, feeds, n_feeds, fetches, n_fetches, NULL, 0, &err) != PLAIT_OK) fail_msg("%s", err.text);
+}
+
+static void refused(plait_session *s, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches, int32_t n_fetches,
+                    plait_status code, const char *part) {
+    plait_error err = { .code = PLAIT_OK };
+    assert_int_equal(plait_session_run(s, feeds, n_feeds, fetches, n_fetches, NULL, 0, &err), code);
+    if (strstr(err.text, part) == NULL) fail_msg("'%s' does not say '%s'", err.text, part);
+}
+
+/* --- values ---------------------------------------------------------------------------------------------------- */
+
+static void test_a_small_graph(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)), b = input(g, "b", plait_shape_1(2));
+    plait_value    y = op2(g, "mul", op2(g, "add", x, b), plait_graph_scalar(g, PLAIT_F32, 10));
+    plait_session *s = session_of(g, NULL);
+    const float    xs[] = { 1, 2, 3, 4, 5, 6 }, bs[] = { 100, 200 };
+    for (int64_t rows = 3; rows >= 0; rows--) {
+        const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(rows, 2), xs), feed(b, PLAIT_F32, plait_shape_1(2), bs) };
+        float            ys[6] = { 0 };
+        plait_fetch      f = fetch(y, ys, sizeof ys);
+        run(s, feeds, 2, &f, 1);
+        assert_int_equal(f.tensor.type, PLAIT_F32);
+        assert_int_equal(f.tensor.shape.rank, 2);
+        assert_int_equal(f.tensor.shape.dim[0], rows);
+        for (int64_t i = 0; i < 6; i++) assert_true(ys[i] == (i < 2 * rows ? 10 * (xs[i] + bs[i % 2]) : 0));
+    }
+    plait_session_destroy(&s);
+    assert_null(s);
+    plait_graph_destroy(&g);
+}
+
+enum { BIG = 3 * 5 * 7 * 401 };
+
+/* What a and b broadcast to, elementwise, by indices alone. */
+static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
+    static union { float f[BIG]; uint16_t h[BIG]; } a, b, y;
+    plait_graph   *g = new_graph();
+    plait_value    va = plait_graph_placeholder(g, "a", type, sa), vb = plait_graph_placeholder(g, "b", type, sb), vy = op2(g, "sub", va, vb);
+    plait_session *s = session_of(g, NULL);
+    const plait_tensor ta = plait_tensor_of(type, sa, &a), tb = plait_tensor_of(type, sb, &b);
+    for (int64_t i = 0; i < plait_shape_elements(&sa); i++) pli_element_set(&ta, i, (double)(i % 113));
+    for (int64_t i = 0; i < plait_shape_elements(&sb); i++) pli_element_set(&tb, i, (double)(3 * i % 17));
+    const plait_feed feeds[] = { { va, ta }, { vb, tb } };
+    plait_fetch      f = fetch(vy, &y, sizeof y);
+    run(s, feeds, 2, &f, 1);
+    const plait_shape *shape = &f.tensor.shape;
+    int64_t            own[PLAIT_RANK_MAX], by_a[PLAIT_RANK_MAX], by_b[PLAIT_RANK_MAX];
+    pli_strides(shape, own);
+    pli_broadcast_strides(&sa, shape, by_a);
+    pli_broadcast_strides(&sb, shape, by_b);
+    for (int64_t i = 0; i < plait_shape_elements(shape); i++) {
+        int64_t at_a = 0, at_b = 0;
+        for (int32_t k = 0; k < shape->rank; k++) {
+            at_a += i / own[k] % shape->dim[k] * by_a[k];
+            at_b += i / own[k] % shape->dim[k] * by_b[k];
+        }
+        if (pli_element(&f.tensor, i) != (double)(at_a % 113) - (double)(3 * at_b % 17)) fail_msg("element %lld", (long long)i);
+    }
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_broadcasting(void **state) {
+    (void)state;
+    const plait_shape all = { 4, { 3, 5, 7, 401 } };
+    const plait_shape shapes[] = { all, { 0, { 0 } }, { 1, { 401 } }, { 1, { 1 } }, { 2, { 7, 1 } }, { 4, { 3, 1, 7, 1 } },
+                                   { 4, { 1, 5, 1, 401 } }, { 4, { 3, 5, 1, 1 } }, { 4, { 1, 1, 1, 1 } }, { 3, { 5, 7, 401 } } };
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        check_broadcast(all, shapes[k], PLAIT_F32);
+        check_broadcast(shapes[k], all, PLAIT_BF16);
+        check_broadcast(shapes[k], shapes[(k + 3) % 10], PLAIT_F32);
+    }
+}
+
+static void test_a_product_and_its_gradient(void **state) {
+    (void)state;
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_2(2, 3)), w = input(g, "w", plait_shape_2(3, 1)), y = op2(g, "matmul", x, w), d[2];
+    const plait_value by[] = { x, w };
+    assert_int_equal(plait_graph_gradients(g, y, 2, by, d), PLAIT_OK);
+    plait_session   *s = session_of(g, NULL);
+    const float      xs[] = { 1, 2, 3, 4, 5, 6 }, ws[] = { 7, 8, 9 };
+    float            ys[2], dx[6], dw[3];
+    const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs), feed(w, PLAIT_F32, plait_shape_2(3, 1), ws) };
+    plait_fetch      fetches[] = { fetch(y, ys, sizeof ys), fetch(d[0], dx, sizeof dx), fetch(d[1], dw, sizeof dw) };
+    run(s, feeds, 2, fetches, 3);
+    assert_true(ys[0] == 50 && ys[1] == 122);
+    for (int i = 0; i < 6; i++) assert_true(dx[i] == ws[i % 3]);
+    for (int i = 0; i < 3; i++) assert_true(dw[i] == xs[i] + xs[i + 3]);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+/* --- partial runs ---------------------------------------------------------------------------------------------- */
+
+static void test_any_value_may_be_fed(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    x = input(g, "x", plait_shape_1(2)), h = op2(g, "add", x, x), y = op2(g, "mul", h, h);
+    plait_session *s = session_of(g, NULL);
+    const float    hs[] = { 3, 4 };
+    float          ys[2];
+    plait_feed     by_h = feed(h, PLAIT_F32, plait_shape_1(2), hs), by_x = feed(x, PLAIT_F32, plait_shape_1(2), hs);
+    plait_fetch    f = fetch(y, ys, sizeof ys);
+    run(s, &by_h, 1, &f, 1);
+    assert_true(ys[0] == 9 && ys[1] == 16);
+    plait_error err = { .code = PLAIT_OK };
+    assert_int_equal(plait_session_run(s, &by_x, 1, &f, 1, &h, 1, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "is needed but excluded"));
+    assert_int_equal(plait_session_run(s, &by_h, 1, &f, 1, &h, 1, &err), PLAIT_OK);
+    run(s, &by_x, 1, &f, 1);
+    assert_true(ys[0] == 36 && ys[1] == 64);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_shapes_alone_need_no_values(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    x = input(g, "x", plait_shape_1(3)), o = plait_graph_op(g, "ones_like", &x, 1, NULL, 0);
+    plait_session *s = session_of(g, NULL);
+    float          ys[3];
+    plait_fetch    f = fetch(o, ys, sizeof ys);
+    run(s, NULL, 0, &f, 1);
+    assert_true(ys[0] == 1 && ys[2] == 1);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+/* --- variables ------------------------------------------------------------------------------------------------- */
+
+static void test_all_gets_of_a_run_see_what_was_before(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    const float    start[] = { 1, 2 };
+    plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(2), start));
+    plait_value    i1 = op2(g, "inc", w, w), later = op2(g, "add", w, w), i2 = op2(g, "inc", w, later);
+    plait_session *s = session_of(g, NULL);
+    float          ws[2], ls[2];
+    plait_fetch    fetches[] = { fetch(i1, NULL, 0), fetch(i2, NULL, 0), fetch(later, ls, sizeof ls), fetch(w, ws, sizeof ws) };
+    run(s, NULL, 0, fetches, 4);
+    assert_true(ls[0] == 2 && ls[1] == 4 && ws[0] == 1 && ws[1] == 2);
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_true(ws[0] == 4 && ws[1] == 8);
+    run(s, NULL, 0, fetches + 2, 1); /* no inc was asked for */
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_true(ws[0] == 4 && ws[1] == 8);
+    assert_int_equal(plait_session_run(s, NULL, 0, fetches, 2, &i2, 1, NULL), PLAIT_OK); /* i2 is left out */
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_true(ws[0] == 8 && ws[1] == 16);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    plait_graph      *g = new_graph();
+    const float       start[] = { 1, 2, 3, 4, 5, 6 };
+    plait_value       w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), start));
+    plait_value       at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)), rows = op2(g, "get_rows", w, at);
+    const plait_value in[] = { w, at, rows };
+    plait_value       push = plait_graph_op(g, "inc_rows", in, 3, NULL, 0);
+    plait_session    *s = session_of(g, NULL);
+    int64_t           ats[] = { 2, 0, 2 };
+    float             rs[6], ws[6];
+    uint8_t           done = 0;
+    const plait_feed  f = feed(at, PLAIT_I64, plait_shape_1(3), ats);
+    plait_fetch       fetches[] = { fetch(rows, rs, sizeof rs), fetch(push, &done, 1) };
+    run(s, &f, 1, fetches, 2);
+    const float want_r[] = { 5, 6, 1, 2, 5, 6 }, want_w[] = { 2, 4, 3, 4, 15, 18 };
+    assert_memory_equal(rs, want_r, sizeof rs);
+    assert_int_equal(done, 1);
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_memory_equal(ws, want_w, sizeof ws);
+    ats[1] = 3;
+    refused(s, &f, 1, fetches, 2, PLAIT_EINVAL, "get_rows#2: row 3 of variable 'w', which has 3");
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_memory_equal(ws, want_w, sizeof ws);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_the_graph_may_grow(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_session *s = session_of(g, NULL);
+    plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(2), NULL));
+    float          ws[2] = { 1, 1 };
+    plait_fetch    f = fetch(w, ws, sizeof ws);
+    run(s, NULL, 0, &f, 1);
+    assert_true(ws[0] == 0 && ws[1] == 0);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+/* --- refusals -------------------------------------------------------------------------------------------------- */
+
+static void test_refusals(void **state) {
+    (void)state;
+    plait_graph      *g = new_graph();
+    plait_value       x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)), at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(1));
+    plait_value       y = plait_graph_name(g, op2(g, "gather", x, at), "y");
+    plait_session    *s = session_of(g, NULL);
+    const float       xs[] = { 1, 2, 3, 4 };
+    const int64_t     ats[] = { 2 };
+    float             ys[2];
+    plait_fetch       f = fetch(y, ys, sizeof ys), small = fetch(y, ys, 4), none = fetch(99, ys, 4);
+    const plait_feed  good[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), xs), feed(at, PLAIT_I64, plait_shape_1(1), ats) };
+    const plait_feed  wide[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs), good[1] };
+    const plait_feed  typed[] = { feed(x, PLAIT_F64, plait_shape_2(2, 2), xs), good[1] };
+    const plait_feed  twice[] = { good[0], good[0] };
+    const plait_feed  nowhere[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), NULL), good[1] };
+    const plait_feed  unknown = feed(-1, PLAIT_F32, plait_shape_1(1), xs);
+    const plait_feed  deep = feed(x, PLAIT_F32, (plait_shape){ .rank = 9 }, xs);
+    refused(s, good, 2, &f, 1, PLAIT_EINVAL, "gather 'y': number 2 of 2");
+    refused(s, good, 1, &f, 1, PLAIT_EINVAL, "placeholder 'at' is needed and was not fed");
+    refused(s, good, 2, &small, 1, PLAIT_EINVAL, "gather 'y': it has 8 bytes, and the memory for it 4");
+    refused(s, good, 2, &none, 1, PLAIT_EINVAL, "fetch 0 is no value");
+    refused(s, wide, 2, &f, 1, PLAIT_ESHAPE, "placeholder 'x': it is f32[?, 2], and was fed f32[2, 3]");
+    refused(s, typed, 2, &f, 1, PLAIT_ESHAPE, "was fed f64[2, 2]");
+    refused(s, twice, 2, &f, 1, PLAIT_EINVAL, "fed twice");
+    refused(s, nowhere, 2, &f, 1, PLAIT_EINVAL, "placeholder 'x': no data");
+    refused(s, &unknown, 1, &f, 1, PLAIT_EINVAL, "feed 0 is no value");
+    refused(s, &deep, 1, &f, 1, PLAIT_ESHAPE, "9 axes");
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_every_failed_allocation(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL));
+    plait_value    b = plait_graph_scalar(g, PLAIT_F32, 1), done = op2(g, "inc", w, op2(g, "add", w, b));
+    const int64_t  live = pli_alloc_live();
+    for (int64_t k = 0;; k++) {
+        plait_session *s = NULL;
+        plait_fetch    f = fetch(done, NULL, 0);
+        pli_alloc_fail_after(k);
+        plait_status status = plait_session_create(g, NULL, &s, NULL);
+        if (status == PLAIT_OK) status = plait_session_run(s, NULL, 0, &f, 1, NULL, 0, NULL);
+        pli_alloc_fail_after(-1);
+        plait_session_destroy(&s);
+        assert_int_equal(pli_alloc_live(), live);
+        if (status == PLAIT_OK) break;
+        assert_int_equal(status, PLAIT_ENOMEM);
+    }
+    plait_graph_destroy(&g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_small_graph),
+        cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_a_product_and_its_gradient),
+        cmocka_unit_test(test_any_value_may_be_fed),
+        cmocka_unit_test(test_shapes_alone_need_no_values),
+        cmocka_unit_test(test_all_gets_of_a_run_see_what_was_before),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_the_graph_may_grow),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
