@@ -167,14 +167,26 @@ int32_t pli_cores(void) {
 
 /* --- waiting ------------------------------------------------------------------------------------------- */
 
-void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
+static void wait_on(const _Atomic uint32_t *word, int how, uint32_t expected, uint64_t timeout_ns) {
     struct timespec  timeout = { .tv_sec = (time_t)(timeout_ns / NS_IN_S), .tv_nsec = (long)(timeout_ns % NS_IN_S) };
     struct timespec *until = timeout_ns == UINT64_MAX ? NULL : &timeout;
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, until, NULL, 0);
+    syscall(SYS_futex, word, how, expected, until, NULL, 0);
+}
+
+void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
+    wait_on(word, FUTEX_WAIT_PRIVATE, expected, timeout_ns);
+}
+
+void pli_futex_wait_shared(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
+    wait_on(word, FUTEX_WAIT, expected, timeout_ns);
 }
 
 void pli_futex_wake(_Atomic uint32_t *word, int32_t waiters) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, NULL, NULL, 0);
+}
+
+void pli_futex_wake_shared(_Atomic uint32_t *word, int32_t waiters) {
+    syscall(SYS_futex, word, FUTEX_WAKE, waiters, NULL, NULL, 0);
 }
 
 /* --- terminals ----------------------------------------------------------------------------------------- */

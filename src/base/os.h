@@ -36,6 +36,22 @@ void  pli_remove_directory(const char *path);
 /** Sleeps while *word == expected, until woken or timeout_ns has passed (UINT64_MAX: never). May return early. */
 void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void pli_futex_wake(_Atomic uint32_t *word, int32_t waiters); /* INT32_MAX: all */
+/** The same of a word in memory that processes share. */
+void pli_futex_wait_shared(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void pli_futex_wake_shared(_Atomic uint32_t *word, int32_t waiters);
+
+/* --- memory that processes of a host share -------------------------------------------------------------- */
+/* Where such memory is found; of plain numbers, so that a message may carry it. */
+typedef struct pli_shared_ticket {
+    uint64_t bytes, device, inode;
+    int32_t  pid, fd; /* of the maker */
+} pli_shared_ticket;
+/** Makes such memory, zeroed. NULL: there is none to be had. */
+void *pli_shared_make(size_t bytes, pli_shared_ticket *ticket_out);
+/** Another process's. NULL: it is not on this host, or may not be seen. */
+void *pli_shared_join(const pli_shared_ticket *ticket);
+void  pli_shared_settle(const pli_shared_ticket *ticket); /* by the maker: all have joined */
+void  pli_shared_leave(void *memory, size_t bytes); /* NULL is nothing; others keep theirs */
 
 /* --- files ---------------------------------------------------------------------------------------- */
 /* A read-only mapped file. Regular files are mapped; others are an error (streams read by fd). */

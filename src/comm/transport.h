@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    5u
+#define PLI_TRANSPORT_ABI    6u
 #define PLI_TRANSPORT_SYMBOL "plait_transport_module"
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
@@ -67,6 +67,9 @@ typedef struct pli_transport_ops {
     /** A waiting thread lends its time: moves what can be moved now. true: something has happened. NULL: what
      *  happens rings the waiter's bell. Any thread. */
     bool (*progress)(pli_transport *transport);
+    /** A waiting rank has nothing to do for ns: sleeps for it, until what the transport alone sees has come. false: there is no
+     *  such thing, and the rank sleeps on its bell. NULL: never. The rank's thread. */
+    bool (*nap)(pli_transport *transport, uint64_t ns);
     /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only. It is not
      *  asked where the user has named a form, so coll.form is NULL.
      *  begin never blocks; then exactly one wait, by the same rank, which must not return before buf is free

@@ -124,6 +124,7 @@ static void rest(plait_comm *comm, uint32_t bell, uint64_t now_ns, uint64_t unti
     }
     uint64_t sleep_ns = until_ns == PLI_NEVER ? 3600000000000u : until_ns > now_ns ? until_ns - now_ns : 0;
     if (sleep_ns > nap_ns) sleep_ns = nap_ns;
+    if (sleep_ns > 0 && world->ops->nap != NULL && world->ops->nap(world->transport, sleep_ns)) return;
     SHAKE();
     atomic_fetch_add(&comm->sleepers, 1);
     if (sleep_ns > 0 && atomic_load(&comm->bell) == bell) pli_futex_wait(&comm->bell, bell, sleep_ns);

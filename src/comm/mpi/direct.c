@@ -11,15 +11,6 @@
 
 enum { SPIN_NS = 5000, CANCEL_TRIES = 1000 };
 
-typedef struct stamp {
-    uint64_t number;
-    int64_t  n;
-    int32_t  root;
-    uint8_t  kind, type, op, unused;
-} stamp;
-
-_Static_assert(sizeof(stamp) == DIRECT_HEAD, "the data stand right behind it");
-
 static size_t bytes_of(const pli_coll *coll) { return (size_t)coll->n * pli_type_bytes(coll->type); }
 
 bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
@@ -36,10 +27,15 @@ bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
     return false;
 }
 
-static stamp stamp_of(const pli_call *call) {
+pli_mpi_stamp pli_mpi_stamp_of(const pli_call *call) {
     const pli_coll *c = &call->coll;
-    return (stamp){ .number = call->number, .n = c->n, .root = c->root, .kind = (uint8_t)c->kind, .type = (uint8_t)c->type,
-                    .op = (uint8_t)c->op };
+    return (pli_mpi_stamp){ .number = call->number, .n = c->n, .root = c->root, .kind = (uint8_t)c->kind, .type = (uint8_t)c->type,
+                            .op = (uint8_t)c->op, .unequal = c->starts != NULL };
+}
+
+pli_coll pli_mpi_stamped(const pli_mpi_stamp *stamp) {
+    return (pli_coll){ .kind = (pli_coll_kind)stamp->kind, .type = (plait_type)stamp->type, .op = (plait_reduce)stamp->op,
+                       .root = stamp->root, .n = stamp->n };
 }
 
 /* --- steps: all under lock ------------------------------------------------------------------------------------------------ */
@@ -57,7 +53,7 @@ static bool fail_in_mpi(pli_transport *t, int code, const char *text) {
 
 static bool post(pli_transport *t) {
     direct         *d = &t->direct;
-    const stamp     head = stamp_of(d->call);
+    const pli_mpi_stamp head = pli_mpi_stamp_of(d->call);
     const pli_coll_move *m = &d->move;
     if (m->from >= 0 && d->receive == MPI_REQUEST_NULL) {
         int code = MPI_Irecv(d->in, sizeof d->in, MPI_BYTE, m->from, TAG_STEP, t->direct_comm, &d->receive);
@@ -81,20 +77,19 @@ static bool post(pli_transport *t) {
 }
 
 /* What this worker did where the other did theirs: one that is left over of an earlier call was to be taken then. */
-static const pli_coll *counterpart(const direct *d, const stamp *theirs) {
+static const pli_coll *counterpart(const direct *d, const pli_mpi_stamp *theirs) {
     const recent_call *earlier = &d->recent[theirs->number % PLI_COLL_RECENT];
     return earlier->number == theirs->number ? &earlier->coll : &d->call->coll;
 }
 
 static bool check(pli_transport *t, size_t bytes) {
     direct     *d = &t->direct;
-    const stamp mine = stamp_of(d->call);
-    stamp       theirs = { 0 };
+    const pli_mpi_stamp mine = pli_mpi_stamp_of(d->call);
+    pli_mpi_stamp theirs = { 0 };
     if (bytes >= sizeof theirs) memcpy(&theirs, d->in, sizeof theirs);
     if (memcmp(&mine, &theirs, sizeof mine) == 0 && bytes == sizeof theirs + d->move.recv_bytes) return true;
     const pli_coll *own = counterpart(d, &theirs);
-    pli_coll        other = { .kind = (pli_coll_kind)theirs.kind, .type = (plait_type)theirs.type, .op = (plait_reduce)theirs.op,
-                              .root = theirs.root, .n = theirs.n };
+    pli_coll        other = pli_mpi_stamped(&theirs);
     char a[96], b[96];
     pli_coll_tell(&other, a, sizeof a);
     pli_coll_tell(own, b, sizeof b);
@@ -107,7 +102,7 @@ static bool check(pli_transport *t, size_t bytes) {
 static void use(pli_transport *t) {
     direct              *d = &t->direct;
     const pli_coll_move *m = &d->move;
-    unsigned char       *mine = (unsigned char *)d->coll.buf + m->recv_at, *theirs = d->in + sizeof(stamp);
+    unsigned char       *mine = (unsigned char *)d->coll.buf + m->recv_at, *theirs = d->in + sizeof(pli_mpi_stamp);
     if (m->recv_bytes == 0) return;
     if (!m->reduce) {
         memcpy(mine, theirs, m->recv_bytes);

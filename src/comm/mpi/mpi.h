@@ -17,6 +17,9 @@
  * such call at a time and its caller is waiting for it. A sum that was begun, to be waited for later, meets in the
  * collective machine and is an MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still
  * has it). Those reach MPI in the order in which they were begun, as it demands: who meets early waits for those before.
+ *
+ * Where all workers are on one host, what is waited for where it begins does not go through MPI at all, but through memory that
+ * they share, the hall (hall.c): sums are in the order of ranks, and who sleeps is woken by who comes last.
  */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
@@ -29,6 +32,16 @@ enum { TAG_HEAD = 1, TAG_BODY = 2, TAG_STEP = 3 };
 enum { INLINE_BYTES = 3840, HEAD_BYTES = (int)sizeof(pli_head) + INLINE_BYTES, RING = 64 };
 enum { CHUNK_BYTES = 1 << 30, TCP_BYTES = 60 << 10 }; /* Open MPI's limit is 64 KiB, with its header */
 enum { DIRECT_BYTES = 16 << 10, DIRECT_HEAD = 24 }; /* a small collective, and what stands before its data */
+
+/* Says of which call a step's message, or what lies in a seat, is. */
+typedef struct pli_mpi_stamp {
+    uint64_t number; /* of the worker's calls */
+    int64_t  n;
+    int32_t  root;
+    uint8_t  kind, type, op, unequal; /* pieces */
+} pli_mpi_stamp;
+
+_Static_assert(sizeof(pli_mpi_stamp) == DIRECT_HEAD, "the data stand right behind it");
 
 /* A message on its way: as long as MPI has a part of it. */
 typedef struct flight {
@@ -70,6 +83,17 @@ typedef struct direct {
     unsigned char in[DIRECT_HEAD + DIRECT_BYTES], out[2][DIRECT_HEAD + DIRECT_BYTES];
 } direct;
 
+/* This worker's side of the memory that a host's workers share; its thread's. */
+typedef struct pli_hall {
+    struct pli_mpi_porch *porch; /* shared, as are ... */
+    struct pli_mpi_seat  *seat;  /* ... [workers] what each lays out; NULL: there is no hall */
+    const void **term;   /* [workers] */
+    pli_call    *call;   /* NULL: none is under way */
+    int          sort;   /* of the meeting that is waited for */
+    uint64_t     meetings[2], came[2]; /* that it has come to, of each sort; as its seat says of the last */
+    plait_error  error;  /* of the first call that failed: so do all later ones */
+} pli_hall;
+
 struct pli_transport {
     pli_world *world;
     int32_t    rank, size, workers;
@@ -92,6 +116,7 @@ struct pli_transport {
     native       *reducing; /* in the order of beginning; read and written under lock */
     _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
     direct        direct;
+    pli_hall      hall;
     uint64_t     *left_after; /* [size] direct.done of a rank that has left; written before the news of that is told */
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
@@ -105,6 +130,15 @@ void         pli_mpi_send(pli_transport *t, pli_msg *msg);
 bool         pli_mpi_progress(pli_transport *t);
 bool         pli_mpi_is_idle(pli_transport *t); /* nothing of ours is on its way out */
 void        *pli_mpi_service(void *transport);
+
+pli_mpi_stamp pli_mpi_stamp_of(const pli_call *call);
+pli_coll      pli_mpi_stamped(const pli_mpi_stamp *stamp);
+
+void         pli_mpi_open_hall(pli_transport *t, const int32_t *host_of); /* collective over the workers */
+void         pli_mpi_close_hall(pli_transport *t);
+bool         pli_mpi_goes_by_hall(const pli_transport *t, const pli_coll *coll);
+plait_status pli_mpi_call_in_hall(pli_transport *t, pli_call *call, plait_error *err);
+bool         pli_mpi_nap(pli_transport *t, uint64_t ns);
 
 bool         pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll);
 plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err);

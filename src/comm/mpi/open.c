@@ -151,6 +151,7 @@ static plait_status split(pli_transport *t, pli_place *place, plait_error *err) 
         MPI_Comm_set_errhandler(t->workers_comm, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(t->direct_comm, MPI_ERRORS_RETURN);
     }
+    if (status >= 0) pli_mpi_open_hall(t, place->host_of);
     place->ranks_on_host = ranks;
     return status;
 }
@@ -171,6 +172,7 @@ static void free_transport(pli_transport *t) {
     pli_free(t->done);
     pli_free(t->fifo);
     pli_free(t->left_after);
+    pli_mpi_close_hall(t);
     pli_free(t);
 }
 
@@ -262,6 +264,7 @@ static const pli_transport_ops mpi_ops = {
     .start = start,
     .send = pli_mpi_send,
     .progress = pli_mpi_progress,
+    .nap = pli_mpi_nap,
     .takes = pli_mpi_takes,
     .begin = pli_mpi_begin,
     .wait = pli_mpi_wait,

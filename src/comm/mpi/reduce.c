@@ -64,13 +64,14 @@ int pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *memory) {
 }
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
-    if (!coll->begun) return pli_mpi_goes_directly(t, coll);
+    if (!coll->begun) return pli_mpi_goes_by_hall(t, coll) || pli_mpi_goes_directly(t, coll);
     return pli_mpi_can_sum(t, coll) && coll->form == NULL && (size_t)coll->n * pli_type_bytes(coll->type) > DIRECT_BYTES;
 }
 
 plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     const pli_coll *coll = &call->coll;
     size_t          bytes = (size_t)coll->n * pli_type_bytes(coll->type);
+    if (pli_mpi_goes_by_hall(t, coll)) return PLAIT_OK; /* the wait does it all */
     if (!coll->begun) return pli_mpi_begin_directly(t, call, err);
     native *sum = call->flight = pli_calloc(1, sizeof *sum);
     void   *copy = sum != NULL ? pli_malloc(bytes) : NULL;
@@ -161,6 +162,7 @@ static bool land(pli_transport *t, pli_call *call) {
 }
 
 plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
+    if (pli_mpi_goes_by_hall(t, &call->coll)) return pli_mpi_call_in_hall(t, call, err);
     if (!call->coll.begun) return pli_mpi_wait_directly(t, call, err);
     pli_reason   reason = { .tell = pli_comm_tell_call, .show = pli_comm_show_call, .arg = call };
     plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
