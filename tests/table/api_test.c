@@ -340,6 +340,34 @@ static void test_refused_pairs(void **state) {
     assert_non_null(strstr(err.text, "takes no parameters"));
 }
 
+/* What a refusal names as nearest, "T x C", and where there is one "or T x C", trains itself. */
+static void check_nearest(const char *text, bool one_process) {
+    char        topology[PLI_TOPOLOGY_TEXT], consistency[48];
+    plait_error err;
+    const char *at = strstr(text, "nearest is ");
+    for (at += sizeof "nearest is " - 1; at != NULL; at = strstr(at, ", or ") == NULL ? NULL : strstr(at, ", or ") + 5) {
+        assert_int_equal(sscanf(at, "%31[^ ] x %47[^ ,]", topology, consistency), 2);
+        if (check_pair(topology, consistency, one_process, &err) < 0) fail_msg("%s: %s", text, err.text);
+    }
+}
+
+static void test_the_nearest_trains(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "local", "allreduce", "ps", "hybrid", "gossip:ring", "gossip:exp" };
+    static const char *const consistencies[] = { "bsp", "ssp:2", "essp:3", "asp:4:20", "bounded-delay:2", "sequential", "vap:0.1:weak",
+                                                 "downpour:2:3", "async", "local-sgd:4" };
+    int32_t refused = 0;
+    for (size_t t = 0; t < sizeof topologies / sizeof *topologies; t++)
+        for (size_t c = 0; c < sizeof consistencies / sizeof *consistencies; c++)
+            for (int one_process = 0; one_process < 2; one_process++) {
+                plait_error err;
+                if (check_pair(topologies[t], consistencies[c], one_process, &err) >= 0) continue;
+                check_nearest(err.text, one_process);
+                refused++;
+            }
+    assert_int_equal(refused, 10 + 3 + 2 * (7 + 2 * 7)); /* local across processes, local, allreduce, gossip */
+}
+
 /* --- a clock in two halves ----------------------------------------------------------------------------------------------------- */
 
 /* Whatever comes between them ends the clock first. */
@@ -780,10 +808,19 @@ static void test_failed_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_functions),   cmocka_unit_test(test_reads), cmocka_unit_test(test_functions_refused), cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_refused_pairs), cmocka_unit_test(test_backup_workers), cmocka_unit_test(test_own_updates),     cmocka_unit_test(test_departures),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_functions_refused),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_refused_pairs),
+        cmocka_unit_test(test_the_nearest_trains),
+        cmocka_unit_test(test_backup_workers),
+        cmocka_unit_test(test_own_updates),
+        cmocka_unit_test(test_departures),
         cmocka_unit_test(test_what_comes_between_the_halves_of_a_clock),
-        cmocka_unit_test(test_jobs_in_turn), cmocka_unit_test(test_bytes),       cmocka_unit_test(test_failed_allocations),
+        cmocka_unit_test(test_jobs_in_turn),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,12 +178,21 @@ bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed) 
 
 /* --- promises ----------------------------------------------------------------------------------------------------- */
 
-/* Policies of plait's under which a row of a push may stay behind for any number of clocks: those that promise nothing
- * about when others, or oneself, see it. */
+/* The policy of plait's under which a row of a push may stay behind for any number of clocks: it promises nothing about when
+ * others, or oneself, see it. */
 static bool allows_late_rows(const char *policy) { return strcmp(policy, "async") == 0; }
 
-/* And those that promise values, not clocks: what is rounded away is an update that nobody sees. */
-static bool promises_values(const char *policy) { return strcmp(policy, "sequential") == 0 || strcmp(policy, "vap") == 0; }
+/* Policies that promise values, not clocks: what is rounded away is an update that nobody sees. */
+static const struct { const char *policy, *promise; } of_values[] = {
+    { "sequential", "a turn sees every earlier push as it was made" },
+    { "vap", "vap bounds what is not seen of them" },
+};
+
+static const char *promise_of_values(const char *policy) { /* NULL: none */
+    for (size_t i = 0; i < sizeof of_values / sizeof *of_values; i++)
+        if (strcmp(of_values[i].policy, policy) == 0) return of_values[i].promise;
+    return NULL;
+}
 
 static const char *what_is_lost(plait_loss loss) {
     return loss == PLAIT_KEPT_BACK ? "keeps whole rows of updates back" : loss == PLAIT_SKIPPED ? "lets updates fall" : "rounds updates";
@@ -191,11 +200,10 @@ static const char *what_is_lost(plait_loss loss) {
 
 static plait_status check_policy(const plait_filter *filter, const plait_consistency *policy, const char *spec, plait_error *err) {
     if (filter->loss == PLAIT_EXACT || policy == NULL) return PLAIT_OK;
-    if (promises_values(policy->name))
+    const char *promise = promise_of_values(policy->name);
+    if (promise != NULL)
         return pli_fail(err, PLAIT_EREFUSED, "filter %s with consistency %s is refused: it %s, and %s; nearest is a filter without "
-                        "loss, as key-cache,key-delta,zstd", filter->name, spec, what_is_lost(filter->loss),
-                        strcmp(policy->name, "vap") == 0 ? "vap bounds what is not seen of them"
-                                                         : "a turn sees every earlier push as it was made");
+                        "loss, as key-cache,key-delta,zstd", filter->name, spec, what_is_lost(filter->loss), promise);
     if (filter->loss == PLAIT_KEPT_BACK && !allows_late_rows(policy->name))
         return pli_fail(err, PLAIT_EREFUSED, "filter %s with consistency %s is refused: it %s for any number of clocks, and %s bounds "
                         "by clocks which updates a read contains; nearest is %s with async, or fixed8 with %s", filter->name, spec,

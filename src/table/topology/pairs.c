@@ -7,21 +7,54 @@
 #include "table/topology/topology.h"
 #include "table/updates.h"
 
-/* Policies that have no copies to work with where workers share the table's memory. */
-static const char *const not_local[] = { "essp", "downpour", "local-sgd", NULL };
-/* Policies that sums over all workers can serve, and those whose bound they can keep by sums under way. */
-static const char *const summed[] = { "bsp", "bounded-delay", "local-sgd", NULL };
-/* Those under which copies are averaged: in rounds, or whenever they come. */
-static const char *const averaged[] = { "bsp", "async", "local-sgd", NULL };
-static const char *const stale_bounds[] = { "ssp", "essp", "asp", NULL };
+/* What of a refused policy's parameters its nearest takes. */
+typedef enum carry { NOTHING, FIRST, ALL } carry;
 
-static size_t head_length(const char *spec) { return strcspn(spec, ":"); }
+/* One policy under one kind of topology. */
+typedef struct policy_rule {
+    const char *policy;  /* by name; NULL: every other, also a program's own */
+    const char *why;     /* it is refused; NULL: it trains                   */
+    const char *nearest; /* policy under the same topology                   */
+    carry       carries;
+} policy_rule;
 
-static bool is_one_of(const char *const *names, const char *spec) {
-    size_t length = head_length(spec);
-    for (; *names != NULL; names++)
-        if (strlen(*names) == length && memcmp(*names, spec, length) == 0) return true;
-    return false;
+static const char no_copy[] = "its workers share the table's memory, so none has a copy of its own";
+static const char in_flight[] = "a copy changes by whole sums, which are under way for a number of clocks";
+static const char unbounded[] = "a worker hears of its neighbours' copies alone, each clock or when they come, so nothing "
+                                "bounds what it misses of the others";
+
+/* Workers share the table's memory. */
+static const policy_rule of_shared[] = {
+    { "essp", "its workers share the table's memory, so there are no copies to push", "ssp", ALL },
+    { "downpour", no_copy, "async", NOTHING },
+    { "local-sgd", no_copy, "async", NOTHING },
+    { 0 },
+};
+/* Sums over all workers. */
+static const policy_rule of_sums[] = {
+    { .policy = "bsp" },
+    { .policy = "bounded-delay" },
+    { .policy = "local-sgd" },
+    { "ssp", in_flight, "bounded-delay", FIRST },
+    { "essp", in_flight, "bounded-delay", FIRST },
+    { "asp", in_flight, "bounded-delay", FIRST },
+    { NULL, "a sum needs every worker's part", "bsp", NOTHING },
+};
+/* Averages of neighbours' copies. */
+static const policy_rule of_averages[] = {
+    { .policy = "bsp" },
+    { .policy = "async" },
+    { .policy = "local-sgd" },
+    { "downpour", unbounded, "async", NOTHING },
+    { NULL, unbounded, "bsp", NOTHING },
+};
+/* Servers that own the rows. */
+static const policy_rule of_servers[] = { { 0 } };
+
+static const policy_rule *rules_of(const pli_topology_kind *kind) {
+    if (kind->averages) return of_averages;
+    if (!kind->on_servers) return of_sums;
+    return kind->one_process ? of_shared : of_servers;
 }
 
 static plait_status check_consistency(const pli_pair *pair, plait_error *err) {
@@ -31,47 +64,20 @@ static plait_status check_consistency(const pli_pair *pair, plait_error *err) {
     return PLAIT_OK;
 }
 
-static plait_status check_sums(const char *consistency, plait_error *err) {
-    const char *bound = consistency + head_length(consistency) + 1; /* of those that have one */
-    if (is_one_of(summed, consistency)) return PLAIT_OK;
-    if (is_one_of(stale_bounds, consistency))
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "topology allreduce x %s is refused: a copy changes by whole sums, which are under way for a number of "
-                        "clocks; nearest is allreduce x bounded-delay:%.*s, or ps x %s", consistency,
-                        (int)strcspn(bound, ":"), bound, consistency);
-    return pli_fail(err, PLAIT_EREFUSED,
-                    "topology allreduce x %s is refused: a sum needs every worker's part; nearest is allreduce x bsp, or "
-                    "ps x %s", consistency, consistency);
-}
-
-static plait_status check_averages(const pli_pair *pair, plait_error *err) {
-    if (is_one_of(averaged, pair->consistency)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED,
-                    "topology %s x %s is refused: a worker hears of its neighbours' copies alone, each clock or when they come, so "
-                    "nothing bounds what it misses of the others; nearest is %s x %s, or ps x %s", pair->topology, pair->consistency,
-                    pair->topology, strncmp(pair->consistency, "downpour", 8) == 0 ? "async" : "bsp", pair->consistency);
-}
-
-static plait_status check_shared(const char *consistency, plait_error *err) {
-    const char *rest = consistency + head_length(consistency);
-    if (!is_one_of(not_local, consistency)) return PLAIT_OK;
-    if (head_length(consistency) == 4) /* essp */
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "topology local x %s is refused: its workers share the table's memory, so there are no copies to "
-                        "push; nearest is local x ssp%s, or ps x %s", consistency, rest, consistency);
-    return pli_fail(err, PLAIT_EREFUSED,
-                    "topology local x %s is refused: its workers share the table's memory, so none has a copy of its own; "
-                    "nearest is local x async, or ps x %s", consistency, consistency);
-}
-
 static plait_status check_matrix(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    const char        *consistency = pair->consistency, *parameters = consistency + strcspn(consistency, ":");
+    size_t             name = (size_t)(parameters - consistency);
+    const policy_rule *r = rules_of(kind);
     if (kind->one_process && !pair->one_process)
         return pli_fail(err, PLAIT_EREFUSED,
                         "topology %s x %s is refused across processes: its workers share one process's memory; "
-                        "nearest is ps x %s", pair->topology, pair->consistency, pair->consistency);
-    if (kind->averages) return check_averages(pair, err);
-    if (!kind->on_servers) return check_sums(pair->consistency, err);
-    return kind->one_process ? check_shared(pair->consistency, err) : PLAIT_OK;
+                        "nearest is ps x %s", pair->topology, consistency, consistency);
+    while (r->policy != NULL && (strlen(r->policy) != name || memcmp(r->policy, consistency, name) != 0)) r++;
+    if (r->why == NULL) return PLAIT_OK;
+    size_t first = parameters[0] == ':' ? 1 + strcspn(parameters + 1, ":") : 0;
+    size_t carried = r->carries == ALL ? strlen(parameters) : r->carries == FIRST ? first : 0;
+    return pli_fail(err, PLAIT_EREFUSED, "topology %s x %s is refused: %s; nearest is %s x %s%.*s, or ps x %s",
+                    pair->topology, consistency, r->why, pair->topology, r->nearest, (int)carried, parameters, consistency);
 }
 
 static plait_status check_steps(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
