@@ -51,7 +51,7 @@ pli_msg *pli_gossip_take(pli_gossip_table *table, int64_t clock, int32_t from) {
 static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out) {
     double weight;
     memcpy(&weight, pli_msg_body(msg), sizeof weight);
-    if (table->box == NULL) table->box = pli_calloc((size_t)table->n, (size_t)(int64_t)pli_type_bytes(table->type));
+    if (table->box == NULL) table->box = pli_calloc((size_t)table->n, pli_type_bytes(table->type));
     if (table->box_weight == 0) table->n_come = 0; /* the box was emptied */
     if (table->box == NULL || !pli_grow((void **)&table->come, &table->come_capacity, table->n_come + 1, sizeof *table->come)) {
         pli_out_fail(out, PLAIT_ENOMEM, "no memory for a neighbour's copy of a table");
@@ -64,7 +64,7 @@ static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out
 }
 
 static bool is_sound(const pli_gossip_table *table, const pli_msg *msg) {
-    uint64_t values = (uint64_t)(table->n * (int64_t)pli_type_bytes(table->type));
+    uint64_t values = (uint64_t)table->n * pli_type_bytes(table->type);
     double   weight = 1;
     if (msg->head.kind == PLI_GOSSIP_MARK) return msg->head.body_bytes == 0;
     if (msg->head.kind != PLI_GOSSIP_COPY || msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight)) return false;
@@ -163,7 +163,7 @@ void pli_gossip_mix(pli_gossip_table *table, double *weight, void *values) {
         return;
     }
     double whole = *weight + table->box_weight;
-    size_t bytes = (size_t)(table->n * (int64_t)pli_type_bytes(table->type));
+    size_t bytes = (size_t)table->n * pli_type_bytes(table->type);
     pli_values_scale(table->type, table->n, *weight / whole, values);
     pli_values_add_scaled(table->type, table->n, 1 / whole, table->box, values);
     memset(table->box, 0, bytes);

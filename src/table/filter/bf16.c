@@ -23,27 +23,18 @@ static float widen(uint16_t h) {
 }
 
 static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {
-    (void)state, (void)table;
+    (void)table;
+    *(pli_half *)state = (pli_half){ .narrow = narrow, .widen = widen };
     return pli_filter_takes_none("bf16", parameters, err);
-}
-
-static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
-    (void)state, (void)row;
-    return pli_half_encode(part, n, values, bytes, narrow);
-}
-
-static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
-    (void)state;
-    return pli_half_decode(part, n, bytes, size, values, widen);
 }
 
 const plait_filter pli_bf16_filter = {
     .name = "bf16",
     .parameters = "",
     .summary = "values as the upper half of 32-bit floats (bfloat16)",
-    .state_bytes = 1,
+    .state_bytes = sizeof(pli_half),
     .loss = PLAIT_ROUNDED,
     .answers = 1,
     .parse = parse,
-    .values = { .bound = pli_half_bound, .encode = encode, .decode = decode },
+    .values = { .bound = pli_half_bound, .encode = pli_half_encode, .decode = pli_half_decode },
 };

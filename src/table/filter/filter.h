@@ -156,24 +156,30 @@ static inline double pli_stream_unit(uint64_t stream, uint64_t row, int64_t colu
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/** Of score [n] the k highest keep their mark, the others lose it; equal scores: the earlier row. NaN counts as highest.
- *  false: out of memory. */
-bool pli_filter_select(int64_t n, const double *score, int64_t k, unsigned char *keep);
+/** Of the rows that have their mark, a fraction keeps it: those of the highest score [n], at least one. Equal scores: the earlier
+ *  row. NaN counts as highest. false: out of memory. */
+bool pli_filter_select(int64_t n, const double *score, double fraction, unsigned char *keep);
 
 /* The filters; one file each. */
 extern const plait_filter pli_key_cache_filter, pli_key_delta_filter, pli_fixed8_filter, pli_fixed16_filter, pli_fp16_filter,
     pli_bf16_filter, pli_topk_filter, pli_randk_filter, pli_onebit_filter, pli_significant_filter, pli_kkt_filter,
     pli_zstd_filter;
 
-/* fixed.c: what fixed8 and fixed16 share; width: bytes of a value on the wire */
-int64_t      pli_fixed_bound(const plait_part *part, int64_t n, int width);
-int64_t      pli_fixed_encode(const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes, int width);
-plait_status pli_fixed_decode(const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values, int width);
+/* fixed.c: what fixed8 and fixed16 share. Their state: */
+typedef struct pli_fixed {
+    int width; /* bytes of a value on the wire */
+} pli_fixed;
+int64_t      pli_fixed_bound(const void *state, const plait_part *part, int64_t n);
+int64_t      pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes);
+plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values);
 
-/* half.c: what fp16 and bf16 share; narrow and widen: theirs, between a float32 and two bytes */
+/* half.c: what fp16 and bf16 share. Their state: */
+typedef struct pli_half {
+    uint16_t (*narrow)(float value); /* between a float32 and two bytes */
+    float (*widen)(uint16_t half);
+} pli_half;
 int64_t      pli_half_bound(const void *state, const plait_part *part, int64_t n);
-int64_t      pli_half_encode(const plait_part *part, int64_t n, const void *values, void *bytes, uint16_t (*narrow)(float value));
-plait_status pli_half_decode(const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values,
-                             float (*widen)(uint16_t half));
+int64_t      pli_half_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes);
+plait_status pli_half_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values);
 
 #endif

@@ -14,8 +14,8 @@
 
 enum { RAW = 0, CODED = 1, HEAD = 1 + sizeof(double) };
 
-int64_t pli_fixed_bound(const plait_part *part, int64_t n, int width) {
-    int64_t coded = HEAD + n * width, raw = 1 + n * pli_value_bytes(part->type);
+int64_t pli_fixed_bound(const void *state, const plait_part *part, int64_t n) {
+    int64_t coded = HEAD + n * ((const pli_fixed *)state)->width, raw = 1 + n * pli_value_bytes(part->type);
     return coded > raw ? coded : raw;
 }
 
@@ -24,7 +24,8 @@ static int64_t round_by_chance(double x, double unit) {
     return (int64_t)low + (x - low > unit);
 }
 
-int64_t pli_fixed_encode(const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes, int width) {
+int64_t pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+    int            width = ((const pli_fixed *)state)->width;
     unsigned char *to = bytes;
     double         scale = 0, most = width == 1 ? 127 : 32767;
     uint64_t       stream = pli_part_stream(part);
@@ -50,7 +51,8 @@ int64_t pli_fixed_encode(const plait_part *part, int64_t n, const uint64_t *row,
     return HEAD + n * width;
 }
 
-plait_status pli_fixed_decode(const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values, int width) {
+plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+    int                  width = ((const pli_fixed *)state)->width;
     const unsigned char *from = bytes;
     double               scale, most = width == 1 ? 127 : 32767;
     int64_t              raw = n * pli_value_bytes(part->type);

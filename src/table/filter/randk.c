@@ -4,8 +4,6 @@
  * Paper: Stich, Cordonnier, Jaggi, "Sparsified SGD with Memory", NeurIPS 2018. */
 #include "table/filter/filter.h"
 
-#include <math.h>
-
 typedef struct choice {
     double fraction;
 } choice;
@@ -17,14 +15,12 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 
 static plait_status choose(void *state, const plait_part *part, const void *values, unsigned char *keep) {
     const choice *c = state;
-    int64_t       left = 0;
     double       *score = pli_array((size_t)part->n, sizeof *score);
     uint64_t stream = pli_part_stream(part);
     (void)values;
     if (score == NULL) return PLAIT_ENOMEM;
     for (int64_t i = 0; i < part->n; i++) score[i] = pli_stream_unit(stream, pli_part_row(part, i), 0);
-    for (int64_t i = 0; i < part->n; i++) left += keep[i] != 0;
-    bool done = left == 0 || pli_filter_select(part->n, score, (int64_t)ceil(c->fraction * (double)left), keep);
+    bool done = pli_filter_select(part->n, score, c->fraction, keep);
     pli_free(score);
     return done ? PLAIT_OK : PLAIT_ENOMEM;
 }

@@ -1,4 +1,6 @@
-/* The k highest of n scores, in linear time: Hoare, "Algorithm 65: Find", CACM 4(7), 1961. */
+/* Which rows of a push travel, where a fraction does: the k highest of n scores, in linear time.
+ *
+ * Paper: Hoare, "Algorithm 65: Find", CACM 4(7), 1961. */
 #include "table/filter/filter.h"
 
 #include <math.h>
@@ -24,12 +26,13 @@ static double kth_highest(double *a, int64_t n, int64_t k) {
     return a[k];
 }
 
-bool pli_filter_select(int64_t n, const double *score, int64_t k, unsigned char *keep) {
+bool pli_filter_select(int64_t n, const double *score, double fraction, unsigned char *keep) {
     double *a = pli_array((size_t)n, sizeof *a);
     int64_t m = 0, more = 0;
     if (a == NULL) return false;
     for (int64_t i = 0; i < n; i++)
         if (keep[i]) a[m++] = isnan(score[i]) ? INFINITY : score[i];
+    int64_t k = (int64_t)ceil(fraction * (double)m);
     if (k < m) {
         double least = kth_highest(a, m, k - 1);
         for (int64_t i = 0; i < m; i++) more += a[i] > least; /* all of a is still there */

@@ -5,8 +5,6 @@
  * "Deep Gradient Compression", ICLR 2018. */
 #include "table/filter/filter.h"
 
-#include <math.h>
-
 #include "table/values.h"
 
 typedef struct choice {
@@ -20,13 +18,11 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 
 static plait_status choose(void *state, const plait_part *part, const void *values, unsigned char *keep) {
     const choice *c = state;
-    int64_t       left = 0;
     double       *score = pli_array((size_t)part->n, sizeof *score);
     int64_t row_bytes = part->cols * pli_value_bytes(part->type);
     if (score == NULL) return PLAIT_ENOMEM;
     for (int64_t i = 0; i < part->n; i++) score[i] = pli_values_max_norm(part->type, part->cols, pli_at_const(values, i * row_bytes));
-    for (int64_t i = 0; i < part->n; i++) left += keep[i] != 0;
-    bool done = left == 0 || pli_filter_select(part->n, score, (int64_t)ceil(c->fraction * (double)left), keep);
+    bool done = pli_filter_select(part->n, score, c->fraction, keep);
     pli_free(score);
     return done ? PLAIT_OK : PLAIT_ENOMEM;
 }
