@@ -8,6 +8,7 @@
 #include <plait/model.h>
 
 #include "base/base.h"
+#include "table/consistency/consistency.h"
 
 enum {
     PLI_EXIT_DONE = 0,
@@ -69,7 +70,7 @@ bool pli_cli_help_choice(const char *name, pli_text *text);
 /** "filters", or one of them, as "topk" or "topk:0.1". false: none of them. */
 bool pli_cli_help_filter(const char *name, pli_text *text);
 /** A consistency with an example of its parameters: "ssp:2". */
-void pli_cli_example(const plait_consistency *policy, char spec[48]);
+void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_TEXT]);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);
 

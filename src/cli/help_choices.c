@@ -8,10 +8,10 @@
 
 /* --- help pairs ------------------------------------------------------------------------------------- */
 
-void pli_cli_example(const plait_consistency *policy, char spec[48]) {
-    snprintf(spec, 48, "%s", policy->name);
+void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_TEXT]) {
+    snprintf(spec, PLI_CONSISTENCY_TEXT, "%s", policy->name);
     for (const char *c = policy->parameters; c != NULL && *c != '\0'; c++) {
-        if (*c == ':' && strlen(spec) + 3 < 48) strcat(spec, ":2");
+        if (*c == ':' && strlen(spec) + 3 < PLI_CONSISTENCY_TEXT) strcat(spec, ":2");
     }
 }
 
@@ -28,7 +28,7 @@ static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
     for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
     pli_text_add(text, "\n");
     for (int p = 0; policy[p] != NULL; p++) {
-        char spec[48], own[64];
+        char spec[PLI_CONSISTENCY_TEXT], own[64];
         pli_cli_example(policy[p], spec);
         snprintf(own, sizeof own, " x %s", spec);
         const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
@@ -114,7 +114,7 @@ static void add_topologies(const char *spec, bool one_process, pli_text *text) {
 }
 
 static void consistency(const plait_consistency *policy, pli_text *text) {
-    char spec[48];
+    char spec[PLI_CONSISTENCY_TEXT];
     pli_cli_example(policy, spec);
     pli_text_add(text, "%s%s: a consistency, as --consistency %s\n", policy->name, policy->parameters, spec);
     pli_text_add(text, "  means                    ");

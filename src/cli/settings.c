@@ -2,6 +2,7 @@
  * file and the run's record. */
 #include "cli/settings.h"
 #include "comm/launcher.h"
+#include "table/consistency/consistency.h"
 
 #include "cli/paths.h"
 
@@ -78,7 +79,7 @@ const pli_opt pli_train_rows[] = {
       "what carries the bytes; default mpi under its launcher, else threads", 0, 0, "distribution" },
     { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid|gossip:G",
       "how updates travel; default local, or ps where ranks are processes; G is ring, torus or exp", 0, 0, "distribution" },
-    { "consistency", PLI_OPT_TEXT, AT(consistency), "bsp", "C",
+    { "consistency", PLI_OPT_TEXT, AT(consistency), PLI_CONSISTENCY_DEFAULT, "C",
       "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P, local-sgd:H or async", 0, 0,
       "distribution" },
     { "backup", PLI_OPT_I64, AT(backup), "0", "N",

@@ -36,7 +36,7 @@ static plait_status check_lbfgs(pli_run *run) {
     if (o->backup > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
     if (o->staleness_aware)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with steps by staleness is refused: its line search finds the steps");
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with steps by staleness is refused: its line search finds the steps; take adagrad");
     if (strcmp(run->consistency, "bsp") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
@@ -51,7 +51,8 @@ static plait_status check_lbfgs(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "
                         "smooth one; take adagrad", o->model);
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps");
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
+                        "no schedule");
     if (run->balanced)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
                         "they are, at one point; take --balance static, or another optimizer");

@@ -19,7 +19,7 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
     const plait_train_opts *o = run->opts;
     pli_travel              travel = {
         .topology = o->topology != NULL ? o->topology : pli_topology_default(plait_comm_one_process(run->comm) != 0)->name,
-        .consistency = o->consistency != NULL ? o->consistency : "bsp",
+        .consistency = o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT,
         .filter = o->filter != NULL && strcmp(name, "b") != 0 ? o->filter : "", /* b: one row, nothing to save */
     };
     for (int32_t i = 0; i < o->n_tables; i++) {

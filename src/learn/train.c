@@ -80,7 +80,8 @@ static plait_status agree_options(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_text                text = { 0 };
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
-                 o->topology != NULL ? o->topology : "default", o->consistency != NULL ? o->consistency : "bsp");
+                 o->topology != NULL ? o->topology : "default",
+                 o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
                  o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);

@@ -177,7 +177,8 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
     job->layout.n_filters = opts->n_filters;
     job->layout.seed = opts->seed;
     const char *names = opts->filter == NULL ? "" : opts->filter;
-    if (strlen(names) >= sizeof job->filter) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list", names);
+    if (strlen(names) >= sizeof job->filter) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
+                                                            names, sizeof job->filter - 1);
     strcpy(job->filter, names);
     pli_filters_list       list;
     const pli_filter_scope scope = pli_layout_filters(&job->layout);
@@ -187,11 +188,11 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
 static plait_status take_options(plait_job *job, const plait_job_opts *opts, plait_error *err) {
     bool        one_process = plait_comm_one_process(job->comm);
     const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
-    const char *consistency = opts->consistency != NULL ? opts->consistency : "bsp";
+    const char *consistency = opts->consistency != NULL ? opts->consistency : PLI_CONSISTENCY_DEFAULT;
     int32_t     workers = plait_comm_workers(job->comm), servers = plait_comm_servers(job->comm);
     if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
     job->batch = opts->batch;
-    if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows", (long long)opts->batch);
+    if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows; expected 1 or more", (long long)opts->batch);
     job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };

@@ -37,11 +37,13 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
                       .sharded = opts->sharded != 0 };
     strcpy(spec.name, opts->name);
     if (strlen(consistency) >= sizeof spec.consistency)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long", opts->name, consistency);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long; at most %zu bytes are possible", opts->name,
+                        consistency, sizeof spec.consistency - 1);
     strcpy(spec.consistency, consistency);
     const char *filter = opts->filter == NULL ? "" : opts->filter;
     if (strlen(filter) >= sizeof spec.filter)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: filters '%.40s...' are too long a list", opts->name, filter);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: filters '%.40s...' are too long a list; at most %zu bytes are possible", opts->name,
+                        filter, sizeof spec.filter - 1);
     strcpy(spec.filter, filter);
     spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
     spec.ruled = opts->rule.name != NULL;

@@ -34,7 +34,7 @@ typedef struct pli_spec {
     pli_rule     rule;
     int64_t      batch; /* of the job                                                               */
     pli_topology topology;
-    char         consistency[48];
+    char         consistency[PLI_CONSISTENCY_TEXT];
     char         filter[PLI_FILTERS_TEXT]; /* "": none */
     pli_placement placement;
 } pli_spec;
@@ -63,7 +63,7 @@ typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[48], rule[16];
+    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], rule[16];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
 plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,

@@ -152,7 +152,8 @@ static plait_status check_range(const plait_table *table, int64_t first, int64_t
 static plait_status check_inc(const plait_table *table, int64_t examples, plait_error *err) {
     if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_job_leave", table->spec.name);
     if (examples < 0)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows", table->spec.name, (long long)examples);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; expected 0 or more", table->spec.name,
+                        (long long)examples);
     if (examples > PLI_EXAMPLES_MAX)
         return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; at most %lld go into one inc", table->spec.name,
                         (long long)examples, (long long)PLI_EXAMPLES_MAX);
@@ -351,10 +352,11 @@ static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_e
 
 plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes) {
-    if (n_tables < 1) return PLAIT_EINVAL;
+    if (n_tables < 1) return PLAIT_EINVAL; /* of no job, whose error could say so */
     plait_job   *job = tables[0]->job;
     plait_error *err = pli_job_error(job);
     int32_t      function = 0;
+    if (name == NULL) return pli_fail(err, PLAIT_EINVAL, "a call of a server function without its name");
     if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || (answer_bytes > 0 && answer == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a call of server function %s over %d tables with an answer of %zu bytes", name,
                         n_tables, answer_bytes);

@@ -66,7 +66,7 @@ typedef struct pli_bucket pli_bucket;
 struct plait_job {
     plait_comm     *comm;
     pli_layout      layout;
-    char            topology[PLI_TOPOLOGY_TEXT], consistency[48], filter[PLI_FILTERS_TEXT];
+    char            topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
     bool            exact;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */

@@ -342,7 +342,7 @@ static void test_refused_pairs(void **state) {
 
 /* What a refusal names as nearest, "T x C", and where there is one "or T x C", trains itself. */
 static void check_nearest(const char *text, bool one_process) {
-    char        topology[PLI_TOPOLOGY_TEXT], consistency[48];
+    char        topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT];
     plait_error err;
     const char *at = strstr(text, "nearest is ");
     for (at += sizeof "nearest is " - 1; at != NULL; at = strstr(at, ", or ") == NULL ? NULL : strstr(at, ", or ") + 5) {

@@ -12,6 +12,9 @@
 
 #include "base/base.h"
 
+enum { PLI_CONSISTENCY_TEXT = 48 };
+#define PLI_CONSISTENCY_DEFAULT "bsp" /* of a job that names none */
+
 /** All policies that come with plait, NULL-terminated. */
 const plait_consistency *const *pli_consistencies(void);
 
@@ -29,7 +32,7 @@ const plait_consistency *pli_consistency_find(const char *spec, const pli_scope 
 typedef struct pli_policy {
     const plait_consistency *ops;
     void                    *state;
-    char                     spec[48]; /* "ssp:2" */
+    char                     spec[PLI_CONSISTENCY_TEXT]; /* "ssp:2" */
 } pli_policy;
 
 /** "ssp:2" -> policy. scope may be NULL. Errors: ENAME (nearest named), EINVAL. */

@@ -61,7 +61,8 @@ plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_polic
     pli_policy          policy = { .ops = pli_consistency_find(spec, scope) };
     if (policy.ops == NULL) return unknown(spec, scope, err);
     if (strlen(spec) >= sizeof policy.spec)
-        return pli_fail(err, PLAIT_EINVAL, "consistency '%.20s...' is too long", spec);
+        return pli_fail(err, PLAIT_EINVAL, "consistency '%.20s...' is too long; at most %zu bytes are possible", spec,
+                        sizeof policy.spec - 1);
     strcpy(policy.spec, spec);
     policy.state = pli_calloc(1, policy.ops->state_bytes + (size_t)setting->workers * policy.ops->worker_bytes);
     if (policy.state == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for consistency %s", spec);

@@ -23,7 +23,7 @@ struct vap_state {
 
 static plait_status vap_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     struct vap_state *vap = state;
-    char              text[48] = "";
+    char              text[PLI_CONSISTENCY_TEXT] = "";
     double            bound = 0;
     if (parameters != NULL && strlen(parameters) < sizeof text) strcpy(text, parameters);
     char *colon = strchr(text, ':');

@@ -130,7 +130,7 @@ static plait_status add(pli_filters_list *list, char *word, const pli_filter_sco
     if (colon != NULL) *colon = '\0';
     const plait_filter *filter = find(word, scope);
     if (filter == NULL) return unknown(word, scope, err);
-    if (list->n == PLI_FILTERS_MAX) return pli_fail(err, PLAIT_EINVAL, "more than %d filters", PLI_FILTERS_MAX);
+    if (list->n == PLI_FILTERS_MAX) return pli_fail(err, PLAIT_EINVAL, "more than %d filters in a list", PLI_FILTERS_MAX);
     for (int32_t i = 0; i < list->n; i++) PLI_TRY(check_order(list->filter[i], filter, err));
     PLI_TRY(try_parse(filter, colon == NULL ? NULL : colon + 1, NULL, err));
     if (filter->values.encode != NULL) list->values = list->n;
@@ -144,7 +144,8 @@ static plait_status add(pli_filters_list *list, char *word, const pli_filter_sco
 plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, pli_filters_list *list, plait_error *err) {
     *list = (pli_filters_list){ .values = -1, .lists = -1, .keys = -1 };
     if (text == NULL || text[0] == '\0') return PLAIT_OK;
-    if (strlen(text) >= sizeof list->text) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list", text);
+    if (strlen(text) >= sizeof list->text) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible", text,
+                                                          sizeof list->text - 1);
     strcpy(list->text, text);
     for (char *word = list->text; word != NULL;) {
         char *comma = strchr(word, ',');
