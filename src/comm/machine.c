@@ -31,14 +31,26 @@ void pli_out_ring(pli_out *out) { out->ring = true; }
 
 void pli_out_work(pli_out *out, pli_work_kind kind, uint64_t amount) { out->work[kind] += amount; }
 
-void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) {
+static void fail(pli_out *out, plait_status code, int32_t rank, const char *fmt, va_list ap) {
     if (out->error.code < 0) return; /* the first failure is the cause */
+    vsnprintf(out->error.text, sizeof out->error.text, fmt, ap);
+    out->error.code = code;
+    out->error.rank = rank;
+    out->ring = true; /* who waits must see it */
+}
+
+void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(out->error.text, sizeof out->error.text, fmt, ap);
+    fail(out, code, -1, fmt, ap);
     va_end(ap);
-    out->error.code = code;
-    out->ring = true; /* who waits must see it */
+}
+
+void pli_out_lost(pli_out *out, int32_t rank, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fail(out, PLAIT_EPEER, rank, fmt, ap);
+    va_end(ap);
 }
 
 void pli_out_drop(pli_out *out) {

@@ -45,6 +45,8 @@ void pli_out_wake(pli_out *out, uint64_t at_ns);
 void pli_out_ring(pli_out *out);
 void pli_out_work(pli_out *out, pli_work_kind kind, uint64_t amount);
 void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/** EPEER: without this rank it cannot go on. */
+void pli_out_lost(pli_out *out, int32_t rank, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void pli_out_drop(pli_out *out); /* frees what was not taken */
 
 typedef enum pli_member_kind { PLI_MEMBER_JOINED, PLI_MEMBER_LEFT /* in good order */, PLI_MEMBER_DIED } pli_member_kind;

@@ -94,7 +94,9 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
     if (msg == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
     if (link->lost) {
         pli_msg_free(&msg);
-        return pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, is lost", client->layout.first_server + server);
+        pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, is lost", client->layout.first_server + server);
+        if (err != NULL) err->rank = client->layout.first_server + server;
+        return PLAIT_EPEER;
     }
     plait_status filtered = client->filtered ? pli_client_filter(client, server, kind, &msg, err) : PLAIT_OK;
     if (filtered < 0) return filtered;
@@ -306,7 +308,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind != PLI_MEMBER_DIED) return;
     client->link[server].lost = true;
     if (client->link[server].used)
-        pli_out_fail(out, PLAIT_EPEER, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
+        pli_out_lost(out, event->rank, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
 }
 
 static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_SERVER); }

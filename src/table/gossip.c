@@ -115,7 +115,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_JOINED || event->rank >= gossip->workers) return;
     pli_links_forget(&gossip->links, event->rank);
     if (event->kind == PLI_MEMBER_DIED)
-        pli_out_fail(out, PLAIT_EPEER, "rank %d is lost, whose copies others average with", event->rank);
+        pli_out_lost(out, event->rank, "rank %d is lost, whose copies others average with: %s", event->rank, event->why.text);
 }
 
 static pli_msg *late(const pli_msg *msg) {

@@ -13,6 +13,15 @@ cluster 4 "kill: {ranks: 2, at: 200 ms}"
 exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml --topology allreduce --metrics m
 grep -q '"event": "rank_lost", "rank": 2, "why": "[^"]*killed by c.yaml at 0.2 s' m || fail "the metrics do not tell who was lost: $(tail -n 2 m)"
 tail -n 1 m | grep -q '"event": "end", "status": "a peer is lost", "rank_lost": 2' || fail "the end does not tell who was lost: $(tail -n 1 m)"
+for setting in "--topology gossip:ring" "--topology gossip:exp --consistency async"; do
+    # shellcheck disable=SC2086
+    exits 3 "rank 2: killed by c.yaml at 0.2 s" killed $sim --workers 4 --cluster c.yaml $setting --metrics m
+    grep -q '"event": "rank_lost", "rank": 2, "why": "[^"]*killed by c.yaml at 0.2 s' m || fail "$setting: who was lost? $(tail -n 2 m)"
+done
+cluster 6 "kill: {ranks: 5, at: 200 ms}" # a server
+# shellcheck disable=SC2086
+exits 3 "rank 5: killed" server $sim --workers 4 --servers 2 --cluster c.yaml --topology ps --metrics m
+tail -n 1 m | grep -q '"rank_lost": 5' || fail "the end does not tell which server was lost: $(tail -n 1 m)"
 cluster 4 "freeze: {ranks: 1, from: 200 ms}"
 exits 3 "rank [0-3] waited 5 s of simulated time for" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
 [ -z "$(sed 's/^plait: rank [0-9]*: //; s/^error: //' frozen.err | sort | uniq -d)" ] || fail "told twice: $(cat frozen.err)"
