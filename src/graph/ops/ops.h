@@ -11,7 +11,8 @@
     X(ones_like) X(zeros_like) X(sum_like) X(broadcast_like)                                                                     \
     X(gather) X(scatter_rows)                                                                                                    \
     X(matmul)                                                                                                                    \
-    X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)
+    X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)\
+    X(conv2d) X(conv2d_input) X(conv2d_filter)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)
