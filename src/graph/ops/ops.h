@@ -12,7 +12,8 @@
     X(gather) X(scatter_rows)                                                                                                    \
     X(matmul)                                                                                                                    \
     X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)\
-    X(conv2d) X(conv2d_input) X(conv2d_filter)
+    X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                                   \
+    X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)

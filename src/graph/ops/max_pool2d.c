@@ -1,0 +1,91 @@
+/* max_pool2d: the largest of each window; as output 1, where in its plane it lies (i32; of equals, the first). With G = dy:
+ * dx = plane_scatter(x, index, G). A NaN is larger than all. */
+#include <math.h>
+
+#include "graph/ops/ops.h"
+#include "graph/pool.h"
+
+static plait_status infer(const plait_call *call) {
+    plait_shape y;
+    PLI_TRY(pli_pool_infer(call, &call->in[0], &y));
+    if ((double)call->in[0].shape.dim[2] * (double)call->in[0].shape.dim[3] > INT32_MAX)
+        return plait_call_fail(call, PLAIT_ESHAPE, "planes of more than 2^31 elements");
+    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = y };
+    call->out[1] = (plait_tensor){ .type = PLAIT_I32, .shape = y };
+    return PLAIT_OK;
+}
+
+static int64_t items(const plait_call *call) {
+    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    return pli_pool_items(&p);
+}
+
+static plait_status ref_run(const plait_call *call, int64_t item) {
+    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    int64_t        first, from[2], end[2];
+    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
+    for (int64_t o = first * size; o < (first + n) * size; o++) {
+        const int64_t plane = o / size * p.in[0] * p.in[1];
+        pli_pool_window(&p, o % size / p.out[1], o % p.out[1], from, end);
+        int64_t best = from[0] * p.in[1] + from[1];
+        for (int64_t i = from[0]; i < end[0]; i++)
+            for (int64_t j = from[1]; j < end[1]; j++) {
+                const double x = pli_element(&call->in[0], plane + i * p.in[1] + j), top = pli_element(&call->in[0], plane + best);
+                if (x > top || (isnan(x) && !isnan(top))) best = i * p.in[1] + j;
+            }
+        pli_element_set(&call->out[0], o, pli_element(&call->in[0], plane + best));
+        ((int32_t *)call->out[1].data)[o] = (int32_t)best;
+    }
+    return PLAIT_OK;
+}
+
+static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
+
+static plait_status f32_run(const plait_call *call, int64_t item) {
+    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    int64_t        first, from[2], end[2];
+    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
+    float         *y = (float *)call->out[0].data + first * size;
+    int32_t       *index = (int32_t *)call->out[1].data + first * size;
+    for (int64_t plane = first; plane < first + n; plane++) {
+        const float *x = (const float *)call->in[0].data + plane * p.in[0] * p.in[1];
+        for (int64_t o = 0; o < size; o++) {
+            pli_pool_window(&p, o / p.out[1], o % p.out[1], from, end);
+            int64_t best = from[0] * p.in[1] + from[1];
+            float   top = x[best];
+            for (int64_t i = from[0]; i < end[0]; i++)
+                for (int64_t j = from[1]; j < end[1]; j++) {
+                    const int64_t at = i * p.in[1] + j;
+                    const bool    more = x[at] > top || (isnan(x[at]) && !isnan(top));
+                    best = more ? at : best;
+                    top = more ? x[at] : top;
+                }
+            *y++ = top;
+            *index++ = (int32_t)best;
+        }
+    }
+    return PLAIT_OK;
+}
+
+static void gradient(const plait_gradient *at) {
+    const plait_value in[] = { at->in[0], at->out[1], at->d_out[0] };
+    at->d_in[0] = pli_graph_node(at->graph, &pli_op_plane_scatter, in, 3, NULL);
+}
+
+static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .items = items, .run = f32_run };
+static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
+static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
+
+const plait_op pli_op_max_pool2d = {
+    .size = sizeof(plait_op),
+    .name = "max_pool2d",
+    .summary = "the largest of each window of an image",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 2,
+    .attrs = pli_pool_attrs,
+    .n_attrs = PLI_POOL_ATTRS,
+    .infer = infer,
+    .gradient = gradient,
+    .kernels = kernels,
+};
