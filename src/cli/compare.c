@@ -431,7 +431,7 @@ static plait_status run_one(work *w, int32_t number, int32_t repeat, plait_error
 static plait_status run_all(work *w, plait_error *err) {
     pli_comparison *r = &w->result;
     w->planned = (int64_t)r->pairs * (r->repeats + 1);
-    for (int32_t repeat = -1; repeat < r->repeats; repeat++) {
+    for (int32_t repeat = -1; repeat < r->repeats && !r->interrupted; repeat++) {
         if (repeat < 0)
             pli_talk_say(&w->talk, "%d pair%s, each once with an event log, not timed", r->pairs, pli_plural(r->pairs));
         else if (!w->talk.terminal)

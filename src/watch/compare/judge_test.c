@@ -224,12 +224,20 @@ static void test_a_cut_comparison_says_so(void **state) {
     start(&c, 2, 3);
     c.interrupted = true;
     add_run(&c, 0, 1, 0.1);
-    judge(&c, "Interrupted: of the runs that were done, this:");
+    judge(&c, "Interrupted; this is of the runs that were done. ps x bsp suits this job");
+    pli_compare_free(&c);
+    start(&c, 2, 9);
+    c.interrupted = true;
+    add_run(&c, 0, 1, 0.1);
+    add_run(&c, 1, 1.1, 0.1);
+    add_run(&c, 0, 1.2, 0.1);
+    judge(&c, "There is no difference beyond the noise of 1 to 2 runs each between ");
+    judge(&c, "Fewer than 3 repeats cannot tell");
     pli_compare_free(&c);
     start(&c, 1, 3);
     c.interrupted = true;
     refuse(&c, 0, PLI_RUN_STOPPED);
-    judge(&c, "Interrupted: of the runs that were done, none tells anything.");
+    judge(&c, "Interrupted; this is of the runs that were done. None tells anything.");
     pli_compare_free(&c);
 }
 

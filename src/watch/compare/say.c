@@ -114,6 +114,19 @@ static void say_next(const pli_comparison *c, bool alone, pli_text *text) {
     pli_text_add(text, " the next, %s, beyond the noise.", name);
 }
 
+/* How many runs each pair had: fewer than are asked for, where the comparison was interrupted. Returns the fewest. */
+static int32_t say_runs(const pli_comparison *c, pli_text *text) {
+    int32_t least = INT32_MAX, most = 0;
+    for (int32_t i = 0; i < c->pairs; i++) {
+        if (c->pair[i].runs == 0) continue;
+        if (c->pair[i].runs < least) least = c->pair[i].runs;
+        if (c->pair[i].runs > most) most = c->pair[i].runs;
+    }
+    if (least < most) pli_text_add(text, "%d to ", least);
+    pli_text_add(text, "%d run%s each", most, pli_plural(most));
+    return least;
+}
+
 static void say_best(const pli_comparison *c, pli_text *text) {
     int32_t n = count_as_good(c);
     char    name[104];
@@ -126,13 +139,14 @@ static void say_best(const pli_comparison *c, pli_text *text) {
         say_next(c, true, text);
         return;
     }
-    pli_text_add(text, "There is no difference beyond the noise of %d run%s each between ", c->repeats,
-                 c->repeats == 1 ? "" : "s");
+    pli_text_add(text, "There is no difference beyond the noise of ");
+    int32_t runs = say_runs(c, text);
+    pli_text_add(text, " between ");
     list_as_good(c, n, text);
     pli_text_add(text, ", which reach ");
     say_target(c, text);
     say_next(c, false, text);
-    if (c->repeats < 3)
+    if (runs < 3)
         pli_text_add(text, " Fewer than 3 repeats cannot tell settings apart: take --repeats 3 or more.");
 }
 
@@ -149,15 +163,14 @@ static void say_bytes(const pli_comparison *c, pli_text *text) {
 }
 
 void pli_compare_say(const pli_comparison *c, pli_text *text) {
-    if (c->interrupted) pli_text_add(text, "Interrupted: of the runs that were done, ");
+    if (c->interrupted) pli_text_add(text, "Interrupted; this is of the runs that were done. ");
     if (!isfinite(c->lowest)) {
-        pli_text_add(text, "%s.", c->interrupted ? "none tells anything" : "No setting ran");
+        pli_text_add(text, "%s.", c->interrupted ? "None tells anything" : "No setting ran");
     } else if (c->best < 0) {
-        pli_text_add(text, "%s reached ", c->interrupted ? "none" : "No setting");
+        pli_text_add(text, "%s reached ", c->interrupted ? "None" : "No setting");
         say_target(c, text);
         pli_text_add(text, "; the lowest was %.5g.", c->lowest);
     } else {
-        if (c->interrupted) pli_text_add(text, "this: ");
         say_best(c, text);
         say_bytes(c, text);
     }
