@@ -72,9 +72,11 @@ static plait_status check_servers(const pli_run *run, const char *topology, pli_
     PLI_TRY(pli_topology_make(topology, fill, &t, run->err));
     bool on_servers = t.kind->on_servers && !t.kind->one_process, may_be = fill == PLI_FILL_ANY && t.kind->sparse != NULL;
     if (servers == 0 || on_servers || may_be) return PLAIT_OK;
+    const char *as = strcmp(t.text, topology) != 0      ? ", by which dense tables travel under hybrid,"
+                     : run->opts->topology == NULL ? " (the default)"
+                                                   : "";
     return pli_fail(run->err, PLAIT_EREFUSED, "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
-                    "servers would stand idle; nearest is --topology ps, or no --servers", (int)servers, t.text,
-                    run->opts->topology == NULL ? " (the default)" : "");
+                    "servers would stand idle; nearest is --topology ps, or no --servers", (int)servers, t.text, as);
 }
 
 plait_status pli_tables_check(const pli_run *run) {

@@ -35,7 +35,7 @@ works keyed $t --topology hybrid --hash-bits 18 --json
 says keyed.out '"topology": "hybrid".*"name": "w", "topology": "ps"' || fail "hybrid, by key: $(cat keyed.out)"
 exits 2 "under hybrid a table with dense updates travels by allreduce.*nearest is" stale $t --topology hybrid --consistency ssp:2
 works mixed $t --topology hybrid --consistency ssp:2 --hash-bits 18 --json
-exits 2 "servers would stand idle" idle $t --topology hybrid --servers 1
+exits 2 "by which dense tables travel under hybrid, is refused.*servers would stand idle" idle $t --topology hybrid --servers 1
 works servers $t --topology hybrid --hash-bits 18 --servers 1
 
 # Features that grow by key: two tables, one each way, and an event log that proves both.
