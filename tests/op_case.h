@@ -21,6 +21,7 @@ typedef struct op_case {
     plait_tensor    in[12], out[8];
     plait_attr      attr[16];
     int32_t         n_in;
+    uint32_t        apart; /* bit k: output k is not differentiated */
     plait_error     error;
 } op_case;
 

@@ -99,3 +99,7 @@ plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like)
     if (equal || (a.shape.rank == b.shape.rank && g->value[value].dim == g->value[like].dim)) return value;
     return pli_op2(g, &pli_op_sum_like, value, like);
 }
+
+void pli_gradient_refuse(const plait_gradient *at, const char *what) {
+    pli_graph_failed(at->graph, PLAIT_EINVAL, "gradients: there is no rule to differentiate %s; stop_gradient before it leaves it out", what);
+}

@@ -13,7 +13,8 @@
     X(matmul)                                                                                                                    \
     X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)\
     X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                                   \
-    X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)
+    X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)                                          \
+    X(lstm) X(lstm_gradient) X(recurrent_product)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)
@@ -29,5 +30,7 @@ static inline plait_value pli_op2(plait_graph *g, const plait_op *op, plait_valu
 /** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are known
  *  to be equal. */
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);
+/** For the gradient of an op that has one that is not zero, and no rule for it: the graph fails by name. */
+void pli_gradient_refuse(const plait_gradient *at, const char *what);
 
 #endif

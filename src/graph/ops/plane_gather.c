@@ -23,7 +23,7 @@ static plait_status run(const plait_call *call, int64_t item) {
     const int32_t     *index = (const int32_t *)call->in[1].data + item * size;
     for (int64_t o = 0; o < size; o++) {
         if (index[o] < 0 || index[o] >= plane)
-            return plait_call_fail(call, PLAIT_EINVAL, "plane_gather: index %d in a plane of %lld", index[o], (long long)plane);
+            return plait_call_fail(call, PLAIT_EINVAL, "index %d in a plane of %lld", index[o], (long long)plane);
         pli_element_set(&call->out[0], item * size + o, pli_element(&call->in[0], item * plane + index[o]));
     }
     return PLAIT_OK;

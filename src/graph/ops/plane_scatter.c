@@ -24,7 +24,7 @@ static int64_t items(const plait_call *call) { return call->in[0].shape.dim[0] *
 static plait_status check(const plait_call *call, const int32_t *index, int64_t size, int64_t plane) {
     for (int64_t o = 0; o < size; o++)
         if (index[o] < 0 || index[o] >= plane)
-            return plait_call_fail(call, PLAIT_EINVAL, "plane_scatter: index %d in a plane of %lld", index[o], (long long)plane);
+            return plait_call_fail(call, PLAIT_EINVAL, "index %d in a plane of %lld", index[o], (long long)plane);
     return PLAIT_OK;
 }
 

@@ -26,7 +26,7 @@ static plait_status check_labels(const plait_call *call, int64_t first, int64_t 
     const int64_t *label = call->in[1].data;
     for (int64_t i = first; i < first + n; i++)
         if (label[i] < 0 || label[i] >= classes)
-            return plait_call_fail(call, PLAIT_EINVAL, "softmax_cross_entropy: label %lld in row %lld; there are %lld classes, from 0 on",
+            return plait_call_fail(call, PLAIT_EINVAL, "label %lld in row %lld; there are %lld classes, from 0 on",
                                    (long long)label[i], (long long)i, (long long)classes);
     return PLAIT_OK;
 }
