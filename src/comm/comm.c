@@ -48,6 +48,12 @@ void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount) {
     if (world->ops->work != NULL && amount > 0) world->ops->work(world->transport, comm->rank, kind, amount);
 }
 
+void pli_comm_computed(plait_comm *comm) {
+    if (comm->world->ops->work == NULL) return;
+    uint64_t before_ns = pli_comm_stamp(comm);
+    comm->entered_ns += pli_comm_now(comm) - before_ns;
+}
+
 bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
 

@@ -84,6 +84,9 @@ uint64_t pli_comm_stamp(const plait_comm *comm);
 /** Says that this rank has done something that takes time: sim charges it by its cost model, all others live it. */
 void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
 
+/** Inside a public call: what was charged so far is the caller's own work, not the call's. The rank's own thread. */
+void pli_comm_computed(plait_comm *comm);
+
 bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_comm_work? */
 
 /** Where this rank's time went so far, in public calls that may wait: wait until others had done their part, network while

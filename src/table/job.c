@@ -431,6 +431,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
+    pli_comm_computed(job->comm);
     job->client.met = false;
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);

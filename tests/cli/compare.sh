@@ -74,6 +74,9 @@ if [ "${1:-}" = yes ]; then
     json sim.out 'len({r["trace_hash"] for r in o["runs"]}) == 6 and all(r["virtual_seconds"] > 0 for r in o["runs"])'
     json sim.out 'all(r["ranks"][0]["wait_seconds"] > 1.5 * r["ranks"][0]["compute_seconds"] for r in o["runs"])'
     json sim.out 'all(r["ranks"][1]["wait_seconds"] < 0.1 * r["ranks"][1]["compute_seconds"] for r in o["runs"])'
+    printf 'version: 1\nhosts: [{count: 3}]\ncost: {clock: 5 ms}\n' >clock.yaml
+    works clock compare --data part --epochs 3 --workers 3 --transport sim --cluster clock.yaml --topology ps,allreduce,gossip:ring --consistency bsp --repeats 1 --json
+    json clock.out 'all(abs(k["compute_seconds"] - 0.005 * r["clocks"]) < 0.02 * k["compute_seconds"] for r in o["runs"] for k in r["ranks"])'
     json sim.out 'all(abs(sum(r["ranks"][k][t] for t in ("compute_seconds", "wait_seconds", "network_seconds")) - r["train_seconds"]) < 0.01 * r["train_seconds"] for r in o["runs"] for k in range(3))'
 fi
 finish
