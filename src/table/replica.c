@@ -53,6 +53,7 @@ void pli_replica_close(pli_replica **replica_ptr) {
         next = sum->next;
         free_sum(sum, replica->workers);
     }
+    for (int i = 0; i < 2; i++) pli_slab_unref(&replica->lists[i]);
     pli_shard_close(&replica->shard);
     pli_pending_destroy(&replica->pending);
     pli_pending_destroy(&replica->spare);
@@ -225,20 +226,33 @@ static plait_status apply_marked(pli_replica *replica, pli_sum *sum, plait_error
 
 /* --- sums of lists --------------------------------------------------------------------------------------------------- */
 
+enum { TOUCHED = 1, INCREASING = 2 };
+
 /* A worker's list: head, keys [n], values [n, cols], padded to 8. */
 typedef struct list_head {
-    int64_t touched, examples, n;
+    int64_t flags, examples, n;
 } list_head;
 
 static size_t list_bytes(const pli_spec *spec, int64_t n) {
     return sizeof(list_head) + (size_t)n * 8 + (size_t)pli_pad8((uint64_t)(n * pli_sum_row_bytes(spec)));
 }
 
+/* A message for a list, in the memory of the one before the last if nobody reads that any more. */
+static pli_msg *new_list(pli_replica *replica, int64_t clock, size_t bytes) {
+    pli_slab **kept = &replica->lists[clock & 1];
+    if (*kept == NULL || !pli_slab_is_mine(*kept) || (*kept)->bytes < bytes || (*kept)->bytes / 4 > bytes) {
+        pli_slab_unref(kept);
+        *kept = pli_slab_new(bytes + bytes / 8);
+    }
+    return *kept == NULL ? NULL : pli_msg_of_slab(*kept, 0, bytes);
+}
+
 static plait_status make_list(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec    *spec = replica->spec;
     const pli_pending *own = &sum->own;
-    list_head          head = { .touched = own->touched, .examples = own->examples, .n = own->set.n };
-    sum->list = pli_msg_new(list_bytes(spec, head.n));
+    list_head          head = { .examples = own->examples, .n = own->set.n };
+    head.flags = (own->touched ? TOUCHED : 0) | (pli_rowset_is_increasing(&own->set) ? INCREASING : 0);
+    sum->list = new_list(replica, sum->clock, list_bytes(spec, head.n));
     sum->piece = pli_calloc((size_t)replica->workers, sizeof *sum->piece);
     if (sum->list == NULL || sum->piece == NULL) return no_memory(replica, err);
     unsigned char *at = pli_msg_body(sum->list);
@@ -258,7 +272,8 @@ static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_
     if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / (uint64_t)pli_sum_row_bytes(&shard->spec) ||
         list_bytes(&shard->spec, head.n) != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
-    *part = (pli_push_part){ .touched = head.touched != 0, .keyed = true, .examples = head.examples, .n = head.n,
+    *part = (pli_push_part){ .touched = (head.flags & TOUCHED) != 0, .keyed = true, .increasing = (head.flags & INCREASING) != 0,
+                        .examples = head.examples, .n = head.n,
                         .keys = (const uint64_t *)(list + sizeof head), .values = list + sizeof head + head.n * 8 };
     return pli_shard_check(shard, part, err);
 }

@@ -55,6 +55,7 @@ typedef struct pli_replica {
     uint64_t        pushes, landed; /* own: taken; of them applied               */
     uint64_t        sums;           /* applied                                   */
     int64_t         keys;           /* in the sum that was applied last          */
+    pli_slab       *lists[2];       /* memory of lists of clocks before, in turns: others may still read the last */
 } pli_replica;
 
 /** spec and sink are borrowed. initial, penalty as in plait_table_opts. */

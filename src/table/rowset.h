@@ -23,6 +23,8 @@ void pli_rowset_destroy(pli_rowset *set);
 void pli_rowset_clear(pli_rowset *set);
 /** at [n] receives each key's number, added where new. false: out of memory (some may be added). */
 bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at);
+/** Are the keys known to have come in increasing order? */
+static inline bool pli_rowset_is_increasing(const pli_rowset *set) { return !set->mapped; }
 /** at [n] receives each key's number, or -1. */
 void pli_rowset_find(const pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at);
 

@@ -60,6 +60,7 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
                             (long long)part->n, (long long)part->first, shard->index);
         return PLAIT_OK;
     }
+    if (part->increasing) return PLAIT_OK;
     uint64_t outside = 0;
     for (int64_t i = 0; i < part->n; i++) outside |= (uint64_t)(part->keys[i] - first >= rows);
     return outside == 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "table %s: a pushed key is outside of shard %d", name,
@@ -162,31 +163,67 @@ static bool round_all(pli_shard *shard, pli_push_part *whole) {
 /* Rows of a clock's lists that are added at a time: they stay in a core's cache until every list is through them. */
 enum { TOGETHER_BYTES = 256 << 10 };
 
-static bool are_lists_in_order(const pli_shard *shard, int32_t n, const pli_push_part *parts) {
-    if (!shard->spec.keyed || shard->spec.rows == 0 || n < 2) return false;
-    for (int32_t i = 0; i < n; i++)
-        if (!pli_is_increasing_u64(parts[i].n, parts[i].keys)) return false;
-    return true;
+static plait_status out_of_order(const pli_shard *shard, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "table %s: keys of a push do not increase, or are outside of shard %d", shard->spec.name, shard->index);
 }
 
-/* Adds lists of increasing keys, each row's in the order of parts, in one pass over the rows. */
-static bool add_together(pli_shard *shard, int32_t n, const pli_push_part *parts) {
-    const int64_t  row_bytes = pli_row_bytes(&shard->spec), stride = TOGETHER_BYTES / row_bytes > 0 ? TOGETHER_BYTES / row_bytes : 1;
+static bool are_lists_in_order(const pli_shard *shard, int32_t n, const pli_push_part *parts) {
+    bool in_order = shard->spec.keyed && shard->spec.rows > 0 && n > 1;
+    for (int32_t i = 0; i < n; i++) in_order = in_order && (parts[i].increasing || pli_is_increasing_u64(parts[i].n, parts[i].keys));
+    return in_order;
+}
+
+/* The keys of a part from `from` on that are below `limit`: their rows, and how many; -1: they do not increase. The rows are
+ * asked for at once, so that many are on their way from memory before the first is needed. */
+static int64_t take_rows(const pli_shard *shard, const pli_push_part *part, int64_t from, uint64_t limit, int64_t rows[PLI_BLOCK]) {
     const uint64_t first = (uint64_t)shard->first;
-    if (!pli_grow((void **)&shard->at, &shard->at_capacity, n, sizeof *shard->at)) return false;
-    int64_t *at = shard->at; /* of each part: what is done */
+    const int64_t  row_bytes = pli_row_bytes(&shard->spec);
+    void          *values = shard->store.chunk->values;
+    const int64_t  most = part->n - from < PLI_BLOCK ? part->n - from : PLI_BLOCK;
+    uint64_t       least = from > 0 ? part->keys[from - 1] - first + 1 : 0, disorder = 0;
+    int64_t        m = 0;
+    for (; m < most; m++) {
+        const uint64_t row = part->keys[from + m] - first;
+        if (row >= limit) break;
+        disorder |= row < least;
+        least = row + 1;
+        rows[m] = (int64_t)row;
+        __builtin_prefetch(pli_at(values, rows[m] * row_bytes), 1, 2);
+    }
+    return disorder == 0 ? m : -1;
+}
+
+/* Adds lists of increasing keys, each row's in the order of parts, in one pass over rows and keys. */
+static plait_status add_together(pli_shard *shard, int32_t n, const pli_push_part *parts, plait_error *err) {
+    const int64_t row_bytes = pli_row_bytes(&shard->spec), stride = TOGETHER_BYTES / row_bytes > 0 ? TOGETHER_BYTES / row_bytes : 1;
+    if (!pli_grow((void **)&shard->at, &shard->at_capacity, n, sizeof *shard->at)) return no_memory(shard, err);
+    int64_t rows[PLI_BLOCK], *at = shard->at; /* of each part: what is done */
     memset(at, 0, (size_t)n * sizeof *at);
     for (int64_t row = 0; row < shard->rows; row += stride) {
+        const uint64_t limit = (uint64_t)(shard->rows - row < stride ? shard->rows : row + stride);
         for (int32_t i = 0; i < n; i++) {
-            const pli_push_part *part = &parts[i];
-            int64_t              from = at[i], to = from;
-            while (to < part->n && part->keys[to] - first < (uint64_t)(row + stride)) to++;
-            at[i] = to;
-            if (from < to && !pli_store_update(&shard->store, to - from, part->keys + from, NULL, 0, pli_at_const(part->values, from * row_bytes)))
-                return false;
+            int64_t m;
+            while ((m = take_rows(shard, &parts[i], at[i], limit, rows)) > 0) {
+                pli_store_scatter(&shard->store, m, rows, pli_at_const(parts[i].values, at[i] * row_bytes));
+                at[i] += m;
+            }
+            if (m < 0) return out_of_order(shard, err);
         }
     }
-    return true;
+    for (int32_t i = 0; i < n; i++)
+        if (at[i] < parts[i].n) return out_of_order(shard, err);
+    return PLAIT_OK;
+}
+
+static plait_status check_order(const pli_shard *shard, int32_t n, const pli_push_part *parts, plait_error *err) {
+    const uint64_t first = (uint64_t)shard->first, rows = shard->spec.rows > 0 ? (uint64_t)shard->rows : UINT64_MAX;
+    for (int32_t i = 0; i < n; i++) {
+        const pli_push_part *part = &parts[i];
+        if (!part->increasing || part->n == 0) continue;
+        if (!pli_is_increasing_u64(part->n, part->keys) || part->keys[0] < first || part->keys[part->n - 1] - first >= rows)
+            return out_of_order(shard, err);
+    }
+    return PLAIT_OK;
 }
 
 static int64_t examples_of(int32_t n, const pli_push_part *parts, bool *touched_out) {
@@ -198,24 +235,28 @@ static int64_t examples_of(int32_t n, const pli_push_part *parts, bool *touched_
     return examples;
 }
 
+/* One part that stands for all, by the rule. */
+static bool apply_whole(pli_shard *shard, int64_t clock, int64_t examples, int32_t n, const pli_push_part *parts) {
+    const pli_spec *spec = &shard->spec;
+    pli_step        step = { 0 };
+    pli_push_part   whole;
+    if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
+    bool done = sum_all(shard, n, parts, &whole) && round_all(shard, &whole) && apply_part(shard, &whole, &step, 1);
+    shard->store.units += spec->ruled;
+    return done;
+}
+
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err) {
     const pli_spec *spec = &shard->spec;
-    bool            touched = false, done = true;
+    bool            touched = false, adds = !spec->ruled && !spec->exact, done = true;
     int64_t         examples = examples_of(n, parts, &touched);
     if (!touched) return PLAIT_OK;
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
-    if (!spec->ruled && !spec->exact && are_lists_in_order(shard, n, parts)) {
-        done = add_together(shard, n, parts);
-    } else if (!spec->ruled && !spec->exact) {
-        for (int32_t i = 0; done && i < n; i++) done = apply_part(shard, &parts[i], NULL, 0);
-    } else {
-        pli_step step = { 0 };
-        if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
-        pli_push_part whole;
-        done = sum_all(shard, n, parts, &whole) && round_all(shard, &whole) && apply_part(shard, &whole, &step, 1);
-        shard->store.units += spec->ruled;
-    }
     shard->applied++;
+    if (adds && are_lists_in_order(shard, n, parts)) return add_together(shard, n, parts, err);
+    PLI_TRY(check_order(shard, n, parts, err));
+    for (int32_t i = 0; adds && done && i < n; i++) done = apply_part(shard, &parts[i], NULL, 0);
+    if (!adds) done = apply_whole(shard, clock, examples, n, parts);
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 

@@ -14,6 +14,7 @@
 typedef struct pli_push_part {
     bool            touched;  /* the worker has pushed to the table in this clock, here or at another shard */
     bool            keyed;    /* as the table: keys, no repeats; else the rows first .. first + n - 1           */
+    bool            increasing; /* the maker says that the keys do: who applies them makes sure              */
     int64_t         examples; /* of the whole push                                                          */
     int64_t         first, n;
     const uint64_t *keys;
@@ -42,11 +43,12 @@ plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t inde
                             const void *penalty, plait_error *err);
 void         pli_shard_close(pli_shard *shard);
 
-/** Is the part within the shard (rows, keys)? Says what is wrong. */
+/** Is the part within the shard (rows, keys)? Says what is wrong. Increasing keys are looked at when they are applied. */
 plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err);
 
 /** A clock's parts [n], in worker order: summed, divided by the sum of examples, the rule applied once (additive: all
- *  added). Exact sums are rounded once, before that. Nothing happens where no part was touched. Errors: ENOMEM. */
+ *  added). Exact sums are rounded once, before that. Nothing happens where no part was touched. Errors: ENOMEM; EFORMAT: keys that should increase do not, or lie
+ *  outside (some are applied, then). */
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
 
 /** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1, of which this is the

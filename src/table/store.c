@@ -201,12 +201,16 @@ static void apply_row(pli_store *store, int64_t row, const pli_step *step, const
           store->penalty == NULL ? NULL : pli_at(store->penalty, at));
 }
 
+void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta) {
+    pli_values_scatter_add(store->spec->type, n, store->spec->cols, rows, delta, store->chunk->values); /* one chunk */
+}
+
 static void update_block(pli_store *store, int64_t n, const int64_t *rows, const pli_step *step, int64_t own_units,
                          const void *delta) {
     const pli_spec *spec = store->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
-    if (!spec->ruled && store->first >= 0) { /* one chunk */
-        pli_values_scatter_add(spec->type, n, spec->cols, rows, delta, store->chunk->values);
+    if (!spec->ruled && store->first >= 0) {
+        pli_store_scatter(store, n, rows, delta);
         return;
     }
     if (!spec->ruled) {

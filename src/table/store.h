@@ -68,6 +68,8 @@ void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *
  *  pays. Dense: the store must own its slab. false: out of memory. */
 bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const pli_step *step, int64_t own_units,
                       const void *delta);
+/** Adds to rows [n] (numbers of the store's own) of a dense store of an additive table, which owns its slab. */
+void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
 /** Adds or applies the rule to the rows first .. first + n - 1 of a dense store, which owns its slab. */
 void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const pli_step *step, const void *delta);
 /** Every row pays what it owes. Dense: the store must own its slab. */
