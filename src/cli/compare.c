@@ -510,6 +510,7 @@ static int run(work *w) {
     r->title = w->title.data;
     r->transport = w->job.transport != NULL ? w->job.transport : "threads";
     describe_machine(&r->machine);
+    if (w->job.workers <= 1) pli_talk_say(&w->talk, "note: one worker has nobody to exchange updates with; --workers N takes more");
     pli_spawn_begin();
     plait_status status = run_all(w, &err);
     if (w->talk.terminal && !w->talk.quiet) fputs("\r\033[K", stderr);

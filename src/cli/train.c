@@ -258,9 +258,9 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
                      "them: --hash-bits 22)",
                      r->settings->out);
     } else {
-        pli_text_add(&text, "to go on%s: ", strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
-        add_command(r, argc, argv, left, &text);
-        pli_text_add(&text, "  (from the saved weights; step sizes and the optimizer's memory begin anew)");
+        pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's memory begin anew)%s: ",
+                     strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
+        add_command(r, argc, argv, left, &text); /* the last, so that the line's end can be pasted */
     }
     pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
     pli_text_free(&text);

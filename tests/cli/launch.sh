@@ -53,7 +53,7 @@ kill -INT $pid
 ends 75
 [ -s model ] || fail "interrupted: no model"
 [ "$(grep -c 'ending after this clock' err)" -eq 1 ] || fail "the signal is told $(grep -c 'ending after this clock' err) times"
-grep -q 'to go on, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2 --events e-2' err || fail "interrupted: the command that goes on is not told"
+grep -q 'to go on from the saved weights .*, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2 --events e-2' err || fail "interrupted: the command that goes on is not told"
 start
 kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
 ends 3

@@ -23,7 +23,7 @@ ends() {
 
 # goes_on: the command that was told, with 2 epochs instead of all that are left
 goes_on() {
-    sed -n 's/.*to go on: plait \(train .*--epochs \)[0-9]* \(.*\)  (from the saved.*/\1 2 \2/p' err
+    sed -n 's/.*to go on from the saved weights .*: plait \(train .*--epochs \)[0-9]* \(.*\)/\1 2 \2/p' err
 }
 for signal in INT TERM; do
     for workers in 1 3; do
@@ -40,7 +40,7 @@ for signal in INT TERM; do
         cp out first.out
         done=$(field first epochs)
         grep -q "$done of 1000000 epochs done" err || fail "SIG$signal: the epochs done ($done) are not told: $(tail -n 1 err)"
-        grep -q "to go on: .* --epochs $((1000000 - done)) --init-model model --metrics m.2 --events e.2 " err ||
+        grep -q "to go on from the saved weights .*: .* --epochs $((1000000 - done)) --init-model model --metrics m.2 --events e.2$" err ||
             fail "SIG$signal: the command that goes on is not told"
         goes_on | grep -q -- '--seed 5' || fail "SIG$signal: the command is not the one that was given"
         [ "$(goes_on | grep -o -- --epochs | wc -l)" -eq 1 ] || fail "SIG$signal: epochs twice"
