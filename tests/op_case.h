@@ -1,5 +1,6 @@
-/* op_case.h - one use of an op outside of any graph, for tests of kernels: its inputs are filled from a seed, and what each kernel that
- * suits computes is held against the last one of the list, the reference. Items run last to first, in scratch full of rubbish. */
+/* op_case.h - one use of an op outside of any graph, for tests of kernels: its inputs are filled from a seed, and
+ * what each kernel that suits computes is held against the last one of the list, the reference. Items run last to
+ * first, in scratch full of rubbish. */
 #ifndef PLI_TESTS_OP_CASE_H
 #define PLI_TESTS_OP_CASE_H
 
@@ -52,7 +53,14 @@ static inline plait_tensor *op_case_input(op_case *c, plait_type type, plait_sha
 
 static inline plait_call op_case_call(op_case *c) {
     const int32_t n_out = c->op->outputs > 0 ? c->op->outputs : (int32_t)c->attr[0].u.i;
-    return (plait_call){ .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = n_out, .attr = c->attr, .seed = 1, .step = 2, .error = &c->error };
+    return (plait_call){ .in = c->in,
+                         .out = c->out,
+                         .n_in = c->n_in,
+                         .n_out = n_out,
+                         .attr = c->attr,
+                         .seed = 1,
+                         .step = 2,
+                         .error = &c->error };
 }
 
 static inline plait_status op_case_infer(op_case *c) {
@@ -119,7 +127,8 @@ static inline int32_t op_case_agree(op_case *c, double tolerance) {
             for (int64_t i = 0; i < plait_shape_elements(&want[o].shape); i++) {
                 const double x = pli_element(&c->out[o], i), y = pli_element(&want[o], i);
                 if (x != y && !(fabs(x - y) <= tolerance * (1 + fabs(y))))
-                    fail_msg("%s: %s: output %d [%lld] is %.9g, not %.9g", c->op->name, c->op->kernels[k]->name, o, (long long)i, x, y);
+                    fail_msg("%s: %s: output %d [%lld] is %.9g, not %.9g", c->op->name, c->op->kernels[k]->name, o,
+                             (long long)i, x, y);
             }
         }
     }

@@ -1,8 +1,9 @@
-/* op_gradient.h - an op's gradient rule against central differences in double, and the rule of what that is made of likewise.
+/* op_gradient.h - an op's gradient rule against central differences in double, and the rule of what that is made of
+ * likewise.
  *
- * L = the sum over float outputs of <out, r>, r from a seed; its symbolic derivative by each input x is compared with
- * (L(x + h) - L(x - h)) / 2 h at some elements. Then the same for L2 = the sum of <dL/dx, q>, by x and by r. The graph is computed
- * node by node, with each op's first kernel that suits. */
+ * L = the sum over float outputs of <out, r>, r from a seed; its symbolic derivative by each input x is compared
+ * with (L(x + h) - L(x - h)) / 2 h at some elements. Then the same for L2 = the sum of <dL/dx, q>, by x and by r.
+ * The graph is computed node by node, with each op's first kernel that suits. */
 #ifndef PLI_TESTS_OP_GRADIENT_H
 #define PLI_TESTS_OP_GRADIENT_H
 
@@ -28,10 +29,12 @@ static inline void op_values_map(const plait_op *op, const plait_call *call) {
         const void *at[4];
         for (int32_t k = 0; k < call->n_in; k++) {
             int64_t from = 0;
-            for (int32_t d = 0; d < call->out[0].shape.rank; d++) from += i / own[d] % call->out[0].shape.dim[d] * strides[k][d];
+            for (int32_t d = 0; d < call->out[0].shape.rank; d++)
+                from += i / own[d] % call->out[0].shape.dim[d] * strides[k][d];
             at[k] = (const char *)call->in[k].data + (size_t)from * plait_type_bytes(call->in[k].type);
         }
-        op->map[call->in[0].type](1, at, (char *)call->out[0].data + (size_t)i * plait_type_bytes(call->out[0].type), call->attr);
+        op->map[call->in[0].type](1, at, (char *)call->out[0].data + (size_t)i * plait_type_bytes(call->out[0].type),
+                                  call->attr);
     }
 }
 
@@ -67,13 +70,15 @@ static inline double op_values_compute(op_values *e, const plait_value *targets,
     for (int64_t k = e->graph->n_nodes - 1; k >= 0; k--) {
         const pli_node *node = &e->graph->node[k];
         if (!needed[k] || e->fed[node->value]) continue;
-        for (int32_t i = 0; i < node->n_inputs; i++) needed[e->graph->value[e->graph->input[node->input + i]].node] = true;
+        for (int32_t i = 0; i < node->n_inputs; i++)
+            needed[e->graph->value[e->graph->input[node->input + i]].node] = true;
     }
     for (int64_t k = 0; k < e->graph->n_nodes; k++)
         if (needed[k] && !e->fed[e->graph->node[k].value]) op_values_node(e, &e->graph->node[k]);
     free(needed);
     double sum = 0;
-    for (int64_t i = 0; i < plait_shape_elements(&e->value[targets[0]].shape); i++) sum += pli_element(&e->value[targets[0]], i);
+    for (int64_t i = 0; i < plait_shape_elements(&e->value[targets[0]].shape); i++)
+        sum += pli_element(&e->value[targets[0]], i);
     return sum;
 }
 
@@ -121,7 +126,8 @@ static inline void op_values_check(op_values *e, plait_value total, double toler
             *at = was;
             const double got = pli_element(&e->value[d_out[b]], i);
             if (!(fabs(got - want) <= tolerance * (1 + fabs(want))))
-                fail_msg("derivative by %s [%lld] is %.9g, not %.9g", pli_value_name(e->graph, e->by[b]), (long long)i, got, want);
+                fail_msg("derivative by %s [%lld] is %.9g, not %.9g", pli_value_name(e->graph, e->by[b]), (long long)i,
+                         got, want);
         }
     }
 }
@@ -142,7 +148,8 @@ static inline void op_case_gradients(op_case *c, int order, double tolerance) {
     if (plait_graph_check(e.graph, &err) != PLAIT_OK) fail_msg("%s", err.text);
     const int32_t n_out = pli_value_node(e.graph, y)->n_values;
     for (int32_t o = 0; o < n_out; o++)
-        if ((c->apart >> o & 1) == 0 && pli_value_tensor(e.graph, y + o).type == PLAIT_F64) total = op_values_add(&e, total, y + o, o);
+        if ((c->apart >> o & 1) == 0 && pli_value_tensor(e.graph, y + o).type == PLAIT_F64)
+            total = op_values_add(&e, total, y + o, o);
     op_values_check(&e, total, tolerance, d);
     if (order == 2) {
         const int32_t first = e.n_by;

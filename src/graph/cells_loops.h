@@ -30,8 +30,8 @@ static inline float exp_f(float x) {
 static inline float sigmoid_f(float x) { return 1.0f / (1.0f + exp_f(-x)); }
 static inline float tanh_f(float x) { return 1.0f - 2.0f / (1.0f + exp_f(x + x)); }
 
-static void lstm(int64_t n, const float *restrict z, const float *restrict s, const float *restrict c0, float *restrict gates, float *restrict c,
-                 float *restrict h) {
+static void lstm(int64_t n, const float *restrict z, const float *restrict s, const float *restrict c0,
+                 float *restrict gates, float *restrict c, float *restrict h) {
     for (int64_t j = 0; j < 2 * n; j++) gates[j] = sigmoid_f(z[j] + s[j]);
     for (int64_t j = 2 * n; j < 3 * n; j++) gates[j] = tanh_f(z[j] + s[j]);
     for (int64_t j = 3 * n; j < 4 * n; j++) gates[j] = sigmoid_f(z[j] + s[j]);
@@ -41,8 +41,8 @@ static void lstm(int64_t n, const float *restrict z, const float *restrict s, co
     }
 }
 
-static void lstm_back(int64_t n, const float *restrict gates, const float *restrict c0, const float *restrict c, const float *restrict dh,
-                      float *restrict dc, float *restrict dz) {
+static void lstm_back(int64_t n, const float *restrict gates, const float *restrict c0, const float *restrict c,
+                      const float *restrict dh, float *restrict dc, float *restrict dz) {
     for (int64_t j = 0; j < n; j++) {
         const float i = gates[j], f = gates[n + j], g = gates[2 * n + j], o = gates[3 * n + j], t = tanh_f(c[j]);
         const float d = dc[j] + dh[j] * o * (1 - t * t);
@@ -54,8 +54,8 @@ static void lstm_back(int64_t n, const float *restrict gates, const float *restr
     }
 }
 
-static void gru(int64_t n, const float *restrict z, const float *restrict s, const float *restrict b, const float *restrict h0,
-                float *restrict gates, float *restrict h) {
+static void gru(int64_t n, const float *restrict z, const float *restrict s, const float *restrict b,
+                const float *restrict h0, float *restrict gates, float *restrict h) {
     for (int64_t j = 0; j < 2 * n; j++) gates[j] = sigmoid_f(z[j] + s[j]);
     for (int64_t j = 0; j < n; j++) {
         const float m = s[2 * n + j] + b[j], g = tanh_f(z[2 * n + j] + gates[j] * m), u = gates[n + j];
@@ -65,8 +65,8 @@ static void gru(int64_t n, const float *restrict z, const float *restrict s, con
     }
 }
 
-static void gru_back(int64_t n, const float *restrict gates, const float *restrict h0, float *restrict dh, float *restrict dz,
-                     float *restrict ds) {
+static void gru_back(int64_t n, const float *restrict gates, const float *restrict h0, float *restrict dh,
+                     float *restrict dz, float *restrict ds) {
     for (int64_t j = 0; j < n; j++) {
         const float r = gates[j], u = gates[n + j], g = gates[2 * n + j], m = gates[3 * n + j];
         const float dg = dh[j] * (1 - u) * (1 - g * g);

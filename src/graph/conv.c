@@ -15,34 +15,44 @@ static plait_status check_attrs(const plait_call *call) {
     enum { MOST = 1 << 20 };
     const plait_attr *stride = &call->attr[PLI_CONV_STRIDE], *padding = &call->attr[PLI_CONV_PADDING];
     const plait_attr *dilation = &call->attr[PLI_CONV_DILATION];
-    bool              good = stride->n == 2 && padding->n == 4 && dilation->n == 2 && call->attr[PLI_CONV_GROUPS].u.i >= 1;
+    bool good = stride->n == 2 && padding->n == 4 && dilation->n == 2 && call->attr[PLI_CONV_GROUPS].u.i >= 1;
     for (int i = 0; good && i < 4; i++) good = padding->u.ints[i] >= 0 && padding->u.ints[i] < MOST;
     for (int i = 0; good && i < 2; i++)
-        good = stride->u.ints[i] >= 1 && stride->u.ints[i] < MOST && dilation->u.ints[i] >= 1 && dilation->u.ints[i] < MOST;
+        good = stride->u.ints[i] >= 1 && stride->u.ints[i] < MOST && dilation->u.ints[i] >= 1 &&
+               dilation->u.ints[i] < MOST;
     if (good) return PLAIT_OK;
-    return plait_call_fail(call, PLAIT_ESHAPE, "needs stride [2] and dilation [2] of 1 or more, padding [top, left, bottom, right] of 0 or more, "
-                                               "groups of 1 or more");
+    return plait_call_fail(
+        call, PLAIT_ESHAPE,
+        "needs stride [2] and dilation [2] of 1 or more, padding [top, left, bottom, right] of 0 or more, "
+        "groups of 1 or more");
 }
 
 /* Of one axis; PLAIT_ANY where that is not known, -2 where the filter is larger than the padded input. */
 static int64_t out_length(const plait_attr *attrs, int axis, int64_t in, int64_t tap) {
     if (in == PLAIT_ANY || tap == PLAIT_ANY) return PLAIT_ANY;
     const int64_t *padding = attrs[PLI_CONV_PADDING].u.ints;
-    const int64_t  padded = in + padding[axis] + padding[axis + 2], reach = (tap - 1) * attrs[PLI_CONV_DILATION].u.ints[axis] + 1;
+    const int64_t  padded = in + padding[axis] + padding[axis + 2],
+                  reach = (tap - 1) * attrs[PLI_CONV_DILATION].u.ints[axis] + 1;
     return tap < 1 || reach > padded ? -2 : (padded - reach) / attrs[PLI_CONV_STRIDE].u.ints[axis] + 1;
 }
 
 plait_status pli_conv_infer(const plait_call *call, const plait_tensor *x, const plait_tensor *w, plait_shape *y_out) {
     const int64_t groups = call->attr[PLI_CONV_GROUPS].u.i, *xd = x->shape.dim, *wd = w->shape.dim;
     PLI_TRY(check_attrs(call));
-    if (x->type != w->type || !pli_type_is_float(x->type)) return plait_call_fail(call, PLAIT_ESHAPE, "needs floats of one type; cast one of them");
+    if (x->type != w->type || !pli_type_is_float(x->type))
+        return plait_call_fail(call, PLAIT_ESHAPE, "needs floats of one type; cast one of them");
     if (x->shape.rank != 4 || w->shape.rank != 4)
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs images [n, channels, height, width] and filters [m, channels / groups, rows, columns]");
+        return plait_call_fail(
+            call, PLAIT_ESHAPE,
+            "needs images [n, channels, height, width] and filters [m, channels / groups, rows, columns]");
     if (xd[1] != PLAIT_ANY && wd[1] != PLAIT_ANY && (xd[1] % groups != 0 || xd[1] / groups != wd[1]))
-        return plait_call_fail(call, PLAIT_ESHAPE, "%lld channels in %lld groups, but filters of %lld", (long long)xd[1], (long long)groups, (long long)wd[1]);
+        return plait_call_fail(call, PLAIT_ESHAPE, "%lld channels in %lld groups, but filters of %lld",
+                               (long long)xd[1], (long long)groups, (long long)wd[1]);
     if (wd[0] != PLAIT_ANY && wd[0] % groups != 0)
-        return plait_call_fail(call, PLAIT_ESHAPE, "%lld filters do not fall into %lld groups", (long long)wd[0], (long long)groups);
-    *y_out = plait_shape_4(xd[0], wd[0], out_length(call->attr, 0, xd[2], wd[2]), out_length(call->attr, 1, xd[3], wd[3]));
+        return plait_call_fail(call, PLAIT_ESHAPE, "%lld filters do not fall into %lld groups", (long long)wd[0],
+                               (long long)groups);
+    *y_out =
+        plait_shape_4(xd[0], wd[0], out_length(call->attr, 0, xd[2], wd[2]), out_length(call->attr, 1, xd[3], wd[3]));
     if (y_out->dim[2] == -2 || y_out->dim[3] == -2)
         return plait_call_fail(call, PLAIT_ESHAPE, "a filter is empty, or reaches beyond the padded image");
     return PLAIT_OK;
@@ -95,7 +105,8 @@ void pli_im2col_f32(const pli_conv *c, int64_t channels, const float *x, int64_t
             }
             const float *row = plane + y * c->in[1] + from * stride + s * c->dilation[1] - c->before[1];
             for (int64_t j = 0; j < from; j++) column[j] = 0;
-            if (stride == 1) memcpy(column + from, row, (size_t)(end - from) * sizeof *column);
+            if (stride == 1)
+                memcpy(column + from, row, (size_t)(end - from) * sizeof *column);
             else
                 for (int64_t j = from; j < end; j++) column[j] = row[(j - from) * stride];
             for (int64_t j = end; j < width; j++) column[j] = 0;

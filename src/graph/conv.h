@@ -2,12 +2,12 @@
  *
  *     y[n, m, i, j] = sum over c, r, s of x[n, c, i stride - padding + r dilation, j ...] w[m, c, r, s]
  *
- * x is [images, channels, height, width], w [filters, channels / groups, rows, columns]; filters fall into `groups`, each of which sees
- * its own channels. Beyond its edges x is 0. y, dx = conv2d_input and dw = conv2d_filter are each linear in both of the other two, so
- * the three are each other's gradients.
+ * x is [images, channels, height, width], w [filters, channels / groups, rows, columns]; filters fall into `groups`,
+ * each of which sees its own channels. Beyond its edges x is 0. y, dx = conv2d_input and dw = conv2d_filter are each
+ * linear in both of the other two, so the three are each other's gradients.
  *
- * Fast kernels lay the patches of some output rows side by side as columns (im2col), so that the sum is a matrix product:
- * Chellapilla et al., "High Performance Convolutional Neural Networks for Document Processing", IWFHR 2006. */
+ * Fast kernels lay the patches of some output rows side by side as columns (im2col), so that the sum is a matrix
+ * product: Chellapilla et al., "High Performance Convolutional Neural Networks for Document Processing", IWFHR 2006. */
 #ifndef PLI_GRAPH_CONV_H
 #define PLI_GRAPH_CONV_H
 
@@ -33,7 +33,8 @@ pli_conv pli_conv_of(const plait_attr *attrs, const plait_shape *x, const plait_
 
 /** Output rows an item takes at a time, so that the columns of `taps` terms stay in the second-level cache. */
 int64_t pli_conv_rows(const pli_conv *conv, int64_t taps);
-/** column [channels tap[0] tap[1], rows out[1]]: the patches of output rows first .. first + rows - 1 in some channels of an image. */
+/** column [channels tap[0] tap[1], rows out[1]]: the patches of output rows first .. first + rows - 1 in some
+ *  channels of an image. */
 void pli_im2col_f32(const pli_conv *conv, int64_t channels, const float *x, int64_t first, int64_t rows, float *column);
 /** The other way: x += what lies in column. */
 void pli_col2im_f32(const pli_conv *conv, int64_t channels, const float *column, int64_t first, int64_t rows, float *x);

@@ -17,14 +17,16 @@ static CBLAS_TRANSPOSE side(bool transposed) { return transposed ? CblasTrans : 
 /* BLAS wants leading dimensions of at least 1, also of what is empty. */
 static int leading(int64_t ld) { return ld > 0 ? (int)ld : 1; }
 
-void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
-                  float beta, float *c, int64_t ldc) {
-    cblas_sgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c, leading(ldc));
+void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
+                  int64_t ldb, float beta, float *c, int64_t ldc) {
+    cblas_sgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c,
+                leading(ldc));
 }
 
-void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb,
-                  double beta, double *c, int64_t ldc) {
-    cblas_dgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c, leading(ldc));
+void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b,
+                  int64_t ldb, double beta, double *c, int64_t ldc) {
+    cblas_dgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c,
+                leading(ldc));
 }
 
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to; }
@@ -37,8 +39,10 @@ pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k) {
     while ((double)cut.rows * (double)cut.cols * (double)k > TILE_MULTIPLIES) {
         const bool rows = cut.rows > ROWS_MIN, cols = cut.cols > COLS_MIN;
         if (!rows && !cols) break;
-        if (cols && (!rows || cut.cols >= 2 * cut.rows)) cut.cols = half(cut.cols);
-        else cut.rows = half(cut.rows);
+        if (cols && (!rows || cut.cols >= 2 * cut.rows))
+            cut.cols = half(cut.cols);
+        else
+            cut.rows = half(cut.rows);
     }
     cut.row_tiles = up(m, cut.rows);
     cut.col_tiles = up(n, cut.cols);

@@ -1,7 +1,7 @@
 /* graph/gemm.h - the product of two matrices on one thread, by BLAS; what is large is cut by us (gemm_cut).
  *
- * A tile's bits depend on its lengths, and tiles are cut by the lengths of the whole alone, so the number of threads never
- * changes a result. */
+ * A tile's bits depend on its lengths, and tiles are cut by the lengths of the whole alone, so the number of threads
+ * never changes a result. */
 #ifndef PLI_GRAPH_GEMM_H
 #define PLI_GRAPH_GEMM_H
 
@@ -13,19 +13,20 @@ void pli_gemm_open(void);
 /** Do the lengths fit BLAS's int? */
 bool pli_gemm_fits(int64_t m, int64_t n, int64_t k);
 
-/** c [m, n] = a b + beta c, a [m, k] (ta: stored [k, m]), b [k, n] (tb: [n, k]); elements from row to row: lda, ldb, ldc. With
- *  beta 0 c is only written. */
-void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
-                  float beta, float *c, int64_t ldc);
-void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb,
-                  double beta, double *c, int64_t ldc);
+/** c [m, n] = a b + beta c, a [m, k] (ta: stored [k, m]), b [k, n] (tb: [n, k]); elements from row to row: lda, ldb,
+ *  ldc. With beta 0 c is only written. */
+void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
+                  int64_t ldb, float beta, float *c, int64_t ldc);
+void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b,
+                  int64_t ldb, double beta, double *c, int64_t ldc);
 
 /* How c is cut: tiles of rows x cols, fewer at the ends; row_tiles x col_tiles of them. */
 typedef struct pli_gemm_cut {
     int64_t rows, cols, row_tiles, col_tiles;
 } pli_gemm_cut;
 
-/** Halves the longer side until a tile is a fraction of a millisecond's work, and not below what BLAS needs to be near its peak. */
+/** Halves the longer side until a tile is a fraction of a millisecond's work, and not below what BLAS needs to be
+ *  near its peak. */
 pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -32,7 +32,9 @@ static inline int64_t pli_pool_each(const pli_pool *p) {
     const int64_t plane = p->in[0] * p->in[1];
     return plane > 0 && plane < PLI_ITEM_ELEMENTS ? PLI_ITEM_ELEMENTS / plane : 1;
 }
-static inline int64_t pli_pool_items(const pli_pool *p) { return (p->planes + pli_pool_each(p) - 1) / pli_pool_each(p); }
+static inline int64_t pli_pool_items(const pli_pool *p) {
+    return (p->planes + pli_pool_each(p) - 1) / pli_pool_each(p);
+}
 static inline int64_t pli_pool_piece(const pli_pool *p, int64_t item, int64_t *first_out) {
     const int64_t each = pli_pool_each(p);
     *first_out = item * each;

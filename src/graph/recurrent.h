@@ -1,5 +1,6 @@
-/* graph/recurrent.h - what ops over sequences [steps, batch, units] share. Sequences of a batch know nothing of each other, so items
- * are runs of a few of them: a step of eight rows is a product small enough that BLAS takes b as it lies. */
+/* graph/recurrent.h - what ops over sequences [steps, batch, units] share. Sequences of a batch know nothing of each
+ * other, so items are runs of a few of them: a step of eight rows is a product small enough that BLAS takes b as it
+ * lies. */
 #ifndef PLI_GRAPH_RECURRENT_H
 #define PLI_GRAPH_RECURRENT_H
 

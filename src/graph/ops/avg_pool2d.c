@@ -1,4 +1,5 @@
-/* avg_pool2d: the mean of what of each window lies in the image (padding is not counted). With G = dy: dx = avg_pool2d_gradient(x, G). */
+/* avg_pool2d: the mean of what of each window lies in the image (padding is not counted). With G = dy: dx =
+ * avg_pool2d_gradient(x, G). */
 #include "graph/ops/ops.h"
 #include "graph/pool.h"
 
@@ -20,7 +21,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         double sum = 0;
         pli_pool_window(&p, o % size / p.out[1], o % p.out[1], from, end);
         for (int64_t i = from[0]; i < end[0]; i++)
-            for (int64_t j = from[1]; j < end[1]; j++) sum += pli_element(&call->in[0], o / size * p.in[0] * p.in[1] + i * p.in[1] + j);
+            for (int64_t j = from[1]; j < end[1]; j++)
+                sum += pli_element(&call->in[0], o / size * p.in[0] * p.in[1] + i * p.in[1] + j);
         pli_element_set(&call->out[0], o, sum / (double)((end[0] - from[0]) * (end[1] - from[1])));
     }
     return PLAIT_OK;

@@ -8,7 +8,9 @@ static plait_status infer(const plait_call *call) {
     return pli_conv_infer(call, &call->in[0], &call->in[1], &call->out[0].shape);
 }
 
-static pli_conv conv_of(const plait_call *call) { return pli_conv_of(call->attr, &call->in[0].shape, &call->in[1].shape); }
+static pli_conv conv_of(const plait_call *call) {
+    return pli_conv_of(call->attr, &call->in[0].shape, &call->in[1].shape);
+}
 
 /* --- reference: an item is a filter of an image ------------------------------------------------------------------ */
 
@@ -25,7 +27,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
             const int64_t i = p / c.out[1] * c.stride[0] - c.before[0] + r * c.dilation[0];
             const int64_t j = p % c.out[1] * c.stride[1] - c.before[1] + s * c.dilation[1];
             if (i < 0 || i >= c.in[0] || j < 0 || j >= c.in[1]) continue;
-            sum += pli_element(&call->in[0], ((x + channel) * c.in[0] + i) * c.in[1] + j) * pli_element(&call->in[1], filter * c.taps + k);
+            sum += pli_element(&call->in[0], ((x + channel) * c.in[0] + i) * c.in[1] + j) *
+                   pli_element(&call->in[1], filter * c.taps + k);
         }
         pli_element_set(&call->out[0], item * plane + p, sum);
     }
@@ -58,8 +61,8 @@ static int64_t columns_items(const plait_call *call) {
 
 /* A filter of one element that steps by one: the image is its own columns. */
 static bool is_pointwise(const pli_conv *c) {
-    return c->tap[0] == 1 && c->tap[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && c->out[0] == c->in[0] && c->out[1] == c->in[1] &&
-           c->before[0] == 0 && c->before[1] == 0;
+    return c->tap[0] == 1 && c->tap[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && c->out[0] == c->in[0] &&
+           c->out[1] == c->in[1] && c->before[0] == 0 && c->before[1] == 0;
 }
 
 static size_t columns_scratch(const plait_call *call) {
@@ -69,17 +72,21 @@ static size_t columns_scratch(const plait_call *call) {
 
 static plait_status columns_run(const plait_call *call, int64_t item) {
     const pli_conv c = conv_of(call);
-    const int64_t  each = pli_conv_rows(&c, c.taps), n = blocks(&c), first = item % n * each, group = item / n % c.groups;
-    const int64_t  rows = c.out[0] - first < each ? c.out[0] - first : each, plane = c.out[0] * c.out[1], image_group = item / n;
-    const float   *x = (const float *)call->in[0].data + image_group * c.channels * c.in[0] * c.in[1], *column = x + first * c.out[1];
-    const float   *w = (const float *)call->in[1].data + group * c.filters * c.taps;
-    float         *y = (float *)call->out[0].data + image_group * c.filters * plane + first * c.out[1];
-    const bool     pointwise = is_pointwise(&c);
+    const int64_t  each = pli_conv_rows(&c, c.taps), n = blocks(&c), first = item % n * each,
+                  group = item / n % c.groups;
+    const int64_t rows = c.out[0] - first < each ? c.out[0] - first : each, plane = c.out[0] * c.out[1],
+                  image_group = item / n;
+    const float *x = (const float *)call->in[0].data + image_group * c.channels * c.in[0] * c.in[1],
+                *column = x + first * c.out[1];
+    const float *w = (const float *)call->in[1].data + group * c.filters * c.taps;
+    float       *y = (float *)call->out[0].data + image_group * c.filters * plane + first * c.out[1];
+    const bool   pointwise = is_pointwise(&c);
     if (!pointwise) {
         pli_im2col_f32(&c, c.channels, x, first, rows, call->scratch);
         column = call->scratch;
     }
-    pli_gemm_f32(false, false, c.filters, rows * c.out[1], c.taps, w, c.taps, column, pointwise ? plane : rows * c.out[1], 0, y, plane);
+    pli_gemm_f32(false, false, c.filters, rows * c.out[1], c.taps, w, c.taps, column,
+                 pointwise ? plane : rows * c.out[1], 0, y, plane);
     return PLAIT_OK;
 }
 
@@ -91,11 +98,17 @@ static void gradient(const plait_gradient *at) {
     at->d_in[1] = pli_graph_node(at->graph, &pli_op_conv2d_filter, by_w, 3, at->attr);
 }
 
-static double flops(const plait_call *call) { return 2.0 * (double)plait_shape_elements(&call->out[0].shape) * (double)conv_of(call).taps; }
+static double flops(const plait_call *call) {
+    return 2.0 * (double)plait_shape_elements(&call->out[0].shape) * (double)conv_of(call).taps;
+}
 
-static const plait_kernel columns = { .name = "columns f32", .suits = columns_suits, .open = columns_open, .scratch = columns_scratch,
-                                      .items = columns_items, .run = columns_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel        columns = { .name = "columns f32",
+                                             .suits = columns_suits,
+                                             .open = columns_open,
+                                             .scratch = columns_scratch,
+                                             .items = columns_items,
+                                             .run = columns_run };
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
 
 const plait_op pli_op_conv2d = {

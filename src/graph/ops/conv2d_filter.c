@@ -1,5 +1,5 @@
-/* conv2d_filter: of images x and dy, conv2d's derivative by its filters, in the shape of input 2, of which only that is used.
- * Linear in both; with U of it: dx = conv2d_input(U, dy, x), d/d(dy) = conv2d(x, U). */
+/* conv2d_filter: of images x and dy, conv2d's derivative by its filters, in the shape of input 2, of which only that
+ * is used. Linear in both; with U of it: dx = conv2d_input(U, dy, x), d/d(dy) = conv2d(x, U). */
 #include <string.h>
 
 #include "graph/conv.h"
@@ -16,9 +16,11 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-static pli_conv conv_of(const plait_call *call) { return pli_conv_of(call->attr, &call->in[0].shape, &call->in[2].shape); }
+static pli_conv conv_of(const plait_call *call) {
+    return pli_conv_of(call->attr, &call->in[0].shape, &call->in[2].shape);
+}
 
-/* --- reference: an item is a filter ---------------------------------------------------------------------------------- */
+/* --- reference: an item is a filter ----------------------------------------------------------------------------- */
 
 static int64_t ref_items(const plait_call *call) { return call->out[0].shape.dim[0]; }
 
@@ -31,7 +33,8 @@ static double sum_of(const plait_call *call, const pli_conv *c, int64_t filter, 
             const int64_t i = p / c->out[1] * c->stride[0] - c->before[0] + r * c->dilation[0];
             const int64_t j = p % c->out[1] * c->stride[1] - c->before[1] + s * c->dilation[1];
             if (i < 0 || i >= c->in[0] || j < 0 || j >= c->in[1]) continue;
-            sum += pli_element(&call->in[0], (((image * c->groups + group) * c->channels + channel) * c->in[0] + i) * c->in[1] + j) *
+            sum += pli_element(&call->in[0],
+                               (((image * c->groups + group) * c->channels + channel) * c->in[0] + i) * c->in[1] + j) *
                    pli_element(&call->in[1], (image * c->groups * c->filters + filter) * plane + p);
         }
     }
@@ -44,8 +47,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* --- columns: an item is some channels of some filters of a group, so that no two items make the same columns but where filters
- * are cut, too, for there being few channels ---------------------------------------------------------------------------- */
+/* columns: an item is some channels of some filters of a group, so that no two items make the same columns but
+ * where filters are cut, too, for there being few channels */
 
 enum { CHANNELS = 8, FILTERS = 16 };
 
@@ -89,21 +92,25 @@ static size_t columns_scratch(const plait_call *call) {
 static plait_status columns_run(const plait_call *call, int64_t item) {
     const pli_conv c = conv_of(call);
     const cut      at = cut_of(&c);
-    const int64_t  filter = item % at.filter_blocks * at.filters, channel = item / at.filter_blocks % at.channel_blocks * at.channels;
-    const int64_t  group = item / (at.filter_blocks * at.channel_blocks), area = c.tap[0] * c.tap[1], plane = c.out[0] * c.out[1];
-    const int64_t  filters = c.filters - filter < at.filters ? c.filters - filter : at.filters;
-    const int64_t  channels = c.channels - channel < at.channels ? c.channels - channel : at.channels;
-    const int64_t  taps = channels * area, each = pli_conv_rows(&c, at.channels * area);
-    float         *dw = (float *)call->out[0].data + (group * c.filters + filter) * c.taps + channel * area;
-    float          beta = 0;
+    const int64_t  filter = item % at.filter_blocks * at.filters,
+                  channel = item / at.filter_blocks % at.channel_blocks * at.channels;
+    const int64_t group = item / (at.filter_blocks * at.channel_blocks), area = c.tap[0] * c.tap[1],
+                  plane = c.out[0] * c.out[1];
+    const int64_t filters = c.filters - filter < at.filters ? c.filters - filter : at.filters;
+    const int64_t channels = c.channels - channel < at.channels ? c.channels - channel : at.channels;
+    const int64_t taps = channels * area, each = pli_conv_rows(&c, at.channels * area);
+    float        *dw = (float *)call->out[0].data + (group * c.filters + filter) * c.taps + channel * area;
+    float         beta = 0;
     for (int64_t m = 0; c.images == 0 && m < filters; m++) memset(dw + m * c.taps, 0, (size_t)taps * sizeof *dw);
     for (int64_t image = 0; image < c.images; image++) {
-        const float *x = (const float *)call->in[0].data + ((image * c.groups + group) * c.channels + channel) * c.in[0] * c.in[1];
+        const float *x =
+            (const float *)call->in[0].data + ((image * c.groups + group) * c.channels + channel) * c.in[0] * c.in[1];
         const float *dy = (const float *)call->in[1].data + ((image * c.groups + group) * c.filters + filter) * plane;
         for (int64_t first = 0; first < c.out[0]; first += each, beta = 1) {
             const int64_t rows = c.out[0] - first < each ? c.out[0] - first : each, n = rows * c.out[1];
             pli_im2col_f32(&c, channels, x, first, rows, call->scratch);
-            pli_gemm_f32(false, true, filters, taps, n, dy + first * c.out[1], plane, call->scratch, n, beta, dw, c.taps);
+            pli_gemm_f32(false, true, filters, taps, n, dy + first * c.out[1], plane, call->scratch, n, beta, dw,
+                         c.taps);
         }
     }
     return PLAIT_OK;
@@ -117,11 +124,17 @@ static void gradient(const plait_gradient *at) {
     at->d_in[1] = pli_graph_node(at->graph, &pli_op_conv2d, by_dy, 2, at->attr);
 }
 
-static double flops(const plait_call *call) { return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps; }
+static double flops(const plait_call *call) {
+    return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps;
+}
 
-static const plait_kernel columns = { .name = "columns f32", .suits = columns_suits, .open = columns_open, .scratch = columns_scratch,
-                                      .items = columns_items, .run = columns_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel        columns = { .name = "columns f32",
+                                             .suits = columns_suits,
+                                             .open = columns_open,
+                                             .scratch = columns_scratch,
+                                             .items = columns_items,
+                                             .run = columns_run };
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
 
 const plait_op pli_op_conv2d_filter = {

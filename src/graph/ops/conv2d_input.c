@@ -1,5 +1,5 @@
-/* conv2d_input: of filters w and dy, conv2d's derivative by its images, in the shape of input 2, of which only that is used.
- * Linear in both; with U of it: d/dw = conv2d_filter(U, dy, w), d/d(dy) = conv2d(U, w). */
+/* conv2d_input: of filters w and dy, conv2d's derivative by its images, in the shape of input 2, of which only that
+ * is used. Linear in both; with U of it: d/dw = conv2d_filter(U, dy, w), d/d(dy) = conv2d(U, w). */
 #include <string.h>
 
 #include "graph/conv.h"
@@ -16,16 +16,19 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-static pli_conv conv_of(const plait_call *call) { return pli_conv_of(call->attr, &call->in[2].shape, &call->in[0].shape); }
+static pli_conv conv_of(const plait_call *call) {
+    return pli_conv_of(call->attr, &call->in[2].shape, &call->in[0].shape);
+}
 
-/* --- reference: an item is a channel of an image; each place gathers from the outputs that saw it ------------------ */
+/* --- reference: an item is a channel of an image; each place gathers from the outputs that saw it --------------- */
 
 static int64_t ref_items(const plait_call *call) { return call->out[0].shape.dim[0] * call->out[0].shape.dim[1]; }
 
 /* Along an axis: the output that sees place at through tap t, or -1. */
 static int64_t seen_by(const pli_conv *c, int axis, int64_t at, int64_t t) {
     const int64_t from = at + c->before[axis] - t * c->dilation[axis];
-    return from >= 0 && from % c->stride[axis] == 0 && from / c->stride[axis] < c->out[axis] ? from / c->stride[axis] : -1;
+    return from >= 0 && from % c->stride[axis] == 0 && from / c->stride[axis] < c->out[axis] ? from / c->stride[axis]
+                                                                                             : -1;
 }
 
 static double sum_at(const plait_call *call, const pli_conv *c, int64_t image_group, int64_t channel, int64_t p) {
@@ -35,8 +38,10 @@ static double sum_at(const plait_call *call, const pli_conv *c, int64_t image_gr
         for (int64_t s = 0; s < c->tap[1]; s++) {
             const int64_t i = seen_by(c, 0, p / c->in[1], r), j = seen_by(c, 1, p % c->in[1], s);
             for (int64_t m = 0; i >= 0 && j >= 0 && m < c->filters; m++)
-                sum += pli_element(&call->in[0], (((group * c->filters + m) * c->channels + channel) * c->tap[0] + r) * c->tap[1] + s) *
-                       pli_element(&call->in[1], ((image_group * c->filters + m) * c->out[0] + i) * c->out[1] + j);
+                sum +=
+                    pli_element(&call->in[0],
+                                (((group * c->filters + m) * c->channels + channel) * c->tap[0] + r) * c->tap[1] + s) *
+                    pli_element(&call->in[1], ((image_group * c->filters + m) * c->out[0] + i) * c->out[1] + j);
         }
     }
     return sum;
@@ -50,7 +55,7 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* --- columns: an item is a group of an image ------------------------------------------------------------------------ */
+/* --- columns: an item is a group of an image -------------------------------------------------------------------- */
 
 static int columns_suits(const plait_call *call) {
     const pli_conv c = conv_of(call);
@@ -97,11 +102,17 @@ static void gradient(const plait_gradient *at) {
     at->d_in[1] = pli_graph_node(at->graph, &pli_op_conv2d, by_dy, 2, at->attr);
 }
 
-static double flops(const plait_call *call) { return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps; }
+static double flops(const plait_call *call) {
+    return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps;
+}
 
-static const plait_kernel columns = { .name = "columns f32", .suits = columns_suits, .open = columns_open, .scratch = columns_scratch,
-                                      .items = columns_items, .run = columns_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel        columns = { .name = "columns f32",
+                                             .suits = columns_suits,
+                                             .open = columns_open,
+                                             .scratch = columns_scratch,
+                                             .items = columns_items,
+                                             .run = columns_run };
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
 
 const plait_op pli_op_conv2d_input = {

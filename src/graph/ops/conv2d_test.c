@@ -1,5 +1,5 @@
-/* Convolutions: columns and products against the plain sums, over strides, paddings, dilations, groups and lengths at the edges; the
- * three ops are each other's gradients, twice. */
+/* Convolutions: columns and products against the plain sums, over strides, paddings, dilations, groups and lengths
+ * at the edges; the three ops are each other's gradients, twice. */
 #include "op_gradient.h"
 
 typedef struct shape_of_conv {
@@ -10,8 +10,8 @@ static const shape_of_conv convs[] = {
     { 2, 3, { 8, 7 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
     { 2, 1, { 9, 9 }, 40, { 5, 3 }, { 2, 3 }, { 2, 0, 1, 3 }, { 1, 1 }, 1 }, /* filters cut into items */
     { 1, 6, { 7, 8 }, 4, { 2, 3 }, { 1, 2 }, { 0, 1, 0, 1 }, { 2, 2 }, 2 },
-    { 3, 4, { 5, 5 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 4 },  /* each channel by itself */
-    { 2, 5, { 4, 6 }, 3, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 },  /* the image is its own columns */
+    { 3, 4, { 5, 5 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 4 }, /* each channel by itself */
+    { 2, 5, { 4, 6 }, 3, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 }, /* the image is its own columns */
     { 2, 5, { 4, 6 }, 3, { 1, 1 }, { 2, 2 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
     { 1, 1, { 1, 1 }, 1, { 3, 3 }, { 1, 1 }, { 4, 4, 4, 4 }, { 1, 1 }, 1 },  /* patches that see nothing */
     { 1, 19, { 3, 3 }, 2, { 3, 3 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 }, /* channels cut into items */
@@ -19,12 +19,17 @@ static const shape_of_conv convs[] = {
     { 1, 2, { 40, 300 }, 2, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 }, /* more than one block of rows */
 };
 
-static plait_shape image_of(const shape_of_conv *s) { return plait_shape_4(s->images, s->channels, s->in[0], s->in[1]); }
-static plait_shape filter_of(const shape_of_conv *s) { return plait_shape_4(s->filters, s->channels / s->groups, s->tap[0], s->tap[1]); }
+static plait_shape image_of(const shape_of_conv *s) {
+    return plait_shape_4(s->images, s->channels, s->in[0], s->in[1]);
+}
+static plait_shape filter_of(const shape_of_conv *s) {
+    return plait_shape_4(s->filters, s->channels / s->groups, s->tap[0], s->tap[1]);
+}
 static plait_shape out_of(const shape_of_conv *s) {
     plait_shape y = { 4, { s->images, s->filters } };
     for (int i = 0; i < 2; i++)
-        y.dim[2 + i] = (s->in[i] + s->padding[i] + s->padding[i + 2] - (s->tap[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+        y.dim[2 + i] =
+            (s->in[i] + s->padding[i] + s->padding[i + 2] - (s->tap[i] - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
     return y;
 }
 

@@ -29,7 +29,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         double        top = -INFINITY, sum = 0;
         for (int64_t j = at; j < end; j += lines.step) top = fmax(top, pli_element(&call->in[0], j));
         for (int64_t j = at; j < end; j += lines.step) sum += exp(pli_element(&call->in[0], j) - top);
-        for (int64_t j = at; j < end; j += lines.step) pli_element_set(&call->out[0], j, pli_element(&call->in[0], j) - top - log(sum));
+        for (int64_t j = at; j < end; j += lines.step)
+            pli_element_set(&call->out[0], j, pli_element(&call->in[0], j) - top - log(sum));
     }
     return PLAIT_OK;
 }
@@ -59,14 +60,17 @@ static plait_status rows_run(const plait_call *call, int64_t item) {
 static void gradient(const plait_gradient *at) {
     plait_graph      *g = at->graph;
     const plait_value ones = pli_op1(g, &pli_op_ones_like, at->d_out[0]), dot[] = { at->d_out[0], ones };
-    const plait_value scale[] = { pli_graph_node(g, &pli_op_softmax, at->in, 1, at->attr), pli_graph_node(g, &pli_op_row_dot, dot, 2, at->attr) };
+    const plait_value scale[] = { pli_graph_node(g, &pli_op_softmax, at->in, 1, at->attr),
+                                  pli_graph_node(g, &pli_op_row_dot, dot, 2, at->attr) };
     at->d_in[0] = pli_op2(g, &pli_op_sub, at->d_out[0], pli_graph_node(g, &pli_op_row_scale, scale, 2, at->attr));
 }
 
 static double flops(const plait_call *call) { return 20.0 * (double)plait_shape_elements(&call->out[0].shape); }
 
-static const plait_kernel rows = { .name = "rows f32", .suits = rows_suits, .scratch = rows_scratch, .items = items, .run = rows_run };
-static const plait_kernel ref = { .name = "ref", .items = items, .run = ref_run };
+static const plait_kernel rows = {
+    .name = "rows f32", .suits = rows_suits, .scratch = rows_scratch, .items = items, .run = rows_run
+};
+static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &rows, &ref, NULL };
 
 const plait_op pli_op_log_softmax = {

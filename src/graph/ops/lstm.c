@@ -1,12 +1,12 @@
 /* lstm: a layer of long short-term memory over whole sequences.
  *
- *     z [steps, batch, 4 units]: what comes in, as one product x W + b over all steps (matmul and add make it); gates i, f, g, o
+ *     z [steps, batch, 4 units]: what comes in, gates i, f, g, o: one product x W + b over all steps, by matmul and add
  *     r [units, 4 units], h0 and c0 [batch, units]
  *     i, f, o = sigmoid, g = tanh of z[t] + h[t-1] r;  c[t] = f c[t-1] + i g;  h[t] = o tanh c[t]
  *
- * Outputs: h and c [steps, batch, units], and the gates [steps, batch, 4 units], which the gradient needs. With dh, dc of them: dz, dh0, dc0
- * = lstm_gradient, dr = recurrent_product(h0, h, dz). Paper: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997;
- * with the forget gate of Gers et al., 2000. */
+ * Outputs: h and c [steps, batch, units], and the gates [steps, batch, 4 units], which the gradient needs. With dh,
+ * dc of them: dz, dh0, dc0 = lstm_gradient, dr = recurrent_product(h0, h, dz). Paper: Hochreiter and Schmidhuber,
+ * "Long Short-Term Memory", 1997; with the forget gate of Gers et al., 2000. */
 #include <math.h>
 
 #include "graph/cells.h"
@@ -19,10 +19,12 @@ static plait_status infer(const plait_call *call) {
     for (int i = 0; i < 4; i++)
         if (call->in[i].type != call->in[0].type || !pli_type_is_float(call->in[i].type))
             return plait_call_fail(call, PLAIT_ESHAPE, "needs floats of one type");
-    if (z->rank != 3 || r->rank != 2) return plait_call_fail(call, PLAIT_ESHAPE, "needs z [steps, batch, 4 units] and r [units, 4 units]");
+    if (z->rank != 3 || r->rank != 2)
+        return plait_call_fail(call, PLAIT_ESHAPE, "needs z [steps, batch, 4 units] and r [units, 4 units]");
     const int64_t     units = r->dim[0];
     const plait_shape state = plait_shape_2(z->dim[1], units);
-    if (units < 0 || (z->dim[2] != 4 * units && z->dim[2] != PLAIT_ANY) || (r->dim[1] != 4 * units && r->dim[1] != PLAIT_ANY))
+    if (units < 0 || (z->dim[2] != 4 * units && z->dim[2] != PLAIT_ANY) ||
+        (r->dim[1] != 4 * units && r->dim[1] != PLAIT_ANY))
         return plait_call_fail(call, PLAIT_ESHAPE, "z and r need four columns a unit, of %lld units", (long long)units);
     if (!pli_shapes_agree(&state, &call->in[H0].shape) || !pli_shapes_agree(&state, &call->in[C0].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "h0 and c0 are to be [batch, units]");
@@ -33,11 +35,12 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* --- reference: an item is one sequence of the batch ---------------------------------------------------------------- */
+/* --- reference: an item is one sequence of the batch ------------------------------------------------------------ */
 
 static int64_t ref_items(const plait_call *call) { return call->in[Z].shape.dim[1]; }
 
-static double before(const plait_call *call, const plait_tensor *out, const plait_tensor *first, int64_t t, int64_t b, int64_t j) {
+static double before(const plait_call *call, const plait_tensor *out, const plait_tensor *first, int64_t t, int64_t b,
+                     int64_t j) {
     const int64_t batch = call->in[Z].shape.dim[1], units = call->in[R].shape.dim[0];
     return t == 0 ? pli_element(first, b * units + j) : pli_element(out, ((t - 1) * batch + b) * units + j);
 }
@@ -49,7 +52,8 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
         for (int64_t j = 0; j < 4 * units; j++) {
             double sum = pli_element(&call->in[Z], 4 * at + j);
             for (int64_t k = 0; k < units; k++)
-                sum += before(call, &call->out[0], &call->in[H0], t, b, k) * pli_element(&call->in[R], k * 4 * units + j);
+                sum +=
+                    before(call, &call->out[0], &call->in[H0], t, b, k) * pli_element(&call->in[R], k * 4 * units + j);
             pli_element_set(&call->out[2], 4 * at + j, j / units == 2 ? tanh(sum) : 1 / (1 + exp(-sum)));
         }
         for (int64_t j = 0; j < units; j++) {
@@ -63,10 +67,11 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
     return PLAIT_OK;
 }
 
-/* --- cells: an item is some sequences of the batch -------------------------------------------------------------------- */
+/* --- cells: an item is some sequences of the batch -------------------------------------------------------------- */
 
 static int cells_suits(const plait_call *call) {
-    return call->in[Z].type == PLAIT_F32 && pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[1], call->in[R].shape.dim[0]);
+    return call->in[Z].type == PLAIT_F32 &&
+           pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[1], call->in[R].shape.dim[0]);
 }
 
 static plait_status cells_open(const plait_call *call, void **state_out) {
@@ -77,7 +82,9 @@ static plait_status cells_open(const plait_call *call, void **state_out) {
 }
 
 static int64_t cells_items(const plait_call *call) { return pli_sequences_items(call->in[Z].shape.dim[1]); }
-static size_t  cells_scratch(const plait_call *call) { return sizeof(float) * (size_t)(PLI_ROWS_AN_ITEM * call->in[R].shape.dim[1]); }
+static size_t  cells_scratch(const plait_call *call) {
+     return sizeof(float) * (size_t)(PLI_ROWS_AN_ITEM * call->in[R].shape.dim[1]);
+}
 
 static plait_status cells_run(const plait_call *call, int64_t item) {
     const pli_sequences s = pli_sequences_of(&call->out[0].shape, item);
@@ -91,12 +98,13 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
         const float  *c0 = t > 0 ? c + at - s.batch * n : (const float *)call->in[C0].data + s.first * n;
         pli_gemm_f32(false, false, s.rows, 4 * n, n, h0, n, r, 4 * n, 0, sum, 4 * n);
         for (int64_t b = 0; b < s.rows; b++)
-            cells->lstm(n, z + 4 * (at + b * n), sum + 4 * b * n, c0 + b * n, gates + 4 * (at + b * n), c + at + b * n, h + at + b * n);
+            cells->lstm(n, z + 4 * (at + b * n), sum + 4 * b * n, c0 + b * n, gates + 4 * (at + b * n), c + at + b * n,
+                        h + at + b * n);
     }
     return PLAIT_OK;
 }
 
-/* --- the op ------------------------------------------------------------------------------------------------------------ */
+/* --- the op ----------------------------------------------------------------------------------------------------- */
 
 static void gradient(const plait_gradient *at) {
     plait_graph *g = at->graph;
@@ -115,9 +123,13 @@ static double flops(const plait_call *call) {
     return (2.0 * (double)call->in[R].shape.dim[0] + 20.0) * (double)plait_shape_elements(&call->in[Z].shape);
 }
 
-static const plait_kernel fast = { .name = "cells f32", .suits = cells_suits, .open = cells_open, .scratch = cells_scratch,
-                                   .items = cells_items, .run = cells_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel        fast = { .name = "cells f32",
+                                          .suits = cells_suits,
+                                          .open = cells_open,
+                                          .scratch = cells_scratch,
+                                          .items = cells_items,
+                                          .run = cells_run };
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &fast, &ref, NULL };
 
 const plait_op pli_op_lstm = {

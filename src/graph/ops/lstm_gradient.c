@@ -1,5 +1,6 @@
-/* lstm_gradient: of lstm's r, c0, c, gates, and the derivatives dh and (if there is one) dc by its outputs: dz [steps, batch, 4 units], dh0 and
- * dc0 [batch, units], by going back through the steps. It cannot be differentiated again. */
+/* lstm_gradient: of lstm's r, c0, c, gates, and the derivatives dh and (if there is one) dc by its outputs: dz
+ * [steps, batch, 4 units], dh0 and dc0 [batch, units], by going back through the steps. It cannot be differentiated
+ * again. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +14,12 @@ static plait_status infer(const plait_call *call) {
     for (int i = 0; i < call->n_in; i++)
         if (call->in[i].type != call->in[0].type || !pli_type_is_float(call->in[i].type))
             return plait_call_fail(call, PLAIT_ESHAPE, "needs floats of one type");
-    if (r->rank != 2 || h->rank != 3 || r->dim[0] < 0) return plait_call_fail(call, PLAIT_ESHAPE, "needs r [units, 4 units] and c [steps, batch, units]");
+    if (r->rank != 2 || h->rank != 3 || r->dim[0] < 0)
+        return plait_call_fail(call, PLAIT_ESHAPE, "needs r [units, 4 units] and c [steps, batch, units]");
     const int64_t     n = r->dim[0];
     const plait_shape sequence = { 3, { h->dim[0], h->dim[1], n } }, wide = { 3, { h->dim[0], h->dim[1], 4 * n } };
     const plait_shape square = plait_shape_2(n, 4 * n), state = plait_shape_2(h->dim[1], n);
-    bool              agree = pli_shapes_agree(h, &sequence) && pli_shapes_agree(gates, &wide) && pli_shapes_agree(r, &square);
+    bool agree = pli_shapes_agree(h, &sequence) && pli_shapes_agree(gates, &wide) && pli_shapes_agree(r, &square);
     agree = agree && pli_shapes_agree(&call->in[C0].shape, &state) && pli_shapes_agree(&call->in[DH].shape, &sequence);
     if (!agree || (call->n_in > DC && !pli_shapes_agree(&call->in[DC].shape, &sequence)))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs what lstm was given and gave, and derivatives of its shapes");
@@ -26,7 +28,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* --- reference: an item is one sequence of the batch; dh0 and dc0 hold what is carried back ----------------------------- */
+/* --- reference: an item is one sequence of the batch; dh0 and dc0 hold what is carried back --------------------- */
 
 static int64_t ref_items(const plait_call *call) { return call->in[C].shape.dim[1]; }
 
@@ -57,17 +59,19 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
         for (int64_t k = 0; k < n; k++) {
             double sum = 0;
             for (int64_t j = 0; j < 4 * n; j++)
-                sum += pli_element(&call->out[0], 4 * (t * c->dim[1] + b) * n + j) * pli_element(&call->in[R], k * 4 * n + j);
+                sum += pli_element(&call->out[0], 4 * (t * c->dim[1] + b) * n + j) *
+                       pli_element(&call->in[R], k * 4 * n + j);
             pli_element_set(&call->out[1], b * n + k, sum);
         }
     }
     return PLAIT_OK;
 }
 
-/* --- cells: an item is some sequences of the batch ---------------------------------------------------------------------- */
+/* --- cells: an item is some sequences of the batch -------------------------------------------------------------- */
 
 static int cells_suits(const plait_call *call) {
-    return call->in[R].type == PLAIT_F32 && pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[0], call->in[R].shape.dim[1]);
+    return call->in[R].type == PLAIT_F32 &&
+           pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[0], call->in[R].shape.dim[1]);
 }
 
 static plait_status cells_open(const plait_call *call, void **state_out) {
@@ -88,8 +92,9 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
     const pli_sequences s = pli_sequences_of(&call->in[C].shape, item);
     const pli_cells    *cells = pli_cells_get();
     const int64_t       n = s.units;
-    const float        *r = call->in[R].data, *c = call->in[C].data, *gates = call->in[GATES].data, *dh = call->in[DH].data;
-    float              *dz = call->out[0].data, *h_back = (float *)call->out[1].data + s.first * n, *c_back = (float *)call->out[2].data + s.first * n;
+    const float *r = call->in[R].data, *c = call->in[C].data, *gates = call->in[GATES].data, *dh = call->in[DH].data;
+    float       *dz = call->out[0].data, *h_back = (float *)call->out[1].data + s.first * n,
+          *c_back = (float *)call->out[2].data + s.first * n;
     memset(h_back, 0, (size_t)(s.rows * n) * sizeof *h_back);
     memset(c_back, 0, (size_t)(s.rows * n) * sizeof *c_back);
     for (int64_t t = s.steps - 1; t >= 0; t--) {
@@ -98,13 +103,14 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
         add(s.rows * n, dh + at, h_back);
         if (call->n_in > DC) add(s.rows * n, (const float *)call->in[DC].data + at, c_back);
         for (int64_t b = 0; b < s.rows; b++)
-            cells->lstm_back(n, gates + 4 * (at + b * n), c0 + b * n, c + at + b * n, h_back + b * n, c_back + b * n, dz + 4 * (at + b * n));
+            cells->lstm_back(n, gates + 4 * (at + b * n), c0 + b * n, c + at + b * n, h_back + b * n, c_back + b * n,
+                             dz + 4 * (at + b * n));
         pli_gemm_f32(false, true, s.rows, n, 4 * n, dz + 4 * at, 4 * n, r, 4 * n, 0, h_back, n);
     }
     return PLAIT_OK;
 }
 
-/* --- the op --------------------------------------------------------------------------------------------------------------- */
+/* --- the op ----------------------------------------------------------------------------------------------------- */
 
 static void gradient(const plait_gradient *at) { pli_gradient_refuse(at, "lstm_gradient"); }
 
@@ -112,8 +118,10 @@ static double flops(const plait_call *call) {
     return (2.0 * (double)call->in[R].shape.dim[0] + 10.0) * (double)plait_shape_elements(&call->in[GATES].shape);
 }
 
-static const plait_kernel fast = { .name = "cells f32", .suits = cells_suits, .open = cells_open, .items = cells_items, .run = cells_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel fast = {
+    .name = "cells f32", .suits = cells_suits, .open = cells_open, .items = cells_items, .run = cells_run
+};
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &fast, &ref, NULL };
 
 const plait_op pli_op_lstm_gradient = {

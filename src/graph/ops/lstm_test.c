@@ -1,7 +1,10 @@
-/* lstm: cells and BLAS against plain loops, forth and back; gradients against differences; a second gradient is refused by name. */
+/* lstm: cells and BLAS against plain loops, forth and back; gradients against differences; a second gradient is
+ * refused by name. */
 #include "op_gradient.h"
 
-static const int64_t lengths[][3] = { { 5, 3, 4 }, { 1, 1, 1 }, { 3, 21, 13 }, { 0, 2, 3 }, { 2, 0, 3 }, { 2, 8, 40 } }; /* steps, batch, units */
+static const int64_t lengths[][3] = {
+    { 5, 3, 4 }, { 1, 1, 1 }, { 3, 21, 13 }, { 0, 2, 3 }, { 2, 0, 3 }, { 2, 8, 40 }
+}; /* steps, batch, units */
 
 static op_case forward(const int64_t *l, plait_type type) {
     op_case c = op_case_of(&pli_op_lstm);
@@ -24,7 +27,8 @@ static void test_cells_agree(void **state) {
             op_case_input(&c, PLAIT_F32, plait_shape_2(l[1], l[2]), 0);
             op_case_input(&c, PLAIT_F32, shape3(l[0], l[1], l[2]), 0);
             plait_tensor *gates = op_case_input(&c, PLAIT_F32, shape3(l[0], l[1], 4 * l[2]), 0);
-            for (int64_t k = 0; k < plait_shape_elements(&gates->shape); k++) ((float *)gates->data)[k] = 0.5f + 0.4f * tanhf(((float *)gates->data)[k]);
+            for (int64_t k = 0; k < plait_shape_elements(&gates->shape); k++)
+                ((float *)gates->data)[k] = 0.5f + 0.4f * tanhf(((float *)gates->data)[k]);
             for (int k = 0; k < 1 + with_dc; k++) op_case_input(&c, PLAIT_F32, shape3(l[0], l[1], l[2]), 0);
             assert_int_equal(op_case_agree(&c, 1e-4), 1);
             op_case_end(&c);
@@ -62,8 +66,8 @@ static void test_gradients(void **state) {
 
 static void test_a_second_gradient_is_refused(void **state) {
     (void)state;
-    plait_graph      *g = NULL;
-    plait_error       err;
+    plait_graph *g = NULL;
+    plait_error  err;
     assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
     const plait_value in[] = { plait_graph_placeholder(g, "z", PLAIT_F32, shape3(PLAIT_ANY, 2, 12)),
                                plait_graph_placeholder(g, "r", PLAIT_F32, plait_shape_2(3, 12)),
@@ -90,10 +94,8 @@ static void test_refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells_agree),
-        cmocka_unit_test(test_gates_saturate),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_a_second_gradient_is_refused),
+        cmocka_unit_test(test_cells_agree), cmocka_unit_test(test_gates_saturate),
+        cmocka_unit_test(test_gradients),   cmocka_unit_test(test_a_second_gradient_is_refused),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* matmul: c = a b over the last two axes, each side as it is or transposed (ta, tb); axes before them are a batch and broadcast.
- * [m, k] [k, n] -> [m, n]. With G = dc: da = G bT, db = aT G, and the transposed cases likewise. */
+/* matmul: c = a b over the last two axes, each side as it is or transposed (ta, tb); axes before them are a batch
+ * and broadcast. [m, k] [k, n] -> [m, n]. With G = dc: da = G bT, db = aT G, and the transposed cases likewise. */
 #include "graph/gemm.h"
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
@@ -24,15 +24,16 @@ static plait_status infer(const plait_call *call) {
     plait_shape batch_a = *a, batch_b = *b, out;
     batch_a.rank -= 2;
     batch_b.rank -= 2;
-    if (!pli_broadcast(&batch_a, &batch_b, &out)) return plait_call_fail(call, PLAIT_ESHAPE, "batches do not go together");
+    if (!pli_broadcast(&batch_a, &batch_b, &out))
+        return plait_call_fail(call, PLAIT_ESHAPE, "batches do not go together");
     out.dim[out.rank++] = m;
     out.dim[out.rank++] = n;
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = out };
     return PLAIT_OK;
 }
 
-/* Batches of matrices: of batch i, a begins i matrices of its own after at_a, or where broadcasting puts it. A batch by one b whose
- * rows of a lie one after the other is one tall matrix. */
+/* Batches of matrices: of batch i, a begins i matrices of its own after at_a, or where broadcasting puts it. A batch
+ * by one b whose rows of a lie one after the other is one tall matrix. */
 typedef struct view {
     bool        ta, tb;
     int64_t     m, n, k, count;
@@ -42,7 +43,9 @@ typedef struct view {
 
 static view view_of(const plait_call *call) {
     plait_shape a = call->in[0].shape, b = call->in[1].shape, c = call->out[0].shape;
-    view        v = { .ta = call->attr[TA].u.i != 0, .tb = call->attr[TB].u.i != 0, .m = c.dim[c.rank - 2], .n = c.dim[c.rank - 1] };
+    view        v = { .ta = call->attr[TA].u.i != 0, .tb = call->attr[TB].u.i != 0 };
+    v.m = c.dim[c.rank - 2];
+    v.n = c.dim[c.rank - 1];
     v.k = a.dim[a.rank - (v.ta ? 2 : 1)];
     a.rank -= 2;
     b.rank -= 2;
@@ -143,7 +146,8 @@ static plait_status f32_run(const plait_call *call, int64_t item) {
     const view   v = view_of(call);
     const tile   t = tile_of(&v, item);
     const float *a = call->in[0].data, *b = call->in[1].data;
-    pli_gemm_f32(v.ta, v.tb, t.rows, t.cols, v.k, a + t.a, t.lda, b + t.b, t.ldb, 0, (float *)call->out[0].data + t.c, v.n);
+    pli_gemm_f32(v.ta, v.tb, t.rows, t.cols, v.k, a + t.a, t.lda, b + t.b, t.ldb, 0, (float *)call->out[0].data + t.c,
+                 v.n);
     return PLAIT_OK;
 }
 
@@ -151,7 +155,8 @@ static plait_status f64_run(const plait_call *call, int64_t item) {
     const view    v = view_of(call);
     const tile    t = tile_of(&v, item);
     const double *a = call->in[0].data, *b = call->in[1].data;
-    pli_gemm_f64(v.ta, v.tb, t.rows, t.cols, v.k, a + t.a, t.lda, b + t.b, t.ldb, 0, (double *)call->out[0].data + t.c, v.n);
+    pli_gemm_f64(v.ta, v.tb, t.rows, t.cols, v.k, a + t.a, t.lda, b + t.b, t.ldb, 0, (double *)call->out[0].data + t.c,
+                 v.n);
     return PLAIT_OK;
 }
 
@@ -202,13 +207,22 @@ static void gradient(const plait_gradient *at) {
 
 static double flops(const plait_call *call) {
     const plait_shape *a = &call->in[0].shape;
-    return 2.0 * (double)plait_shape_elements(&call->out[0].shape) * (double)a->dim[a->rank - (call->attr[TA].u.i != 0 ? 2 : 1)];
+    return 2.0 * (double)plait_shape_elements(&call->out[0].shape) *
+           (double)a->dim[a->rank - (call->attr[TA].u.i != 0 ? 2 : 1)];
 }
 
-static const plait_kernel f32 = { .name = "blas f32", .suits = f32_suits, .open = blas_open, .items = blas_items, .run = f32_run };
-static const plait_kernel f64 = { .name = "blas f64", .suits = f64_suits, .open = blas_open, .items = blas_items, .run = f64_run };
-static const plait_kernel bf16 = { .name = "blas bf16", .suits = bf16_suits, .open = blas_open, .scratch = bf16_scratch,
-                                   .items = blas_items, .run = bf16_run };
+static const plait_kernel f32 = {
+    .name = "blas f32", .suits = f32_suits, .open = blas_open, .items = blas_items, .run = f32_run
+};
+static const plait_kernel f64 = {
+    .name = "blas f64", .suits = f64_suits, .open = blas_open, .items = blas_items, .run = f64_run
+};
+static const plait_kernel        bf16 = { .name = "blas bf16",
+                                          .suits = bf16_suits,
+                                          .open = blas_open,
+                                          .scratch = bf16_scratch,
+                                          .items = blas_items,
+                                          .run = bf16_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &f32, &f64, &bf16, &ref, NULL };
 

@@ -16,15 +16,15 @@ static void check(plait_type type, plait_shape a, plait_shape b, int ta, int tb)
 
 static void test_blas_agrees(void **state) {
     (void)state;
-    static const int64_t mnk[][3] = { { 1, 1, 1 },    { 3, 5, 7 },  { 32, 10, 64 }, { 17, 1, 33 },
-                                      { 1, 130, 20 }, { 2, 3, 0 },  { 0, 3, 2 },    { 3, 0, 2 } };
+    static const int64_t    mnk[][3] = { { 1, 1, 1 },    { 3, 5, 7 }, { 32, 10, 64 }, { 17, 1, 33 },
+                                         { 1, 130, 20 }, { 2, 3, 0 }, { 0, 3, 2 },    { 3, 0, 2 } };
     static const plait_type types[] = { PLAIT_F32, PLAIT_F64, PLAIT_BF16 };
     for (size_t i = 0; i < sizeof mnk / sizeof *mnk; i++) {
         const int64_t m = mnk[i][0], n = mnk[i][1], k = mnk[i][2];
         for (int t = 0; t < 3; t++)
             for (int side = 0; side < 4; side++)
-                check(types[t], side & 1 ? plait_shape_2(k, m) : plait_shape_2(m, k), side & 2 ? plait_shape_2(n, k) : plait_shape_2(k, n),
-                      side & 1, side >> 1);
+                check(types[t], side & 1 ? plait_shape_2(k, m) : plait_shape_2(m, k),
+                      side & 2 ? plait_shape_2(n, k) : plait_shape_2(k, n), side & 1, side >> 1);
     }
 }
 
@@ -44,7 +44,9 @@ static void test_batches_broadcast(void **state) {
 /* More than one tile each way, the last of them smaller. */
 static void test_tiles_cover_the_whole(void **state) {
     (void)state;
-    static const int64_t mnk[][3] = { { 784, 512, 256 }, { 70000, 3, 300 }, { 1, 1, 1 << 24 }, { 65, 129, 4000 }, { 0, 5, 5 } };
+    static const int64_t mnk[][3] = {
+        { 784, 512, 256 }, { 70000, 3, 300 }, { 1, 1, 1 << 24 }, { 65, 129, 4000 }, { 0, 5, 5 }
+    };
     for (size_t i = 0; i < sizeof mnk / sizeof *mnk; i++) {
         const int64_t      m = mnk[i][0], n = mnk[i][1];
         const pli_gemm_cut cut = pli_gemm_cut_of(m, n, mnk[i][2]);

@@ -1,5 +1,5 @@
-/* max_pool2d: the largest of each window; as output 1, where in its plane it lies (i32; of equals, the first). With G = dy:
- * dx = plane_scatter(x, index, G). A NaN is larger than all. */
+/* max_pool2d: the largest of each window; as output 1, where in its plane it lies (i32; of equals, the first). With
+ * G = dy: dx = plane_scatter(x, index, G). A NaN is larger than all. */
 #include <math.h>
 
 #include "graph/ops/ops.h"
@@ -30,7 +30,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         int64_t best = from[0] * p.in[1] + from[1];
         for (int64_t i = from[0]; i < end[0]; i++)
             for (int64_t j = from[1]; j < end[1]; j++) {
-                const double x = pli_element(&call->in[0], plane + i * p.in[1] + j), top = pli_element(&call->in[0], plane + best);
+                const double x = pli_element(&call->in[0], plane + i * p.in[1] + j),
+                             top = pli_element(&call->in[0], plane + best);
                 if (x > top || (isnan(x) && !isnan(top))) best = i * p.in[1] + j;
             }
         pli_element_set(&call->out[0], o, pli_element(&call->in[0], plane + best));

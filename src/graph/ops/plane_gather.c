@@ -1,12 +1,13 @@
-/* plane_gather: of planes [.., height, width] the elements at index (i32, in each plane from 0 on), in the shape of index. With G: dx =
- * plane_scatter(x, index, G). */
+/* plane_gather: of planes [.., height, width] the elements at index (i32, in each plane from 0 on), in the shape of
+ * index. With G: dx = plane_scatter(x, index, G). */
 #include "graph/ops/ops.h"
 #include "graph/pool.h"
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *x = &call->in[0].shape, *index = &call->in[1].shape;
     if (x->rank != 4 || index->rank != 4 || call->in[1].type != PLAIT_I32)
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs [n, channels, height, width], and indices (i32) of four axes, too");
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs [n, channels, height, width], and indices (i32) of four axes, too");
     for (int i = 0; i < 2; i++)
         if (x->dim[i] != index->dim[i] && x->dim[i] != PLAIT_ANY && index->dim[i] != PLAIT_ANY)
             return plait_call_fail(call, PLAIT_ESHAPE, "as many planes of indices as of values, please");

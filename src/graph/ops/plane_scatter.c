@@ -1,6 +1,6 @@
-/* plane_scatter: zeros in the shape of input 0 [.., height, width], of which only that is used, to which in each plane the elements of input
- * 2 are added at index (input 1, i32). The gradient of pooling by maximum, and of plane_gather. With U of it: d/d(in 2) =
- * plane_gather(U, index). */
+/* plane_scatter: zeros in the shape of input 0 [.., height, width], of which only that is used, to which in each
+ * plane the elements of input 2 are added at index (input 1, i32). The gradient of pooling by maximum, and of
+ * plane_gather. With U of it: d/d(in 2) = plane_gather(U, index). */
 #include <string.h>
 
 #include "graph/ops/ops.h"
@@ -8,12 +8,15 @@
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *x = &call->in[0].shape, *index = &call->in[1].shape;
-    if (x->rank != 4 || index->rank != 4 || call->in[1].type != PLAIT_I32 || call->in[2].type != call->in[0].type || call->in[2].shape.rank != 4)
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs [n, channels, height, width], and indices (i32) and values of four axes, too");
+    if (x->rank != 4 || index->rank != 4 || call->in[1].type != PLAIT_I32 || call->in[2].type != call->in[0].type ||
+        call->in[2].shape.rank != 4)
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs [n, channels, height, width], and indices (i32) and values of four axes, too");
     for (int i = 0; i < 4; i++) {
         const int64_t a = index->dim[i], b = call->in[2].shape.dim[i], c = i < 2 ? x->dim[i] : a;
         if ((a != b && a != PLAIT_ANY && b != PLAIT_ANY) || (a != c && a != PLAIT_ANY && c != PLAIT_ANY))
-            return plait_call_fail(call, PLAIT_ESHAPE, "as many planes of indices as of values, please, and a value for each index");
+            return plait_call_fail(call, PLAIT_ESHAPE,
+                                   "as many planes of indices as of values, please, and a value for each index");
     }
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = *x };
     return PLAIT_OK;
@@ -56,7 +59,9 @@ static plait_status f32_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-static void gradient(const plait_gradient *at) { at->d_in[2] = pli_op2(at->graph, &pli_op_plane_gather, at->d_out[0], at->in[1]); }
+static void gradient(const plait_gradient *at) {
+    at->d_in[2] = pli_op2(at->graph, &pli_op_plane_gather, at->d_out[0], at->in[1]);
+}
 
 static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .items = items, .run = f32_run };
 static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };

@@ -7,8 +7,10 @@ typedef struct pool {
 } pool;
 
 static const pool pools[] = {
-    { { 2, 3, 6, 8 }, { 2, 2 }, { 0, 0 }, { 0, 0, 0, 0 }, 0 }, { { 1, 2, 7, 5 }, { 3, 2 }, { 2, 1 }, { 1, 0, 2, 1 }, 2 },
-    { { 1, 1, 1, 1 }, { 1, 1 }, { 3, 3 }, { 0, 0, 0, 0 }, 2 }, { { 0, 2, 4, 4 }, { 2, 2 }, { 0, 0 }, { 0, 0, 0, 0 }, 0 },
+    { { 2, 3, 6, 8 }, { 2, 2 }, { 0, 0 }, { 0, 0, 0, 0 }, 0 },
+    { { 1, 2, 7, 5 }, { 3, 2 }, { 2, 1 }, { 1, 0, 2, 1 }, 2 },
+    { { 1, 1, 1, 1 }, { 1, 1 }, { 3, 3 }, { 0, 0, 0, 0 }, 2 },
+    { { 0, 2, 4, 4 }, { 2, 2 }, { 0, 0 }, { 0, 0, 0, 0 }, 0 },
     { { 2, 2, 70, 130 }, { 3, 3 }, { 2, 2 }, { 1, 1, 1, 1 }, 2 },
 };
 
@@ -16,15 +18,19 @@ static plait_shape image_of(const pool *p) { return plait_shape_4(p->x[0], p->x[
 
 static op_case case_of(const plait_op *op, const pool *p, plait_type type) {
     op_case c = op_case_of(op);
-    *op_case_attr(&c, "window") = (plait_attr){ .name = "window", .kind = PLAIT_ATTR_INTS, .n = 2, .u.ints = p->window };
-    *op_case_attr(&c, "stride") = (plait_attr){ .name = "stride", .kind = PLAIT_ATTR_INTS, .n = p->n_stride, .u.ints = p->stride };
+    *op_case_attr(&c, "window") =
+        (plait_attr){ .name = "window", .kind = PLAIT_ATTR_INTS, .n = 2, .u.ints = p->window };
+    *op_case_attr(&c, "stride") =
+        (plait_attr){ .name = "stride", .kind = PLAIT_ATTR_INTS, .n = p->n_stride, .u.ints = p->stride };
     op_case_attr(&c, "padding")->u.ints = p->padding;
     op_case_input(&c, type, image_of(p), 0);
     if (op != &pli_op_avg_pool2d_gradient) return c;
-    plait_shape y;
+    plait_shape      y;
     const plait_call call = op_case_call(&c);
-    plait_tensor out;
-    assert_int_equal(pli_op_avg_pool2d.infer(&(plait_call){ .in = c.in, .out = &out, .n_in = 1, .n_out = 1, .attr = call.attr, .error = call.error }), PLAIT_OK);
+    plait_tensor     out;
+    assert_int_equal(pli_op_avg_pool2d.infer(&(plait_call){
+                         .in = c.in, .out = &out, .n_in = 1, .n_out = 1, .attr = call.attr, .error = call.error }),
+                     PLAIT_OK);
     y = out.shape;
     op_case_input(&c, type, y, 0);
     return c;

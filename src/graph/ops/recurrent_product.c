@@ -1,5 +1,6 @@
-/* recurrent_product: the sum over steps t of h[t-1]T d[t], of h0 [batch, units], h [steps, batch, units] and d [steps, batch, m]: the
- * derivative by recurrent weights [units, m]. All steps but the first are one product. It cannot be differentiated again. */
+/* recurrent_product: the sum over steps t of h[t-1]T d[t], of h0 [batch, units], h [steps, batch, units] and d
+ * [steps, batch, m]: the derivative by recurrent weights [units, m]. All steps but the first are one product. It
+ * cannot be differentiated again. */
 #include <string.h>
 
 #include "graph/recurrent.h"
@@ -11,9 +12,12 @@ static plait_status infer(const plait_call *call) {
     for (int i = 0; i < 3; i++)
         if (call->in[i].type != call->in[0].type || !pli_type_is_float(call->in[i].type))
             return plait_call_fail(call, PLAIT_ESHAPE, "needs floats of one type");
-    if (h0->rank != 2 || h->rank != 3 || d->rank != 3) return plait_call_fail(call, PLAIT_ESHAPE, "needs h0 [batch, units], h [steps, batch, units], d [steps, batch, m]");
+    if (h0->rank != 2 || h->rank != 3 || d->rank != 3)
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs h0 [batch, units], h [steps, batch, units], d [steps, batch, m]");
     const plait_shape state = plait_shape_2(h->dim[1], h->dim[2]), like = { 3, { h->dim[0], h->dim[1], d->dim[2] } };
-    if (!pli_shapes_agree(h0, &state) || !pli_shapes_agree(d, &like)) return plait_call_fail(call, PLAIT_ESHAPE, "steps, batch and units do not agree");
+    if (!pli_shapes_agree(h0, &state) || !pli_shapes_agree(d, &like))
+        return plait_call_fail(call, PLAIT_ESHAPE, "steps, batch and units do not agree");
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = plait_shape_2(h->dim[2], d->dim[2]) };
     return PLAIT_OK;
 }
@@ -26,7 +30,8 @@ static plait_status ref_run(const plait_call *call, int64_t unit) {
     for (int64_t j = 0; j < m; j++) {
         double sum = 0;
         for (int64_t i = 0; i < h->dim[0] * batch; i++) {
-            const double before = i < batch ? pli_element(&call->in[H0], i * n + unit) : pli_element(&call->in[H], (i - batch) * n + unit);
+            const double before = i < batch ? pli_element(&call->in[H0], i * n + unit)
+                                            : pli_element(&call->in[H], (i - batch) * n + unit);
             sum += before * pli_element(&call->in[D], i * m + j);
         }
         pli_element_set(&call->out[0], unit * m + j, sum);
@@ -73,10 +78,14 @@ static plait_status blas_run(const plait_call *call, int64_t item) {
 
 static void gradient(const plait_gradient *at) { pli_gradient_refuse(at, "recurrent_product"); }
 
-static double flops(const plait_call *call) { return 2.0 * (double)plait_shape_elements(&call->in[D].shape) * (double)call->in[H].shape.dim[2]; }
+static double flops(const plait_call *call) {
+    return 2.0 * (double)plait_shape_elements(&call->in[D].shape) * (double)call->in[H].shape.dim[2];
+}
 
-static const plait_kernel blas = { .name = "blas f32", .suits = blas_suits, .open = blas_open, .items = blas_items, .run = blas_run };
-static const plait_kernel ref = { .name = "ref", .items = ref_items, .run = ref_run };
+static const plait_kernel blas = {
+    .name = "blas f32", .suits = blas_suits, .open = blas_open, .items = blas_items, .run = blas_run
+};
+static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &blas, &ref, NULL };
 
 const plait_op pli_op_recurrent_product = {

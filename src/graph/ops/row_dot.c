@@ -6,7 +6,8 @@ static const plait_attr_spec attrs[] = { { .preset = { .name = "axis", .kind = P
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *a = &call->in[0].shape;
-    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) || !pli_shapes_agree(a, &call->in[1].shape))
+    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) ||
+        !pli_shapes_agree(a, &call->in[1].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs two arrays of floats of one type and shape");
     const int32_t axis = pli_axis_of(call, a, call->attr[0].u.i);
     if (axis < 0) return PLAIT_ESHAPE;

@@ -10,8 +10,10 @@ static plait_status infer(const plait_call *call) {
     const int32_t      axis = pli_axis_of(call, a, call->attr[0].u.i);
     if (axis < 0) return PLAIT_ESHAPE;
     const plait_shape lines = pli_without_axis(a, axis);
-    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) || !pli_shapes_agree(&lines, &call->in[1].shape))
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs an array of floats, and one of its type with a factor for each line");
+    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) ||
+        !pli_shapes_agree(&lines, &call->in[1].shape))
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs an array of floats, and one of its type with a factor for each line");
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = *a };
     return PLAIT_OK;
 }
@@ -29,7 +31,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         const int64_t at = pli_line_at(&lines, l);
         const double  factor = pli_element(&call->in[1], l);
         for (int64_t j = 0; j < lines.n; j++)
-            pli_element_set(&call->out[0], at + j * lines.step, pli_element(&call->in[0], at + j * lines.step) * factor);
+            pli_element_set(&call->out[0], at + j * lines.step,
+                            pli_element(&call->in[0], at + j * lines.step) * factor);
     }
     return PLAIT_OK;
 }

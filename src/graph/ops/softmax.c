@@ -30,7 +30,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         for (int64_t j = 0; j < lines.n; j++) top = fmax(top, pli_element(&call->in[0], at + j * lines.step));
         for (int64_t j = 0; j < lines.n; j++) sum += exp(pli_element(&call->in[0], at + j * lines.step) - top);
         for (int64_t j = 0; j < lines.n; j++)
-            pli_element_set(&call->out[0], at + j * lines.step, exp(pli_element(&call->in[0], at + j * lines.step) - top) / sum);
+            pli_element_set(&call->out[0], at + j * lines.step,
+                            exp(pli_element(&call->in[0], at + j * lines.step) - top) / sum);
     }
     return PLAIT_OK;
 }

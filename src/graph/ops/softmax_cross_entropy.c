@@ -1,5 +1,5 @@
-/* softmax_cross_entropy: of scores x [..., classes] and labels [...] (i64): the loss log sum e^x - x[label] of each row, and as
- * output 1 p = softmax(x), which the gradient needs anyway: dx = (p - onehot(label)) dloss. */
+/* softmax_cross_entropy: of scores x [..., classes] and labels [...] (i64): the loss log sum e^x - x[label] of each
+ * row, and as output 1 p = softmax(x), which the gradient needs anyway: dx = (p - onehot(label)) dloss. */
 #include <math.h>
 
 #include "graph/lines.h"
@@ -8,7 +8,8 @@
 
 static plait_status infer(const plait_call *call) {
     const plait_tensor *x = &call->in[0];
-    if (!pli_type_is_float(x->type) || x->shape.rank < 1) return plait_call_fail(call, PLAIT_ESHAPE, "needs floats with an axis of classes, the last");
+    if (!pli_type_is_float(x->type) || x->shape.rank < 1)
+        return plait_call_fail(call, PLAIT_ESHAPE, "needs floats with an axis of classes, the last");
     const plait_shape rows = pli_without_axis(&x->shape, x->shape.rank - 1);
     if (call->in[1].type != PLAIT_I64 || !pli_shapes_agree(&rows, &call->in[1].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs one label of type i64 for each row of scores");
@@ -42,7 +43,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
         for (int64_t j = at; j < at + lines.n; j++) top = fmax(top, pli_element(&call->in[0], j));
         for (int64_t j = at; j < at + lines.n; j++) sum += exp(pli_element(&call->in[0], j) - top);
         pli_element_set(&call->out[0], i, top - pli_element(&call->in[0], at + label) + log(sum));
-        for (int64_t j = at; j < at + lines.n; j++) pli_element_set(&call->out[1], j, exp(pli_element(&call->in[0], j) - top) / sum);
+        for (int64_t j = at; j < at + lines.n; j++)
+            pli_element_set(&call->out[1], j, exp(pli_element(&call->in[0], j) - top) / sum);
     }
     return PLAIT_OK;
 }
@@ -85,7 +87,9 @@ static void gradient(const plait_gradient *at) {
 
 static double flops(const plait_call *call) { return 20.0 * (double)plait_shape_elements(&call->in[0].shape); }
 
-static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .scratch = f32_scratch, .items = items, .run = f32_run };
+static const plait_kernel f32 = {
+    .name = "f32", .suits = f32_suits, .scratch = f32_scratch, .items = items, .run = f32_run
+};
 static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 

@@ -1,5 +1,5 @@
-/* softmax_gradient: y (g - s) with s = sum y g along an axis: what softmax's output y and its derivative g make of its input's.
- * With U of it: d/dg = y (U - t), t = sum U y, which is softmax_gradient again; d/dy = U g - U s - g t. */
+/* softmax_gradient: y (g - s) with s = sum y g along an axis: what softmax's output y and its derivative g make of
+ * its input's. With U of it: d/dg = y (U - t), t = sum U y, which is softmax_gradient again; d/dy = U g - U s - g t. */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
@@ -7,7 +7,8 @@ static const plait_attr_spec attrs[] = { { .preset = { .name = "axis", .kind = P
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *y = &call->in[0].shape;
-    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) || !pli_shapes_agree(y, &call->in[1].shape))
+    if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) ||
+        !pli_shapes_agree(y, &call->in[1].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs two arrays of floats of one type and shape");
     if (pli_axis_of(call, y, call->attr[0].u.i) < 0) return PLAIT_ESHAPE;
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = *y };
@@ -26,7 +27,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     for (int64_t l = first; l < first + n; l++) {
         const int64_t at = pli_line_at(&lines, l);
         double        s = 0;
-        for (int64_t j = at; j < at + lines.n * lines.step; j += lines.step) s += pli_element(&call->in[0], j) * pli_element(&call->in[1], j);
+        for (int64_t j = at; j < at + lines.n * lines.step; j += lines.step)
+            s += pli_element(&call->in[0], j) * pli_element(&call->in[1], j);
         for (int64_t j = at; j < at + lines.n * lines.step; j += lines.step)
             pli_element_set(&call->out[0], j, pli_element(&call->in[0], j) * (pli_element(&call->in[1], j) - s));
     }

@@ -1,7 +1,8 @@
 /* The softmax family: kernels against references, gradients against differences, and what must not overflow. */
 #include "op_gradient.h"
 
-static const plait_shape shapes[] = { { 2, { 5, 10 } }, { 2, { 1, 1 } }, { 2, { 3000, 7 } }, { 1, { 4 } }, { 3, { 2, 3, 5 } }, { 2, { 0, 3 } } };
+static const plait_shape shapes[] = { { 2, { 5, 10 } }, { 2, { 1, 1 } },    { 2, { 3000, 7 } },
+                                      { 1, { 4 } },     { 3, { 2, 3, 5 } }, { 2, { 0, 3 } } };
 
 static void input(op_case *c, plait_type type, plait_shape shape) { op_case_input(c, type, shape, 3); }
 
@@ -14,7 +15,8 @@ static void test_kernels_agree(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const plait_shape s = shapes[i];
-        const plait_op   *one[] = { &pli_op_softmax, &pli_op_log_softmax }, *two[] = { &pli_op_softmax_gradient, &pli_op_row_dot };
+        const plait_op   *one[] = { &pli_op_softmax, &pli_op_log_softmax },
+                       *two[] = { &pli_op_softmax_gradient, &pli_op_row_dot };
         for (int k = 0; k < 2; k++) {
             op_case c = op_case_of(one[k]);
             input(&c, PLAIT_F32, s);
