@@ -8,14 +8,6 @@
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-static plait_filter_table describe(const pli_spec *spec, const pli_layout *layout, int32_t shard) {
-    plait_filter_table table = { .name = spec->name, .type = spec->type, .rows = spec->rows, .cols = spec->cols, .keyed = spec->keyed,
-                                 .rule = spec->ruled ? spec->rule.ops->name : NULL, .l1 = spec->ruled ? spec->rule.l1 : 0,
-                                 .workers = layout->workers, .servers = layout->servers };
-    if (spec->rows > 0) pli_placement_range(&spec->placement, shard, &table.first, &table.count);
-    return table;
-}
-
 plait_status pli_client_filters_open(pli_client_table *table, const pli_layout *layout, plait_error *err) {
     const pli_filter_scope scope = pli_layout_filters(layout);
     const pli_spec        *spec = &table->spec;
@@ -24,7 +16,9 @@ plait_status pli_client_filters_open(pli_client_table *table, const pli_layout *
     table->chain = pli_calloc((size_t)spec->placement.shards, sizeof *table->chain);
     if (table->chain == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the filters of table %s", spec->name);
     for (int32_t i = 0; i < spec->placement.shards; i++) {
-        const plait_filter_table described = describe(spec, layout, i);
+        int64_t first = 0, rows = 0;
+        if (spec->rows > 0) pli_placement_range(&spec->placement, i, &first, &rows);
+        const plait_filter_table described = pli_filters_describe(spec, layout, first, rows);
         PLI_TRY(pli_chain_open(&table->chain[i], &table->filters, &described, err));
     }
     return PLAIT_OK;
@@ -54,12 +48,6 @@ static plait_part part_of(const pli_client *client, const pli_client_table *tabl
                          .penalty = table->penalty };
 }
 
-static pli_client_table *table_of(const pli_client *client, uint32_t id) {
-    for (int64_t i = 0; i < client->tables; i++)
-        if ((uint32_t)client->table[i]->spec.id == id) return client->table[i];
-    return NULL;
-}
-
 static pli_chain *chain_of(const pli_client *client, const pli_client_table *table, int32_t server) {
     int32_t shard = pli_placement_shard_at(&table->spec.placement, client->layout.first_server + server);
     return shard < 0 || table->chain == NULL ? NULL : &table->chain[shard];
@@ -85,7 +73,7 @@ static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENO
 static plait_status filter_pull(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body, plait_error *err) {
     pli_wire_pull pull;
     memcpy(&pull, pli_msg_body(msg), sizeof pull);
-    const pli_client_table *table = table_of(client, pull.table);
+    const pli_client_table *table = pli_client_table_of(client, pull.table);
     if (table == NULL || !(pull.flags & PLI_PULL_KEYS) || pull.n == 0) return PLAIT_OK;
     pli_chain *chain = chain_of(client, table, server);
     if (chain == NULL || !pli_filters_touch(&table->filters, PLAIT_PULLED, true)) return PLAIT_OK;
@@ -96,8 +84,6 @@ static plait_status filter_pull(pli_client *client, int32_t server, const pli_ms
     if (!pli_bytes_add(body, &pull, sizeof pull)) return no_memory(err);
     return pli_chain_encode(chain, &part, NULL, false, body, &n, err);
 }
-
-static bool pad(pli_bytes *body) { return pli_bytes_add(body, "\0\0\0\0\0\0\0", (int64_t)(pli_pad8((uint64_t)body->n) - (uint64_t)body->n)); }
 
 static plait_status copy_part(const pli_client_table *table, const pli_msg *msg, pli_wire_part *wire, pli_bytes *body, plait_error *err) {
     const void *from = pli_at_const(pli_msg_body(msg), (int64_t)wire->keys_at);
@@ -136,7 +122,7 @@ static bool has_filtered_part(const pli_client *client, const pli_msg *msg) {
     pli_wire_part wire;
     for (uint32_t i = 0; i < msg->head.arg32; i++) {
         memcpy(&wire, pli_at_const(pli_msg_body(msg), (int64_t)(i * sizeof wire)), sizeof wire);
-        if (is_filtered(table_of(client, wire.table))) return true;
+        if (is_filtered(pli_client_table_of(client, wire.table))) return true;
     }
     return false;
 }
@@ -147,9 +133,9 @@ static plait_status filter_push(pli_client *client, int32_t server, const pli_ms
     if (!pli_bytes_add(body, pli_msg_body(msg), (int64_t)(msg->head.arg32 * sizeof wire))) return no_memory(err);
     for (uint32_t i = 0; i < msg->head.arg32; i++) {
         memcpy(&wire, body->data + i * sizeof wire, sizeof wire);
-        const pli_client_table *table = table_of(client, wire.table);
+        const pli_client_table *table = pli_client_table_of(client, wire.table);
         PLI_TRY(is_filtered(table) ? filter_part(client, table, server, msg, &wire, body, err) : copy_part(table, msg, &wire, body, err));
-        if (!pad(body)) return no_memory(err);
+        if (!pli_bytes_pad8(body)) return no_memory(err);
         memcpy(body->data + i * sizeof wire, &wire, sizeof wire);
     }
     return PLAIT_OK;
@@ -225,7 +211,7 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
 /* --- lists, and what stays behind -------------------------------------------------------------------------------- */
 
 void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out) {
-    const pli_client_table *table = table_of(client, msg->head.arg32);
+    const pli_client_table *table = pli_client_table_of(client, msg->head.arg32);
     pli_chain              *chain = table == NULL ? NULL : chain_of(client, table, server);
     pli_wire_keys           wire = { .table = msg->head.arg32 };
     pli_bytes               body = { 0 };

@@ -142,6 +142,8 @@ bool pli_server_may_serve(const pli_server *server, uint64_t now_ns, const pli_m
 void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 
 /* server_filter.c */
+/** The table as filters are told of it; rows first .. first + rows - 1 are the shard's. For clients, too. */
+plait_filter_table pli_filters_describe(const pli_spec *spec, const pli_layout *layout, int64_t first, int64_t rows);
 plait_status pli_server_filters_open(const pli_server *server, pli_server_table *table, const char *names, plait_error *err);
 void         pli_server_filters_close(pli_server_table *table);
 /** Takes msg (a filtered message, KEYS, or what comes behind those). */

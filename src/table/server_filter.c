@@ -10,13 +10,16 @@
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
+plait_filter_table pli_filters_describe(const pli_spec *spec, const pli_layout *layout, int64_t first, int64_t rows) {
+    return (plait_filter_table){ .name = spec->name, .type = spec->type, .rows = spec->rows, .cols = spec->cols, .keyed = spec->keyed,
+                                 .rule = spec->ruled ? spec->rule.ops->name : NULL, .l1 = spec->ruled ? spec->rule.l1 : 0,
+                                 .workers = layout->workers, .servers = layout->servers, .first = first, .count = rows };
+}
+
 plait_status pli_server_filters_open(const pli_server *server, pli_server_table *table, const char *names, plait_error *err) {
     const pli_filter_scope   scope = pli_layout_filters(&server->layout);
     const pli_spec          *spec = &table->shard.spec;
-    const plait_filter_table described = { .name = spec->name, .type = spec->type, .rows = spec->rows, .cols = spec->cols,
-                                           .keyed = spec->keyed, .rule = spec->ruled ? spec->rule.ops->name : NULL,
-                                           .l1 = spec->ruled ? spec->rule.l1 : 0, .workers = server->layout.workers,
-                                           .servers = server->layout.servers, .first = table->shard.first, .count = table->shard.rows };
+    const plait_filter_table described = pli_filters_describe(spec, &server->layout, table->shard.first, table->shard.rows);
     plait_status status = pli_filters_read(names, &scope, &table->filters, err);
     if (status < 0 || table->filters.n == 0) return status;
     table->chain = pli_calloc((size_t)server->layout.workers, sizeof *table->chain);
@@ -146,8 +149,7 @@ static plait_status open_push(pli_server *server, const pli_msg *msg, plain *p, 
     for (uint32_t i = 0; i < msg->head.arg32 && !p->missing; i++) {
         memcpy(&wire, p->body.data + i * sizeof wire, sizeof wire);
         PLI_TRY(open_part(server, msg, &wire, p, err));
-        int64_t gap = (int64_t)(pli_pad8((uint64_t)p->body.n) - (uint64_t)p->body.n);
-        if (!pli_bytes_add(&p->body, "\0\0\0\0\0\0\0", gap)) return no_memory(err);
+        if (!pli_bytes_pad8(&p->body)) return no_memory(err);
         memcpy(p->body.data + i * sizeof wire, &wire, sizeof wire);
     }
     return PLAIT_OK;

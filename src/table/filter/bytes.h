@@ -32,6 +32,12 @@ static inline bool pli_bytes_add(pli_bytes *bytes, const void *from, int64_t n) 
     return true;
 }
 
+/* Zeros up to the next multiple of 8. false: out of memory. */
+static inline bool pli_bytes_pad8(pli_bytes *bytes) {
+    static const unsigned char zeros[8];
+    return pli_bytes_add(bytes, zeros, -bytes->n & 7);
+}
+
 enum { PLI_VARINT_MAX = 10 };
 
 static inline int64_t pli_varint_put(unsigned char *to, uint64_t x) {
