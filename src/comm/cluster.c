@@ -1,5 +1,5 @@
-/* Reading a cluster's file. YAML is loaded as libyaml's document, whose nodes know their lines; what may stand where is in
- * tables of fields, one for each kind of mapping. The depth of a file is the tables', so anchors can tie no knot. */
+/* Reading a cluster's file. YAML is loaded as libyaml's document, whose nodes know their lines; what may stand where is
+ * in tables of fields, one for each kind of mapping. The depth of a file is the tables', so anchors can tie no knot. */
 #include "comm/cluster.h"
 
 #include <math.h>
@@ -15,7 +15,18 @@ enum { HOSTS_MAX = 1 << 17, RANKS_MAX = 1 << 17, LIST_MAX = 1 << 16 };
 
 /* --- fields ---------------------------------------------------------------------------------------------- */
 
-typedef enum field_kind { COUNT, NUMBER, SECONDS, NANOSECONDS, BANDWIDTH, NAME, RANKS, RACK, SITE, ONE_OR_ALL } field_kind;
+typedef enum field_kind {
+    COUNT,
+    NUMBER,
+    SECONDS,
+    NANOSECONDS,
+    BANDWIDTH,
+    NAME,
+    RANKS,
+    RACK,
+    SITE,
+    ONE_OR_ALL
+} field_kind;
 
 typedef struct field {
     const char *name;
@@ -132,7 +143,8 @@ typedef struct reader {
 
 static int32_t line_of(const yaml_node_t *node) { return (int32_t)node->start_mark.line + 1; }
 
-__attribute__((format(printf, 3, 4))) static plait_status refuse(const reader *r, const yaml_node_t *node, const char *fmt, ...) {
+__attribute__((format(printf, 3, 4))) static plait_status refuse(const reader *r, const yaml_node_t *node,
+                                                                 const char *fmt, ...) {
     char    what[384];
     va_list ap;
     va_start(ap, fmt);
@@ -141,7 +153,9 @@ __attribute__((format(printf, 3, 4))) static plait_status refuse(const reader *r
     return pli_fail(r->err, PLAIT_EFORMAT, "%.100s:%d: %s", r->path, node != NULL ? (int)line_of(node) : 1, what);
 }
 
-static plait_status no_memory(const reader *r) { return pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory to read it", r->path); }
+static plait_status no_memory(const reader *r) {
+    return pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory to read it", r->path);
+}
 
 static const char *text_of(const yaml_node_t *node) {
     if (node == NULL || node->type != YAML_SCALAR_NODE) return NULL;
@@ -151,8 +165,12 @@ static const char *text_of(const yaml_node_t *node) {
 
 static yaml_node_t *node_at(reader *r, int index) { return yaml_document_get_node(&r->document, index); }
 
-static int64_t pairs_of(const yaml_node_t *node) { return node->data.mapping.pairs.top - node->data.mapping.pairs.start; }
-static int64_t items_of(const yaml_node_t *node) { return node->data.sequence.items.top - node->data.sequence.items.start; }
+static int64_t pairs_of(const yaml_node_t *node) {
+    return node->data.mapping.pairs.top - node->data.mapping.pairs.start;
+}
+static int64_t items_of(const yaml_node_t *node) {
+    return node->data.sequence.items.top - node->data.sequence.items.start;
+}
 
 static plait_status unknown(const reader *r, const yaml_node_t *node, const char *what, const char *name,
                             const char *const *names, size_t n) {
@@ -164,9 +182,12 @@ static plait_status unknown(const reader *r, const yaml_node_t *node, const char
 /* --- values --------------------------------------------------------------------------------------------------- */
 
 typedef struct unit { const char *name; double factor; } unit;
-static const unit times[] = { { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "ns", 1e-9 }, { "min", 60 }, { "h", 3600 } };
-static const unit rates[] = { { "b/s", 0.125 },  { "kb/s", 125 },  { "Mb/s", 125e3 }, { "Gb/s", 125e6 }, { "Tb/s", 125e9 },
-                              { "B/s", 1 },      { "kB/s", 1e3 },  { "MB/s", 1e6 },   { "GB/s", 1e9 } };
+static const unit times[] = {
+    { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "ns", 1e-9 }, { "min", 60 }, { "h", 3600 }
+};
+static const unit rates[] = { { "b/s", 0.125 },  { "kb/s", 125 },   { "Mb/s", 125e3 },
+                              { "Gb/s", 125e6 }, { "Tb/s", 125e9 }, { "B/s", 1 },
+                              { "kB/s", 1e3 },   { "MB/s", 1e6 },   { "GB/s", 1e9 } };
 
 /* "2.5 ms": a number and a unit, which a bare 0 does not need. */
 static bool parse_quantity(const char *text, const unit *units, size_t n, double *out) {
@@ -190,8 +211,11 @@ static bool parse_quantity(const char *text, const unit *units, size_t n, double
 /* false: the text is no value of the field; wanted [144] says what is. */
 static bool parse_field(const field *f, const char *text, double *value, char wanted[144]) {
     static const char *const forms[] = {
-        [COUNT] = "a whole number", [NUMBER] = "a number", [SECONDS] = "a time such as 20 us, 5 ms or 1.5 s",
-        [NANOSECONDS] = "a time such as 2 ns, 5 us or 100 ms", [BANDWIDTH] = "a rate such as 100 Mb/s, 10 Gb/s or 1.2 GB/s",
+        [COUNT] = "a whole number",
+        [NUMBER] = "a number",
+        [SECONDS] = "a time such as 20 us, 5 ms or 1.5 s",
+        [NANOSECONDS] = "a time such as 2 ns, 5 us or 100 ms",
+        [BANDWIDTH] = "a rate such as 100 Mb/s, 10 Gb/s or 1.2 GB/s",
     };
     bool bare = f->kind == COUNT || f->kind == NUMBER;
     bool good = bare                   ? pli_parse_f64(text, value)
@@ -204,7 +228,8 @@ static bool parse_field(const field *f, const char *text, double *value, char wa
     return false;
 }
 
-static plait_status read_quantity(const reader *r, const yaml_node_t *node, const field *f, const char *text, void *at) {
+static plait_status read_quantity(const reader *r, const yaml_node_t *node, const field *f, const char *text,
+                                  void *at) {
     char   wanted[144];
     double value = 0;
     if (!parse_field(f, text, &value, wanted)) return refuse(r, node, "%s: %s", f->name, wanted);
@@ -234,8 +259,8 @@ static plait_status read_ranks(const reader *r, const yaml_node_t *node, const c
     return PLAIT_OK;
 }
 
-static plait_status find_named(const reader *r, const yaml_node_t *node, const char *what, const char *text, const char *first,
-                               size_t stride, int64_t n, int32_t *at) {
+static plait_status find_named(const reader *r, const yaml_node_t *node, const char *what, const char *text,
+                               const char *first, size_t stride, int64_t n, int32_t *at) {
     const char *names[NAMES_MAX];
     for (int64_t i = 0; i < n; i++) {
         if (strcmp(first + (size_t)i * stride, text) == 0) {
@@ -274,7 +299,8 @@ static plait_status read_value(const reader *r, const yaml_node_t *node, const f
 }
 
 /* A mapping of fields [n] into target. */
-static plait_status read_fields(reader *r, const yaml_node_t *node, const char *what, const field *fields, size_t n, void *target) {
+static plait_status read_fields(reader *r, const yaml_node_t *node, const char *what, const field *fields, size_t n,
+                                void *target) {
     const char *names[NAMES_MAX];
     uint32_t    seen = 0;
     if (node->type != YAML_MAPPING_NODE) return refuse(r, node, "%s: expected `name: value` lines", what);
@@ -295,7 +321,8 @@ static plait_status read_fields(reader *r, const yaml_node_t *node, const char *
         PLI_TRY(read_value(r, node_at(r, pair->value), &fields[i], target));
     }
     for (size_t i = 0; i < n; i++)
-        if (fields[i].required && !(seen & UINT32_C(1) << i)) return refuse(r, node, "%s: %s is missing", what, fields[i].name);
+        if (fields[i].required && !(seen & UINT32_C(1) << i))
+            return refuse(r, node, "%s: %s is missing", what, fields[i].name);
     return PLAIT_OK;
 }
 
@@ -354,7 +381,8 @@ static plait_status read_site(reader *r, const yaml_node_t *node) {
 static plait_status check_event(const reader *r, const yaml_node_t *node, const pli_mishap *m) {
     if (!(m->until > m->from)) return refuse(r, node, "until: expected a time after from");
     if (m->kind == PLI_BURST && m->length > m->every) return refuse(r, node, "length: expected no more than every");
-    if (m->kind == PLI_LINK && m->rack >= 0 && m->site >= 0) return refuse(r, node, "link: of a rack or of a site, not both");
+    if (m->kind == PLI_LINK && m->rack >= 0 && m->site >= 0)
+        return refuse(r, node, "link: of a rack or of a site, not both");
     if (m->kind == PLI_MESSAGES && (m->delay > 0) != (m->delay_p > 0))
         return refuse(r, node, "messages: delay and delayed (its probability) go together");
     return PLAIT_OK;
@@ -406,7 +434,8 @@ static plait_status read_part(reader *r, size_t part, const yaml_node_t *node) {
 static plait_status read_root(reader *r, const yaml_node_t *root) {
     const yaml_node_t *found[PARTS] = { NULL };
     if (root == NULL) return refuse(r, root, "nothing is described; hosts are wanted");
-    if (root->type != YAML_MAPPING_NODE) return refuse(r, root, "expected version, hosts, racks, sites, cost and events");
+    if (root->type != YAML_MAPPING_NODE)
+        return refuse(r, root, "expected version, hosts, racks, sites, cost and events");
     for (yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = node_at(r, pair->key);
         const char        *name = text_of(key);
@@ -434,7 +463,8 @@ static const pli_cost usual_cost = {
 };
 
 /* What the parser stumbled over. It has no words for the usual cause. */
-static plait_status refuse_yaml(const char *path, const yaml_parser_t *parser, const char *text, size_t bytes, plait_error *err) {
+static plait_status refuse_yaml(const char *path, const yaml_parser_t *parser, const char *text, size_t bytes,
+                                plait_error *err) {
     size_t      at = 0;
     const char *tab = "";
     for (size_t line = 0; at < bytes && line < parser->problem_mark.line; at++) line += text[at] == '\n';
@@ -444,7 +474,8 @@ static plait_status refuse_yaml(const char *path, const yaml_parser_t *parser, c
                     parser->problem != NULL ? parser->problem : "not YAML", tab);
 }
 
-plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out, plait_error *err) {
+plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out,
+                               plait_error *err) {
     yaml_parser_t parser;
     reader        r = { .path = path, .err = err, .cluster = cluster_out };
     *cluster_out = (pli_cluster){ .cost = usual_cost };
@@ -499,12 +530,14 @@ plait_status pli_cluster_check(const pli_cluster *c, int32_t ranks, plait_error 
     int64_t     cores = 0;
     for (int64_t g = 0; g < c->groups; g++) cores += (int64_t)c->group[g].count * c->group[g].cores;
     if (cores < ranks)
-        return pli_fail(err, PLAIT_EINVAL, "%s: its %lld hosts have %lld cores for %d ranks (workers and servers): add hosts, or "
-                        "cores", path, (long long)c->hosts, (long long)cores, ranks);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%s: its %lld hosts have %lld cores for %d ranks (workers and servers): add hosts, or "
+                        "cores",
+                        path, (long long)c->hosts, (long long)cores, ranks);
     for (int64_t i = 0; i < c->mishaps; i++)
         if (c->mishap[i].last >= ranks)
-            return pli_fail(err, PLAIT_EINVAL, "%s:%d: there is no rank %d, the job has %d (workers, then servers)", path,
-                            c->mishap[i].line, c->mishap[i].last, ranks);
+            return pli_fail(err, PLAIT_EINVAL, "%s:%d: there is no rank %d, the job has %d (workers, then servers)",
+                            path, c->mishap[i].line, c->mishap[i].last, ranks);
     return PLAIT_OK;
 }
 
@@ -517,7 +550,7 @@ void pli_cluster_free(pli_cluster *c) {
     *c = (pli_cluster){ 0 };
 }
 
-/* --- where things are ------------------------------------------------------------------------------------------------ */
+/* --- where things are --------------------------------------------------------------------------------------------- */
 
 int32_t pli_cluster_host(const pli_cluster *c, int32_t rank) {
     int32_t host = 0;

@@ -84,9 +84,10 @@ plait_status pli_cluster_default(int32_t ranks, pli_cluster *cluster_out, plait_
 /** Errors: EIO; EFORMAT with file:line and what was expected; ENOMEM. */
 plait_status pli_cluster_read(const char *path, pli_cluster *cluster_out, plait_error *err);
 /** The same of a text [bytes], which is called path. */
-plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out, plait_error *err);
-/** Is the text what a host's key may have, as bandwidth or latency? An option has the key's name. Errors: EINVAL with what was
- *  expected. */
+plait_status pli_cluster_parse(const char *path, const void *text, size_t bytes, pli_cluster *cluster_out,
+                               plait_error *err);
+/** Is the text what a host's key may have, as bandwidth or latency? An option has the key's name. Errors: EINVAL with
+ *  what was expected. */
 plait_status pli_cluster_check_host(const char *key, const char *text, plait_error *err);
 /** Do the hosts hold the ranks, and are the ranks that the events name there? Errors: EINVAL. */
 plait_status pli_cluster_check(const pli_cluster *cluster, int32_t ranks, plait_error *err);
@@ -104,7 +105,8 @@ bool pli_cluster_is_lossy(const pli_cluster *cluster);
 
 /** When is work of `seconds` on a host of speed 1 done that the rank begins at `now`, in its clock-th clock? INFINITY:
  *  never. */
-double pli_script_finish(const pli_cluster *cluster, uint64_t seed, int32_t rank, int64_t clock, double now, double seconds);
+double pli_script_finish(const pli_cluster *cluster, uint64_t seed, int32_t rank, int64_t clock, double now,
+                         double seconds);
 /** When the rank dies; INFINITY: never. */
 double pli_script_death(const pli_cluster *cluster, int32_t rank);
 /** When the rank, at now, moves again: now, unless it is frozen. */
@@ -112,8 +114,8 @@ double pli_script_thaw(const pli_cluster *cluster, int32_t rank, double now);
 /** When the rank freezes next, from now on; INFINITY: never. */
 double pli_script_freeze(const pli_cluster *cluster, int32_t rank, double now);
 
-/** Since when nothing that the rank says at now reaches observer, since it is frozen or a link between them is cut. For itself:
- *  since when it is frozen. INFINITY: it is heard. */
+/** Since when nothing that the rank says at now reaches observer, since it is frozen or a link between them is cut. For
+ *  itself: since when it is frozen. INFINITY: it is heard. */
 double pli_script_silent(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
 
 typedef struct pli_fate {

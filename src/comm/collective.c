@@ -1,13 +1,14 @@
 /* The collective machine: takes the steps of the calls under way as far as messages have come.
  *
  * A message says which call it is of, so that ranks that do different things find out:
- *   kind   bits 0-3 the collective, 4-6 its form (0: none), 7 whether it was begun; high byte, with that of flags: the root
+ *   kind   bits 0-3 the collective, 4-6 its form (0: none), 7 whether it was begun; high byte, with that of flags: the
+ *          root
  *   flags  bits 0-3 type, 4-7 op, 8-15 low byte of the root
  *   arg32  number of the call, modulo 2^32       clock  n       body  the part of the buffer
  *
  * Since streams are in order, the k-th message of a peer in a call is for the k-th step that receives from it; a peer
- * may be calls ahead, then its messages wait in its fifo, as do those of calls whose turn in their own steps has not come.
- * A call that fails takes those with it that were begun after it, and none that was begun before. */
+ * may be calls ahead, then its messages wait in its fifo, as do those of calls whose turn in their own steps has not
+ * come. A call that fails takes those with it that were begun after it, and none that was begun before. */
 #include "comm/forms/forms.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,8 @@
 static unsigned form_of(const pli_coll *call) { return call->form != NULL ? call->form->id : 0; }
 
 static void stamp(pli_msg *msg, const pli_coll *call, uint64_t number) {
-    msg->head.kind = (uint16_t)((unsigned)call->kind | form_of(call) << 4 | (unsigned)call->begun << 7 | (unsigned)(call->root >> 8 & 0xff) << 8);
+    msg->head.kind = (uint16_t)((unsigned)call->kind | form_of(call) << 4 | (unsigned)call->begun << 7 |
+                                (unsigned)(call->root >> 8 & 0xff) << 8);
     msg->head.flags = (uint16_t)((unsigned)call->type | (unsigned)call->op << 4 | (unsigned)(call->root & 0xff) << 8);
     msg->head.arg32 = (uint32_t)number;
     msg->head.clock = call->n;
@@ -36,8 +38,8 @@ static pli_coll read_stamp(const pli_msg *msg) {
 }
 
 static bool same_call(const pli_coll *a, const pli_coll *b) {
-    return a->kind == b->kind && form_of(a) == form_of(b) && a->begun == b->begun && a->type == b->type && a->op == b->op &&
-           (a->root & 0xffff) == (b->root & 0xffff) && a->n == b->n;
+    return a->kind == b->kind && form_of(a) == form_of(b) && a->begun == b->begun && a->type == b->type &&
+           a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) && a->n == b->n;
 }
 
 /* The last touch: whoever waits may free run now. */
@@ -72,10 +74,12 @@ static void fail_from(pli_collective *c, pli_coll_run *run, const plait_error *w
 }
 
 static bool send_part(pli_collective *c, pli_coll_run *run, uint64_t now_ns, const pli_coll_move *s, pli_out *out) {
-    pli_msg *msg, *passing = run->passing, *piece = run->call.piece != NULL && !run->call.meet ? run->call.piece[s->send_at] : NULL;
+    pli_msg *msg, *passing = run->passing,
+                  *piece = run->call.piece != NULL && !run->call.meet ? run->call.piece[s->send_at] : NULL;
     if (piece != NULL) {
         msg = pli_msg_of_slab(piece->body, piece->offset, piece->head.body_bytes);
-    } else if (passing != NULL && s->send_at == run->passing_at && s->send_bytes == passing->head.body_bytes && s->send_bytes > 0) {
+    } else if (passing != NULL && s->send_at == run->passing_at && s->send_bytes == passing->head.body_bytes &&
+               s->send_bytes > 0) {
         msg = pli_msg_of_slab(passing->body, passing->offset, s->send_bytes);
     } else {
         msg = pli_msg_new(s->send_bytes);
@@ -97,7 +101,8 @@ static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move
     int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* of an earlier call: it was left over there */
     uint64_t number = ago > 0 ? run->number - (uint64_t)ago : run->number;
     pli_coll_tell(&theirs, a, sizeof a);
-    pli_coll_tell(run->number - number < PLI_COLL_RECENT ? &c->recent[number % PLI_COLL_RECENT] : &run->call, b, sizeof b);
+    pli_coll_tell(run->number - number < PLI_COLL_RECENT ? &c->recent[number % PLI_COLL_RECENT] : &run->call, b,
+                  sizeof b);
     pli_fail(&run->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
              (unsigned long long)number, s->from, a, c->me, b);
     return false;
@@ -135,8 +140,8 @@ static pli_msg *pop(struct pli_fifo *fifo) {
     return msg;
 }
 
-/* Is msg of another call that is under way or will be? One left over from a call that is done is not, nor one that the peer
- * sent in a later call, after it should have ended this one. */
+/* Is msg of another call that is under way or will be? One left over from a call that is done is not, nor one that the
+ * peer sent in a later call, after it should have ended this one. */
 static bool is_for_another(const pli_collective *c, const pli_coll_run *run, const pli_msg *msg) {
     int32_t ahead = (int32_t)(msg->head.arg32 - (uint32_t)run->number);
     return ahead > 0 ? run->call.begun : ahead < 0 && (int32_t)(msg->head.arg32 - (uint32_t)c->first->number) >= 0;
@@ -249,7 +254,8 @@ bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_
     c->last = &c->first;
     c->come = pli_array((size_t)workers, sizeof *c->come);
     c->left = pli_calloc((size_t)workers, sizeof *c->left);
-    if (c->come == NULL || c->left == NULL || !pli_links_init(&c->links, workers, PLI_PORT_COLLECTIVE, resend_after_ns)) {
+    if (c->come == NULL || c->left == NULL ||
+        !pli_links_init(&c->links, workers, PLI_PORT_COLLECTIVE, resend_after_ns)) {
         pli_free(c->come);
         pli_free(c->left);
         c->come = NULL;

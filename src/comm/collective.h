@@ -15,8 +15,8 @@
  * Several calls may be under way at a worker: their identity is the order in which they were begun, the same on all
  * workers, and each goes on as its own messages come.
  *
- * Any number of workers; the order of a sum depends on (form, workers, hosts, n, type) only, and every worker gets the same
- * bits.
+ * Any number of workers; the order of a sum depends on (form, workers, hosts, n, type) only, and every worker gets the
+ * same bits.
  */
 #ifndef PLI_COMM_COLLECTIVE_H
 #define PLI_COMM_COLLECTIVE_H
@@ -30,7 +30,14 @@
 #include "comm/machine.h"
 #include "comm/reduce.h"
 
-typedef enum pli_coll_kind { PLI_COLL_BARRIER = 1, PLI_ALLREDUCE = 2, PLI_BROADCAST = 3, PLI_ALLGATHER = 4, PLI_PIECES = 5, PLI_REDUCE_SCATTER = 6 } pli_coll_kind;
+typedef enum pli_coll_kind {
+    PLI_COLL_BARRIER = 1,
+    PLI_ALLREDUCE = 2,
+    PLI_BROADCAST = 3,
+    PLI_ALLGATHER = 4,
+    PLI_PIECES = 5,
+    PLI_REDUCE_SCATTER = 6
+} pli_coll_kind;
 
 typedef struct pli_coll_form pli_coll_form; /* comm/forms/forms.h */
 
@@ -59,10 +66,13 @@ typedef struct pli_coll_move {
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
-/** Fills form and hosts of a reduction about to begin: named, or where that is NULL the one that suits. Nothing for others. */
+/** Fills form and hosts of a reduction about to begin: named, or where that is NULL the one that suits. Nothing for
+ *  others. */
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts);
 
-static inline bool pli_coll_reduces(const pli_coll *call) { return call->kind == PLI_ALLREDUCE || call->kind == PLI_REDUCE_SCATTER; }
+static inline bool pli_coll_reduces(const pli_coll *call) {
+    return call->kind == PLI_ALLREDUCE || call->kind == PLI_REDUCE_SCATTER;
+}
 
 /** A reduction's vector is cut into slices: where does this one begin (elements, bytes)? */
 static inline int64_t pli_slice_first(int64_t n, int32_t slice, int32_t slices) {
@@ -108,13 +118,17 @@ typedef struct pli_collective {
 
 extern const pli_machine_ops pli_collective_ops;
 
-bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_t resend_after_ns); /* false: no memory */
+/* false: no memory */
+bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_t resend_after_ns);
 void pli_collective_destroy(pli_collective *c);
 /** Begins a call; run and buf are lent until run->done. Between enter and leave of the port, as is abort. */
 void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_coll_run *run, pli_out *out);
-/** Gives a call back at once, if it is not done, and all that were begun after it: they, and all to come, fail with why. */
+/** Gives a call back at once, if it is not done, and all that were begun after it: they, and all to come, fail with
+ *  why. */
 void pli_collective_abort(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out);
 
-static inline bool pli_coll_is_done(const pli_coll_run *run) { return atomic_load_explicit(&run->done, memory_order_acquire); }
+static inline bool pli_coll_is_done(const pli_coll_run *run) {
+    return atomic_load_explicit(&run->done, memory_order_acquire);
+}
 
 #endif

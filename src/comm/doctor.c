@@ -118,14 +118,14 @@ int32_t pli_doctor_mismatch(const pli_ward *ward, int32_t rank) {
     for (int32_t w = 0; w < ward->workers; w++) {
         const pli_wait *b = &ward->look[w].on;
         if (!is_in_collective(&ward->look[w]) || a->number != b->number) continue;
-        if (a->coll_kind != b->coll_kind || a->coll_form != b->coll_form || a->coll_type != b->coll_type || a->coll_op != b->coll_op ||
-            a->root != b->root || a->n != b->n)
+        if (a->coll_kind != b->coll_kind || a->coll_form != b->coll_form || a->coll_type != b->coll_type ||
+            a->coll_op != b->coll_op || a->root != b->root || a->n != b->n)
             return w;
     }
     return -1;
 }
 
-/* --- two looks ------------------------------------------------------------------------------------------------------ */
+/* --- two looks ---------------------------------------------------------------------------------------------------- */
 
 bool pli_doctor_confirms(const pli_look *before, const pli_look *now) {
     if (before->state != PLI_LOOK_WAITS || now->state != PLI_LOOK_WAITS || before->wait != now->wait) return false;
@@ -133,9 +133,10 @@ bool pli_doctor_confirms(const pli_look *before, const pli_look *now) {
     return now->on.kind != PLI_WAIT_TABLE || now->on.answered > before->on.asked;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------ */
+/* --- texts -------------------------------------------------------------------------------------------------------- */
 
-void pli_doctor_tell_site(const char *call, uint64_t ordinal, const char *file, int32_t line, char *text, size_t bytes) {
+void pli_doctor_tell_site(const char *call, uint64_t ordinal, const char *file, int32_t line, char *text,
+                          size_t bytes) {
     text[0] = '\0';
     if (call == NULL || call[0] == '\0') return;
     int n = snprintf(text, bytes, "%s, call %llu", call, (unsigned long long)ordinal);
@@ -164,7 +165,8 @@ void pli_doctor_tell(const pli_look *look, int32_t rank, char *text, size_t byte
         return;
     case PLI_LOOK_RUNS: snprintf(text, bytes, "rank %d works, and waits for nothing", rank); return;
     case PLI_LOOK_ENDED:
-        snprintf(text, bytes, "rank %d has ended%s%s", rank, look->what[0] != '\0' ? " and waits for " : "", look->what);
+        snprintf(text, bytes, "rank %d has ended%s%s", rank, look->what[0] != '\0' ? " and waits for " : "",
+                 look->what);
         return;
     case PLI_LOOK_NONE:
     case PLI_LOOK_STATES: break;
@@ -219,7 +221,7 @@ void pli_doctor_explain_mismatch(const pli_ward *ward, int32_t rank, int32_t oth
     add_wait(err, ward, other, " where ");
 }
 
-/* --- from a wire ----------------------------------------------------------------------------------------------------------- */
+/* --- from a wire -------------------------------------------------------------------------------------------------- */
 
 static bool mend_text(char *text, size_t bytes) {
     if (memchr(text, '\0', bytes) == NULL) return false;
@@ -230,12 +232,13 @@ static bool mend_text(char *text, size_t bytes) {
 
 plait_status pli_look_decode(const void *data, size_t bytes, int32_t size, pli_look *look_out, plait_error *err) {
     pli_look look;
-    if (bytes != sizeof look) return pli_fail(err, PLAIT_EFORMAT, "a look of %zu bytes, expected %zu", bytes, sizeof look);
+    if (bytes != sizeof look)
+        return pli_fail(err, PLAIT_EFORMAT, "a look of %zu bytes, expected %zu", bytes, sizeof look);
     memcpy(&look, data, sizeof look);
     const pli_wait *on = &look.on;
-    bool fine = look.state > PLI_LOOK_NONE && look.state < PLI_LOOK_STATES && on->kind < PLI_WAIT_KINDS && on->peer >= -1 &&
-                on->peer < size && on->first_server >= 0 && on->servers >= 0 && on->first_server <= size &&
-                on->servers <= size - on->first_server;
+    bool            fine = look.state > PLI_LOOK_NONE && look.state < PLI_LOOK_STATES && on->kind < PLI_WAIT_KINDS &&
+                on->peer >= -1 && on->peer < size && on->first_server >= 0 && on->servers >= 0 &&
+                on->first_server <= size && on->servers <= size - on->first_server;
     fine = fine && mend_text(look.what, sizeof look.what) && mend_text(look.call, sizeof look.call) &&
            mend_text(look.file, sizeof look.file);
     if (!fine) return pli_fail(err, PLAIT_EFORMAT, "a look that is none");

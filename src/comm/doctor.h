@@ -2,9 +2,9 @@
  *
  * A *look* says of one rank what it does at a moment. The looks at all ranks form a graph: a rank that waits points to
  * those that can end its wait. Most waits need all of them (a collective needs every worker that has not come yet), a
- * receive from any rank needs one. A rank that computes may go on; so may one that waits only for such. What is left when
- * that has been followed through can never go on: a cycle, or a wait for a rank that has ended (doctor.c, a pure function
- * of the looks).
+ * receive from any rank needs one. A rank that computes may go on; so may one that waits only for such. What is left
+ * when that has been followed through can never go on: a cycle, or a wait for a rank that has ended (doctor.c, a pure
+ * function of the looks).
  *
  * Looks are not taken at one moment, and messages may be on their way, so what two looks in turn say counts only if
  *   - each rank in question was in the same wait at both (its waits are numbered), so that they all waited together
@@ -70,7 +70,8 @@ int32_t pli_doctor_mismatch(const pli_ward *ward, int32_t rank);
 /** Was rank in the same wait at both looks, and had it seen all that came? */
 bool pli_doctor_confirms(const pli_look *before, const pli_look *now);
 
-/** "rank 1 waits for barrier, held up by rank 0 (plait_comm_barrier, call 3, ring.c:21; 0.4 s)", or what else it does. */
+/** "rank 1 waits for barrier, held up by rank 0 (plait_comm_barrier, call 3, ring.c:21; 0.4 s)", or what else it
+ *  does. */
 void pli_doctor_tell(const pli_look *look, int32_t rank, char *text, size_t bytes);
 /** The call alone: "plait_comm_barrier, call 3, ring.c:21"; empty where there is none. */
 void pli_doctor_tell_site(const char *call, uint64_t ordinal, const char *file, int32_t line, char *text, size_t bytes);

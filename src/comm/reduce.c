@@ -56,7 +56,9 @@ static void max_i64(void *into, const void *a, const void *b, int64_t n) {
     for (int64_t i = 0; i < n; i++) z[i] = y[i] > x[i] ? y[i] : x[i];
 }
 
-static void sum_cells_f32(void *into, const void *a, const void *b, int64_t n) { pli_cells_merge(false, n, a, b, into); }
+static void sum_cells_f32(void *into, const void *a, const void *b, int64_t n) {
+    pli_cells_merge(false, n, a, b, into);
+}
 static void sum_cells_f64(void *into, const void *a, const void *b, int64_t n) { pli_cells_merge(true, n, a, b, into); }
 
 static const pli_reducer reducers[] = {
@@ -69,9 +71,11 @@ static const pli_reducer reducers[] = {
     { PLI_CELLS_F64, PLAIT_SUM, PLI_CELL_BYTES_F64, sum_cells_f64 },
 };
 
-static const char *const type_names[] = { [PLAIT_F32] = "f32", [PLAIT_F64] = "f64", [PLAIT_I64] = "i64", [PLAIT_U8] = "bytes",
-                                          [PLI_CELLS_F32] = "f32", [PLI_CELLS_F64] = "f64" };
-static const char *const op_names[] = { [PLAIT_SUM] = "sum", [PLAIT_MIN] = "min", [PLAIT_MAX] = "max", [PLAIT_SUM_EXACT] = "exact sum" };
+static const char *const type_names[] = { [PLAIT_F32] = "f32",  [PLAIT_F64] = "f64",     [PLAIT_I64] = "i64",
+                                          [PLAIT_U8] = "bytes", [PLI_CELLS_F32] = "f32", [PLI_CELLS_F64] = "f64" };
+static const char *const op_names[] = {
+    [PLAIT_SUM] = "sum", [PLAIT_MIN] = "min", [PLAIT_MAX] = "max", [PLAIT_SUM_EXACT] = "exact sum"
+};
 
 const pli_reducer *pli_reducer_find(plait_type type, plait_reduce op) {
     for (size_t i = 0; i < COUNT(reducers); i++)

@@ -2,13 +2,14 @@
  * seem to be stuck, rounds with counts follow until the two looks in turn prove it (doctor.h), or something moves.
  *
  * Costs: nothing while nobody waits for longer than LOOK_AFTER_NS; then a look at the ranks of the process each
- * LOOK_EVERY_NS, and one short message each way for every rank elsewhere that is waited for. Such a message is answered by
- * whoever drives the transport there, so also for a rank that computes: silence means that its process, or the way to it,
- * is gone. (Under mpi every process has a thread for that. What it cannot do is answer while all workers are within one
- * large MPI_Allreduce; but then they do not ask either.) Silence is told, and ends nothing: a process that was frozen may
- * come back, and else the wait has a deadline.
+ * LOOK_EVERY_NS, and one short message each way for every rank elsewhere that is waited for. Such a message is answered
+ * by whoever drives the transport there, so also for a rank that computes: silence means that its process, or the way
+ * to it, is gone. (Under mpi every process has a thread for that. What it cannot do is answer while all workers are
+ * within one large MPI_Allreduce; but then they do not ask either.) Silence is told, and ends nothing: a process that
+ * was frozen may come back, and else the wait has a deadline.
  *
- * Fields are the round's (under `lock`, which nobody waits for), or the mail's (under `mail_lock`: answers as they come). */
+ * Fields are the round's (under `lock`, which nobody waits for), or the mail's (under `mail_lock`: answers as they
+ * come). */
 #include "comm/rounds.h"
 
 #include <stdio.h>
@@ -111,13 +112,15 @@ void pli_doctor_close(pli_world *world) {
 
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to) {
     pli_doctor *d = world->doctor;
-    if (d->flying != NULL) atomic_fetch_add_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
+    if (d->flying != NULL)
+        atomic_fetch_add_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
     else if (d->sent != NULL) atomic_fetch_add_explicit(&d->sent[to], 1, memory_order_relaxed);
 }
 
 void pli_doctor_received(pli_world *world, int32_t from, int32_t to) {
     pli_doctor *d = world->doctor;
-    if (d->flying != NULL) atomic_fetch_sub_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
+    if (d->flying != NULL)
+        atomic_fetch_sub_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
     else if (d->received != NULL) atomic_fetch_add_explicit(&d->received[from], 1, memory_order_relaxed);
 }
 
@@ -165,7 +168,7 @@ static void look_at(plait_comm *comm, uint64_t now_ns, pli_look *look) {
     pthread_mutex_unlock(&comm->reason_lock);
 }
 
-/* --- asking and answering -------------------------------------------------------------------------------------------- */
+/* --- asking and answering ----------------------------------------------------------------------------------------- */
 
 static pli_msg *control(const pli_world *world, uint16_t kind, int32_t to, uint64_t round, bool counted, size_t bytes) {
     pli_msg *msg = pli_msg_new(bytes);
@@ -240,7 +243,8 @@ static void take_answer(pli_world *world, const pli_msg *msg) {
     pthread_mutex_lock(&d->mail_lock);
     mail *m = &d->mail[msg->head.src];
     if (counted && m->moved == NULL) m->moved = pli_malloc(counts);
-    if (msg->head.arg64 > d->asked_first && msg->head.arg64 <= d->rounds && msg->head.arg64 >= m->round && (!counted || m->moved != NULL)) {
+    if (msg->head.arg64 > d->asked_first && msg->head.arg64 <= d->rounds && msg->head.arg64 >= m->round &&
+        (!counted || m->moved != NULL)) {
         m->look = look;
         m->round = msg->head.arg64;
         if (counted) {
@@ -261,7 +265,7 @@ void pli_doctor_control(pli_world *world, const pli_msg *msg) {
     if (msg->head.kind == PLI_CONTROL_LOOK) take_answer(world, msg);
 }
 
-/* --- a round ----------------------------------------------------------------------------------------------------------- */
+/* --- a round ------------------------------------------------------------------------------------------------------ */
 
 static void want(pli_world *world, int32_t rank) {
     if (rank >= 0 && rank < world->size) world->doctor->wanted[rank] = true;
@@ -348,7 +352,7 @@ static void begin_round(pli_world *world, uint64_t now_ns) {
     d->asking = true;
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 
 /* Is no message between the ranks in question, the stuck ones and (since they may carry on what these have sent) the
  * others that were asked? */
@@ -369,7 +373,8 @@ static bool nothing_on_its_way(const pli_world *world) {
         for (int32_t b = 0; quiet && b < world->size; b++) {
             bool here_a = pli_world_is_local(world, a), here_b = pli_world_is_local(world, b);
             if (a == b || (d->now[b].state != PLI_LOOK_WAITS && d->now[b].state != PLI_LOOK_RUNS)) continue;
-            if ((!here_a && d->mail[a].counted_round < d->number) || (!here_b && d->mail[b].counted_round < d->number)) {
+            if ((!here_a && d->mail[a].counted_round < d->number) ||
+                (!here_b && d->mail[b].counted_round < d->number)) {
                 quiet = false;
                 continue;
             }
@@ -446,7 +451,8 @@ static bool find_mismatches(pli_world *world, const pli_ward *ward) {
 /* Do the looks that are kept still hold for all that seem stuck now? Then the proof goes on from them. */
 static bool are_same(const pli_doctor *d, const pli_ward *ward) {
     for (int32_t r = 0; r < ward->size; r++)
-        if (d->stuck[r] && (!d->before[r].settled || d->before[r].state != PLI_LOOK_WAITS || d->before[r].wait != d->now[r].wait))
+        if (d->stuck[r] &&
+            (!d->before[r].settled || d->before[r].state != PLI_LOOK_WAITS || d->before[r].wait != d->now[r].wait))
             return false;
     return true;
 }
@@ -459,8 +465,8 @@ static void tell_time(const pli_world *world, uint64_t now_ns, uint64_t at_ns, c
         snprintf(text, bytes, "second %.1f", (double)at_ns * 1e-9);
 }
 
-/* Who tells that others are silent: the rank of this process; of those of a simulated cluster the first that waits, moves,
- * and hears most of the others, since a rank that is cut off hears nobody. -1: none. */
+/* Who tells that others are silent: the rank of this process; of those of a simulated cluster the first that waits,
+ * moves, and hears most of the others, since a rank that is cut off hears nobody. -1: none. */
 static int32_t observer(const pli_world *world) {
     const pli_doctor *d = world->doctor;
     if (d->mail != NULL) return world->place.first;
@@ -547,14 +553,15 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     return next_ns;
 }
 
-/* --- reports --------------------------------------------------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------------------------------------------------ */
 
 /* Looks at all ranks, of other processes as far as they answer within timeout_ns. Any thread, also while rounds go on:
  * the mail is for both. */
 static void look_at_all(pli_world *world, uint64_t timeout_ns, pli_look *looks) {
     pli_doctor *d = world->doctor;
     uint64_t    number = 0, until_ns = pli_world_now(world) + timeout_ns;
-    for (int32_t i = 0; i < world->place.count; i++) look_at(&world->local[i], pli_world_now(world), &looks[world->place.first + i]);
+    for (int32_t i = 0; i < world->place.count; i++)
+        look_at(&world->local[i], pli_world_now(world), &looks[world->place.first + i]);
     if (d->mail == NULL) return;
     pthread_mutex_lock(&d->mail_lock);
     number = ++d->rounds;

@@ -1,5 +1,5 @@
-/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of a reduction are its
- * form's. */
+/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of a reduction are
+ * its form's. */
 #include <stdio.h>
 
 #include "comm/forms/forms.h"
@@ -9,8 +9,10 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
     case PLI_REDUCE_SCATTER:
-        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter", (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
-                 call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "", call->begun ? ", begun" : "");
+        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
+                 (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
+                 call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "",
+                 call->begun ? ", begun" : "");
         return;
     case PLI_BROADCAST:
         snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
@@ -71,7 +73,8 @@ static int32_t wrapped(int64_t rank, int32_t workers) {
 }
 
 /* Of the `count` pieces that end with worker's own, those up to the buffer's end, or those that wrap around it. */
-static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_t count, bool wrap, size_t *at, size_t *bytes) {
+static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_t count, bool wrap, size_t *at,
+                      size_t *bytes) {
     int32_t first = worker - count + 1, from = wrap ? first + workers : first > 0 ? first : 0;
     if (wrap && first >= 0) return false;
     *at = piece_at(c, from);
@@ -79,8 +82,8 @@ static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_
     return true;
 }
 
-/* In round i the one 2^i further on gets the last 2^i pieces up to one's own, as far as it lacks them: ceil(log2 W) rounds
- * of two steps, since pieces that wrap around the buffer's end are two messages. */
+/* In round i the one 2^i further on gets the last 2^i pieces up to one's own, as far as it lacks them: ceil(log2 W)
+ * rounds of two steps, since pieces that wrap around the buffer's end are two messages. */
 static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i / 2 > 30 || (INT64_C(1) << i / 2) >= workers) return false;
     int32_t far = (int32_t)1 << i / 2, count = far < workers - far ? far : workers - far;

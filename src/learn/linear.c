@@ -66,7 +66,8 @@ static void scores_f32(int64_t n, const uint32_t *index, const float *value, con
     }
 }
 
-static void scores_f64(int64_t n, const uint32_t *index, const float *value, const double *w, int64_t k, double *score) {
+static void scores_f64(int64_t n, const uint32_t *index, const float *value, const double *w, int64_t k,
+                       double *score) {
     for (int64_t e = 0; e < n; e++) {
         double        x = value != NULL ? (double)value[e] : 1.0;
         const double *row = w + (int64_t)index[e] * k;
@@ -77,7 +78,9 @@ static void scores_f64(int64_t n, const uint32_t *index, const float *value, con
 static void score_row(int64_t k, const pli_weights *weights, int64_t n, const uint32_t *index, const float *value,
                       double *score) {
     for (int64_t c = 0; c < k; c++) score[c] = weights->bias[c];
-    if (k == 1) score[0] += weights->f32 != NULL ? dot_f32(n, index, value, weights->f32) : dot_f64(n, index, value, weights->f64);
+    if (k == 1)
+        score[0] +=
+            weights->f32 != NULL ? dot_f32(n, index, value, weights->f32) : dot_f64(n, index, value, weights->f64);
     else if (weights->f32 != NULL) scores_f32(n, index, value, weights->f32, k, score);
     else scores_f64(n, index, value, weights->f64, k, score);
 }
@@ -191,8 +194,8 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
     }
 }
 
-void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, const pli_slopes *g,
-                         pli_sums *sums, double *scratch) {
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
+                         const pli_slopes *g, pli_sums *sums, double *scratch) {
     pli_sums own = { 0 };
     if (linear->columns == 1 && rows->local == NULL) gradient_by_chunks(linear, weights, &rows->part, g, &own);
     else gradient_by_rows(linear, weights, rows, g, &own, scratch);
@@ -250,7 +253,8 @@ plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear,
     return reserve_groups(gradient, err);
 }
 
-plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool, plait_error *err) {
+plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
+                                     plait_error *err) {
     *gradient = (pli_gradient){ .linear = linear, .pool = pool, .own_groups = pli_pool_threads(pool) };
     return reserve_groups(gradient, err);
 }
@@ -370,8 +374,8 @@ static plait_status reserve(pli_gradient *gradient, int64_t rows, plait_error *e
     void **sum = gradient->is_narrow ? (void **)&gradient->narrow : (void **)&gradient->sum;
     size_t bytes = gradient->is_narrow ? sizeof(float) : sizeof(double);
     if (pli_grow(sum, &gradient->capacity, gradient->size * gradient->own_groups, bytes)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups", (long long)gradient->size,
-                    (int)gradient->own_groups);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a gradient of %lld values in %d groups",
+                    (long long)gradient->size, (int)gradient->own_groups);
 }
 
 /* Adds all groups to the first, in order. */
@@ -398,11 +402,13 @@ static void run_part(void *user, int64_t i, int32_t thread) {
     (void)thread;
     gradient->sums[i] = (pli_sums){ 0 };
     if (rows.part.rows > 0)
-        pli_linear_gradient(gradient->linear, run->weights, &rows, &g, &gradient->sums[i], gradient->scratch + 2 * i * gradient->stride);
+        pli_linear_gradient(gradient->linear, run->weights, &rows, &g, &gradient->sums[i],
+                            gradient->scratch + 2 * i * gradient->stride);
 }
 
-plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
-                                    int32_t first, int32_t n, const uint32_t *local, const int64_t *local_start, plait_error *err) {
+plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
+                                    const pli_batch *batch, int32_t first, int32_t n, const uint32_t *local,
+                                    const int64_t *local_start, plait_error *err) {
     PLI_TRY(reserve(gradient, rows, err));
     parts_run parts = { { gradient, weights, batch, local, local_start }, first };
     pli_pool_for(n > 1 ? gradient->pool : NULL, n, run_part, &parts);
@@ -425,8 +431,8 @@ static void squares_of_one(void *user, int64_t i, int32_t thread) {
     squares_of_part(gradient->linear, &parts->run.batch->part[parts->first + i], &g);
 }
 
-plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first, int32_t n,
-                                        plait_error *err) {
+plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first,
+                                        int32_t n, plait_error *err) {
     PLI_TRY(reserve(gradient, rows, err));
     parts_run parts = { { .gradient = gradient, .batch = batch }, first };
     pli_pool_for(n > 1 ? gradient->pool : NULL, n, squares_of_one, &parts);
@@ -442,6 +448,7 @@ plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights
     pli_pool *pool = work > 40000 ? gradient->pool : NULL;
     pli_pool_for(pool, gradient->own_groups, run_group, &run);
     combine(gradient, pool);
-    for (int32_t group = 1; group < gradient->own_groups; group++) pli_sums_add(&gradient->sums[0], &gradient->sums[group]);
+    for (int32_t group = 1; group < gradient->own_groups; group++)
+        pli_sums_add(&gradient->sums[0], &gradient->sums[group]);
     return PLAIT_OK;
 }

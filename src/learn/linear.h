@@ -49,8 +49,8 @@ typedef struct pli_slopes {
 } pli_slopes;
 
 /** Adds the gradient of the rows to g, their losses to sums. scratch [2K]. Labels must be known, indices in range. */
-void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows, const pli_slopes *g,
-                         pli_sums *sums, double *scratch);
+void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
+                         const pli_slopes *g, pli_sums *sums, double *scratch);
 
 /** Scores of one row: entries [n] with index and value (NULL: ones); indices from `limit` on are left out. */
 void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int64_t limit, int64_t n,
@@ -84,7 +84,8 @@ typedef struct pli_gradient {
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
                                const pli_dataset *data, bool any, int32_t groups, plait_error *err);
 /** The same for pli_gradient_run_apart: as many sums as threads. */
-plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool, plait_error *err);
+plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
+                                     plait_error *err);
 void         pli_gradient_destroy(pli_gradient *gradient);
 
 /** Sums in single precision from now on, in half the memory. K = 1, before the first run, no `local` in any. */
@@ -105,10 +106,11 @@ static inline void pli_gradient_put(pli_gradient *gradient, int64_t i, double x)
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err);
 
-/** Gradients of the parts first .. first + n - 1 of a batch, n <= own_groups, each by itself: of part first + i in sum + i size,
- *  bias + i stride, sums[i]. local, local_start: of the whole batch. Errors: ENOMEM. */
-plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
-                                    int32_t first, int32_t n, const uint32_t *local, const int64_t *local_start, plait_error *err);
+/** Gradients of the parts first .. first + n - 1 of a batch, n <= own_groups, each by itself: of part first + i in sum
+ *  + i size, bias + i stride, sums[i]. local, local_start: of the whole batch. Errors: ENOMEM. */
+plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
+                                    const pli_batch *batch, int32_t first, int32_t n, const uint32_t *local,
+                                    const int64_t *local_start, plait_error *err);
 
 /** How many parts from `first` on are next: as many as there are sums, or are left. */
 static inline int32_t pli_gradient_apart(const pli_gradient *gradient, const pli_batch *batch, int32_t first) {
@@ -118,7 +120,7 @@ static inline int32_t pli_gradient_apart(const pli_gradient *gradient, const pli
 /** Sums of weight_i x_ij^2, the same for each column k, into the gradient's sum [rows, K]; of weight_i into bias[0]. */
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err);
 /** The same of parts, each by itself, as pli_gradient_run_apart. */
-plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first, int32_t n,
-                                        plait_error *err);
+plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first,
+                                        int32_t n, plait_error *err);
 
 #endif

@@ -24,15 +24,18 @@ static plait_status check_pipes(const pli_run *run, const plait_data_opts *files
     for (int64_t i = 0; i < files->n_paths && !pli_comm_shares_process(run->comm); i++) {
         bool is_stdin = strcmp(files->paths[i], "-") == 0;
         if (is_stdin || pli_is_pipe(files->paths[i]))
-            return pli_fail(run->err, PLAIT_EREFUSED, "%s is refused with several processes: only one of them could read it; "
-                            "name a file, or take --workers on threads", is_stdin ? "the standard input (-)" : files->paths[i]);
+            return pli_fail(run->err, PLAIT_EREFUSED,
+                            "%s is refused with several processes: only one of them could read it; "
+                            "name a file, or take --workers on threads",
+                            is_stdin ? "the standard input (-)" : files->paths[i]);
     }
     return PLAIT_OK;
 }
 
-/* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes on before
- * all have done so. */
-static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, pli_dataset **data_out) {
+/* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes
+ * on before all have done so. */
+static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
+                                  pli_dataset **data_out) {
     int32_t            worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
     const pli_dataset *first = NULL;
     if (workers == 1 || !pli_comm_shares_process(run->comm) || files->cache)
@@ -43,7 +46,8 @@ static plait_status open_together(pli_run *run, const plait_data_opts *files, co
     }
     PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
     plait_status status = PLAIT_OK;
-    if (!pli_comm_leads(run->comm)) status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
+    if (!pli_comm_leads(run->comm))
+        status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
     if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
     return status;
 }
@@ -72,7 +76,8 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
         int32_t     have = same ? workers : 0;
         for (int32_t w = 0; !same && w < workers; text += sizes[w], w++) have += has_line(text, note, length);
         if (have < workers || pli_comm_leads(run->comm))
-            pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length, note);
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length,
+                    note);
         note += length + (note[length] == '\n');
     }
     plait_comm_free(all);

@@ -34,9 +34,11 @@ static plait_status check_lbfgs(pli_run *run) {
     const pli_loss         *loss;
     if (!run->lbfgs) return PLAIT_OK;
     if (o->backup > 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
     if (o->staleness_aware)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with steps by staleness is refused: its line search finds the steps; take adagrad");
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with steps by staleness is refused: its line search finds the steps; take adagrad");
     if (strcmp(run->consistency, "bsp") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
@@ -44,20 +46,27 @@ static plait_status check_lbfgs(pli_run *run) {
     const pli_travel         travel = pli_run_travel(run, "w");
     const pli_topology_kind *kind = pli_topology_find(travel.topology);
     if (kind != NULL && kind->averages)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
-                        "point, and its copies differ; the nearest is allreduce", travel.topology);
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
+                        "point, and its copies differ; the nearest is allreduce",
+                        travel.topology);
     PLI_TRY(pli_loss_find(o->model, 2, &loss, run->err));
     if (!loss->smooth)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "
-                        "smooth one; take adagrad", o->model);
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "
+                        "smooth one; take adagrad",
+                        o->model);
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
                         "no schedule");
     if (run->balanced)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
                         "they are, at one point; take --balance static, or another optimizer");
     if (run->sharded)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with optimizer-state sharded is refused: its history is tables, not the state of a "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with optimizer-state sharded is refused: its history is tables, not the state of a "
                         "rule; take adagrad");
     if (o->patience > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
@@ -73,15 +82,18 @@ static plait_status check_number(const char *name, double value, double low, boo
 static plait_status check_validation(pli_run *run) {
     const plait_train_opts *o = run->opts;
     double                  fraction;
-    if (o->patience < 0) return pli_fail(run->err, PLAIT_EINVAL, "patience is %lld: expected 0 or more", (long long)o->patience);
+    if (o->patience < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "patience is %lld: expected 0 or more", (long long)o->patience);
     if (o->validation == NULL) {
         if (o->patience > 0)
-            return pli_fail(run->err, PLAIT_EINVAL, "patience needs validation data: --validation FILE or a fraction, as 0.1");
+            return pli_fail(run->err, PLAIT_EINVAL,
+                            "patience needs validation data: --validation FILE or a fraction, as 0.1");
         return PLAIT_OK;
     }
     if (!pli_parse_f64(o->validation, &fraction)) return PLAIT_OK; /* a file */
     if (!(fraction > 0 && fraction < 1))
-        return pli_fail(run->err, PLAIT_EINVAL, "validation is %s: expected a file or a fraction between 0 and 1", o->validation);
+        return pli_fail(run->err, PLAIT_EINVAL, "validation is %s: expected a file or a fraction between 0 and 1",
+                        o->validation);
     run->fraction = fraction;
     return PLAIT_OK;
 }
@@ -95,8 +107,10 @@ static plait_status check_filters(pli_run *run) {
     PLI_TRY(pli_filters_read(pli_run_travel(run, "w").filter, NULL, &list, run->err));
     for (int32_t i = 0; run->lbfgs && i < list.n; i++)
         if (list.filter[i]->loss != PLAIT_EXACT)
-            return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
-                            "without loss, as key-cache,key-delta,zstd, or adagrad", list.filter[i]->name);
+            return pli_fail(run->err, PLAIT_EREFUSED,
+                            "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
+                            "without loss, as key-cache,key-delta,zstd, or adagrad",
+                            list.filter[i]->name);
     return pli_filters_check_table(&list, &table, run->err);
 }
 
@@ -175,8 +189,8 @@ plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text
         char mine[160], theirs[160];
         if (strcmp(first, other) == 0) continue;
         differing_line(first, other, mine, theirs, sizeof mine);
-        status = pli_fail(err, PLAIT_EMISMATCH, "ranks were started with different %s: rank %d has '%s', rank 0 '%s'", what,
-                          (int)w, theirs, mine);
+        status = pli_fail(err, PLAIT_EMISMATCH, "ranks were started with different %s: rank %d has '%s', rank 0 '%s'",
+                          what, (int)w, theirs, mine);
     }
     plait_comm_free(all);
     pli_free(sizes);

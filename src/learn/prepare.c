@@ -98,8 +98,10 @@ static plait_status find_classes(pli_run *run) {
         return pli_fail(run->err, PLAIT_EFORMAT,
                         "labels are no classes (numbers that are not integers, or more than 65536 of them): model %s "
                         "needs classes; for numbers take --model squared", run->opts->model);
-    if (is_class && n < 2) return pli_fail(run->err, PLAIT_EFORMAT, "all rows have one label: there is nothing to tell apart "
-                                                                        "(in csv and tsv --label names its column)");
+    if (is_class && n < 2)
+        return pli_fail(run->err, PLAIT_EFORMAT,
+                        "all rows have one label: there is nothing to tell apart "
+                        "(in csv and tsv --label names its column)");
     run->label = pli_array((size_t)n, sizeof *run->label);
     if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
     for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
@@ -123,8 +125,8 @@ static const pli_block *block_of(const pli_run *run, int32_t own) {
 }
 
 /* Over the rows, of a stream over its sample. counts [classes + COUNTS]: rows of each class, then rows to train on, all
- * rows, entries. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares. Checks
- * the labels. */
+ * rows, entries. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares.
+ * Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     int64_t n = run->linear.classes;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
@@ -135,7 +137,8 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
         for (int64_t r = 0; r < block->rows; r++) {
             double y, weight;
             if (!pli_linear_target(&run->linear, block->label[r], &y, &weight))
-                return pli_fail(run->err, PLAIT_EFORMAT, "row %lld has no label, or one that the model does not know (%g)",
+                return pli_fail(run->err, PLAIT_EFORMAT,
+                                "row %lld has no label, or one that the model does not know (%g)",
                                 (long long)(block->first_row + r + 1), block->label[r]);
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
             counts[n]++;
@@ -207,8 +210,9 @@ static plait_status settle_labels(pli_run *run) {
     int64_t n = run->linear.classes;
     run->label_spread = 1;
     if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "class-weight balanced in a single streamed pass is refused: it needs the "
-                                                  "rows of each class beforehand; give label:weight,... or --epochs 2");
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "class-weight balanced in a single streamed pass is refused: it needs the "
+                        "rows of each class beforehand; give label:weight,... or --epochs 2");
     if (run->stream) PLI_TRY(pli_sample_take(run));
     double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
@@ -228,7 +232,8 @@ static plait_status settle_labels(pli_run *run) {
     pli_free(counts);
     if (status == PLAIT_OK) status = pli_comm_sum_cells(run->comm, true, MOMENTS, moments.cell);
     measure_labels(run, &moments);
-    if (status == PLAIT_OK && run->train_rows == 0) return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
+    if (status == PLAIT_OK && run->train_rows == 0)
+        return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
     return status;
 }
 
@@ -239,8 +244,13 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? lo
 /* The rate of a run without --learning-rate, measured (docs/models.md); 0: the rule's own. The logistic loss curves by
  * at most 1/4, the others by 1, so rules without a metric of their own take a quarter of the step there. */
 static double default_rate(const pli_run *run) {
-    static const struct { const char *rule; double batch; bool metric; } rates[] = {
-        { "sgd", 1.0, false }, { "momentum", 0.1, false }, { "adagrad", 1.0, true }, { "adam", 0.05, true }, { "ftrl", 1.0, true },
+    static const struct {
+        const char *rule;
+        double      batch;
+        bool        metric;
+    } rates[] = {
+        { "sgd", 1.0, false },  { "momentum", 0.1, false }, { "adagrad", 1.0, true },
+        { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
     double spread = run->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown away */
     if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * spread : 0;
@@ -305,15 +315,17 @@ static plait_status check_start(pli_run *run) {
                         "started from", run->opts->init_model, (long long)a->features, (long long)a->classes,
                         (long long)b->features, (long long)b->classes);
     if (run->form == PLI_SPARSE || run->start->solution.key != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED, "a start from a model whose features grow by key is refused; hash them, "
-                                                  "as --hash-bits 22");
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "a start from a model whose features grow by key is refused; hash them, "
+                        "as --hash-bits 22");
     return PLAIT_OK;
 }
 
 static plait_status measure_scale(pli_run *run) {
     const char *how = run->opts->normalize;
     run->scale = (pli_scale){ .features = run->linear.features };
-    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
+    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0))
+        return PLAIT_OK;
     pli_scale_rows rows = { .own = pli_dataset_own_blocks(run->data), .blocks = pli_dataset_blocks(run->data),
                             .rows = run->seen_rows, .entries = run->seen_entries, .sampled = run->stream,
                             .skip = run->fraction > 0 ? pli_run_holds_back : NULL, .user = run };
@@ -339,7 +351,8 @@ plait_status pli_prepare(pli_run *run) {
     uint64_t                begun_ns = pli_comm_now(run->comm);
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
-    PLI_TRY(pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
+    PLI_TRY(
+        pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
@@ -353,7 +366,8 @@ plait_status pli_prepare(pli_run *run) {
         file.n_paths = 1;
         PLI_TRY(pli_run_open(run, &file, NULL, run->schema, false, &run->validation));
     }
-    if (o->test != NULL || o->test_memory != NULL) PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
+    if (o->test != NULL || o->test_memory != NULL)
+        PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
     pli_sample_free(run);
     run->load_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
@@ -405,7 +419,8 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
     void   *values = pli_array((size_t)(table_rows(run) * k), type_bytes(type));
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
     for (int64_t j = 0; j < d; j++)
-        for (int64_t c = 0; c < k; c++) store(type, values, j * k + c, pli_scale_penalty(&run->scale, j, run->l1, run->l2));
+        for (int64_t c = 0; c < k; c++)
+            store(type, values, j * k + c, pli_scale_penalty(&run->scale, j, run->l1, run->l2));
     for (int64_t c = 0; c < k && run->linear.intercept; c++) store(type, values, d * k + c, 0);
     *penalty_out = values;
     return PLAIT_OK;

@@ -101,8 +101,8 @@ typedef struct pli_travel {
 } pli_travel;
 pli_travel pli_run_travel(const pli_run *run, const char *table);
 
-/** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie; and then: notes each in
- *  run->table. Errors: EREFUSED, ENAME, EINVAL. */
+/** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie; and then: notes
+ *  each in run->table. Errors: EREFUSED, ENAME, EINVAL. */
 plait_status pli_tables_check(const pli_run *run);
 plait_status pli_tables_settle(pli_run *run);
 
@@ -190,8 +190,8 @@ plait_status pli_pace_begin(pli_run *run);
 /** After each clock, and when a worker takes no more. */
 void         pli_pace_clock(pli_run *run);
 void         pli_pace_end(pli_run *run);
-/** When the rows have been judged: warns if one worker ended before another was far and the loss on some worker's rows is
- *  well above that of all. own: sums over the own rows. Collective over the workers. */
+/** When the rows have been judged: warns if one worker ended before another was far and the loss on some worker's rows
+ *  is well above that of all. own: sums over the own rows. Collective over the workers. */
 plait_status pli_pace_judge(pli_run *run, const pli_sums *own);
 
 /* --- learners -------------------------------------------------------------------------------------------- */

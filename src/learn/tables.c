@@ -7,8 +7,9 @@
 #include "table/topology/topology.h"
 
 static const pli_model_table tables[] = {
-    { "w", "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
-           "features grow by key; with lbfgs its other vectors travel as w does" },
+    { "w",
+      "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
+      "features grow by key; with lbfgs its other vectors travel as w does" },
     { "b", "the intercepts, a dense row, where features grow by key" },
     { NULL, NULL },
 };
@@ -18,7 +19,8 @@ const pli_model_table *pli_model_tables(void) { return tables; }
 pli_travel pli_run_travel(const pli_run *run, const char *name) {
     const plait_train_opts *o = run->opts;
     pli_travel              travel = {
-        .topology = o->topology != NULL ? o->topology : pli_topology_default(plait_comm_one_process(run->comm) != 0)->name,
+        .topology = o->topology != NULL ? o->topology
+                                        : pli_topology_default(plait_comm_one_process(run->comm) != 0)->name,
         .consistency = o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT,
         .filter = o->filter != NULL && strcmp(name, "b") != 0 ? o->filter : "", /* b: one row, nothing to save */
     };
@@ -49,11 +51,13 @@ static plait_status check_names(const pli_run *run) {
 static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill) {
     const pli_travel travel = pli_run_travel(run, name);
     const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
-    const pli_pair   pair = { .topology = travel.topology, .consistency = travel.consistency, .scope = &scope, .fill = fill,
-                              .one_process = plait_comm_one_process(run->comm) != 0,
-                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer, .exact = run->exact, .filter = travel.filter,
-                              .aggregates = run->opts->aggregate != NULL, .logged = pli_comm_events(run->comm) != NULL,
-                              .collective = pli_comm_collective(run->comm), .sharded = run->sharded && strcmp(name, "b") != 0 };
+    const pli_pair   pair = { .topology = travel.topology, .consistency = travel.consistency, .scope = &scope,
+                              .fill = fill, .one_process = plait_comm_one_process(run->comm) != 0,
+                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer,
+                              .exact = run->exact, .filter = travel.filter, .aggregates = run->opts->aggregate != NULL,
+                              .logged = pli_comm_events(run->comm) != NULL,
+                              .collective = pli_comm_collective(run->comm),
+                              .sharded = run->sharded && strcmp(name, "b") != 0 };
     bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;
     plait_status     status = pli_pair_check(&pair, run->err);
     return status < 0 && !all_alike ? pli_fail_at(run->err, "table %s", name) : status;
@@ -70,13 +74,16 @@ static plait_status check_servers(const pli_run *run, const char *topology, pli_
     pli_topology t;
     int32_t      servers = plait_comm_servers(run->comm);
     PLI_TRY(pli_topology_make(topology, fill, &t, run->err));
-    bool on_servers = t.kind->on_servers && !t.kind->one_process, may_be = fill == PLI_FILL_ANY && t.kind->sparse != NULL;
+    bool on_servers = t.kind->on_servers && !t.kind->one_process,
+         may_be = fill == PLI_FILL_ANY && t.kind->sparse != NULL;
     if (servers == 0 || on_servers || may_be) return PLAIT_OK;
     const char *as = strcmp(t.text, topology) != 0      ? ", by which dense tables travel under hybrid,"
                      : run->opts->topology == NULL ? " (the default)"
                                                    : "";
-    return pli_fail(run->err, PLAIT_EREFUSED, "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
-                    "servers would stand idle; nearest is --topology ps, or no --servers", (int)servers, t.text, as);
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
+                    "servers would stand idle; nearest is --topology ps, or no --servers",
+                    (int)servers, t.text, as);
 }
 
 plait_status pli_tables_check(const pli_run *run) {

@@ -4,7 +4,8 @@
  * (McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013). There the penalty counts once in
  * all; here it belongs to the objective, so each of the t = clock + 1 applications brings its own (the composite
  * form: McMahan, "Follow-the-Regularized-Leader and Mirror Descent", AISTATS 2011). A push that is a fraction of a
- * clock weighs its gradient and its square by it, so alpha stays one number; the rate falls by itself, so schedules are refused.
+ * clock weighs its gradient and its square by it, so alpha stays one number; the rate falls by itself, so schedules are
+ * refused.
  *
  * A value that no gradient has reached (n = 0) stays as it is; where it starts from w != 0, beta holds it there. */
 #include "optim/prox.h"
@@ -24,7 +25,8 @@ static numbers_f64 numbers(const pli_rule *rule, const pli_step *step, int64_t t
 }
 
 static numbers_f32 narrow(numbers_f64 of) {
-    return (numbers_f32){ (float)of.scale, (float)of.fraction, (float)of.alpha, (float)of.beta, (float)of.l1, (float)of.l2 };
+    return (numbers_f32){ (float)of.scale, (float)of.fraction, (float)of.alpha,
+                          (float)of.beta,  (float)of.l1,       (float)of.l2 };
 }
 
 static inline float leader_f32(numbers_f32 of, float z, float root, float penalty) {

@@ -1,4 +1,5 @@
-/* See aggregate.h. A message is a part for each table that was touched: its head, the keys, the sums; each padded to 8. */
+/* See aggregate.h. A message is a part for each table that was touched: its head, the keys, the sums; each padded to
+ * 8. */
 #include "table/aggregate.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static uint64_t bytes_of(const pli_spec *spec, int64_t n) {
 static unsigned char *hand_table(const pli_pending *pending, unsigned char *to) {
     const pli_spec *spec = pending->spec;
     int64_t         n = rows_of(pending), row_bytes = pli_sum_row_bytes(spec);
-    handed          head = { .table = (uint32_t)spec->id, .keyed = spec->keyed, .examples = pending->examples, .first = pending->low, .n = n };
+    handed          head = { .table = (uint32_t)spec->id, .keyed = spec->keyed, .examples = pending->examples,
+                             .first = pending->low, .n = n };
     memcpy(to, &head, sizeof head);
     to += sizeof head;
     if (n == 0) return to;
@@ -71,17 +73,18 @@ static bool fits(const pli_spec *spec, const handed *head, const unsigned char *
     return outside == 0;
 }
 
-static plait_status add_table(pli_client *client, const handed *head, const unsigned char *data, uint64_t bytes, uint64_t *taken_out,
-                              plait_error *err) {
+static plait_status add_table(pli_client *client, const handed *head, const unsigned char *data, uint64_t bytes,
+                              uint64_t *taken_out, plait_error *err) {
     pli_client_table *table = pli_client_table_of(client, head->table);
     const pli_spec   *spec = table == NULL ? NULL : &table->spec;
-    if (spec == NULL || (head->keyed != 0) != spec->keyed || head->examples < 0 || head->examples > PLI_EXAMPLES_MAX || head->n < 0 ||
-        (uint64_t)head->n > bytes / (uint64_t)pli_sum_row_bytes(spec))
+    if (spec == NULL || (head->keyed != 0) != spec->keyed || head->examples < 0 || head->examples > PLI_EXAMPLES_MAX ||
+        head->n < 0 || (uint64_t)head->n > bytes / (uint64_t)pli_sum_row_bytes(spec))
         return PLAIT_EFORMAT;
     *taken_out = bytes_of(spec, head->n);
     if (*taken_out > bytes || !fits(spec, head, data)) return PLAIT_EFORMAT;
     const void *sums = data + (spec->keyed ? head->n * 8 : 0);
-    return pli_pending_merge(&table->pending, head->n, spec->keyed ? (const uint64_t *)data : NULL, head->first, sums, head->examples, err);
+    return pli_pending_merge(&table->pending, head->n, spec->keyed ? (const uint64_t *)data : NULL, head->first, sums,
+                             head->examples, err);
 }
 
 plait_status pli_aggregate_add(pli_client *client, const pli_msg *msg, plait_error *err) {

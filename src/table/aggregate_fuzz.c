@@ -1,5 +1,5 @@
-/* A host's lead that is handed anything: it is refused by name, or added to rows that its tables have, and nothing is read or
- * written outside of the message. Input: the body of such a message. */
+/* A host's lead that is handed anything: it is refused by name, or added to rows that its tables have, and nothing is
+ * read or written outside of the message. Input: the body of such a message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ static pli_client_table *add_table(pli_client *client, int32_t id) {
     opts.exact = id == 3;
     if (pli_spec_make(id, &opts, "ps", "bsp", 1, &spec, NULL) < 0) abort();
     spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), false, 1, 2);
-    if (pli_client_table_open(&spec, &layout, &table, NULL) < 0 || pli_client_add_table(client, table, NULL) < 0) abort();
+    if (pli_client_table_open(&spec, &layout, &table, NULL) < 0 || pli_client_add_table(client, table, NULL) < 0)
+        abort();
     return table;
 }
 

@@ -9,8 +9,8 @@ static plait_status no_memory(const pli_client_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
 }
 
-static plait_status send_pull(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard, const pli_wire_pull *pull,
-                              const uint64_t *keys, pli_out *out, plait_error *err) {
+static plait_status send_pull(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard,
+                              const pli_wire_pull *pull, const uint64_t *keys, pli_out *out, plait_error *err) {
     const pli_placement *placement = &ask->table->spec.placement;
     size_t               key_bytes = keys == NULL ? 0 : (size_t)pull->n * 8;
     pli_msg             *msg = pli_msg_new(sizeof *pull + key_bytes);
@@ -60,7 +60,8 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
 
 plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t first, int64_t n,
                            void *values, pli_ask *ask, pli_out *out, plait_error *err) {
-    *ask = (pli_ask){ .table = table, .met = client->met, .first = first, .n = n, .values = values, .asked_ns = now_ns };
+    *ask = (pli_ask){ .table = table, .met = client->met, .first = first, .n = n, .values = values,
+                      .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     ask->ticket.ask = ask;
     pli_cache_take_fresh(client, table);
@@ -76,8 +77,8 @@ static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_e
                     reply->head.src, (unsigned long long)reply->head.body_bytes);
 }
 
-/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. Nor is one that
- * waited for no turn, once the worker takes turns again. */
+/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. Nor is one
+ * that waited for no turn, once the worker takes turns again. */
 static bool is_to_keep(const pli_client *client, const pli_ask *ask, int32_t shard, const pli_msg *reply) {
     return reply->head.seq >= ask->table->shard[shard].taken && (client->met || !ask->met);
 }
@@ -113,7 +114,8 @@ static plait_status finish_range(const pli_client *client, pli_ask *ask, plait_e
         int64_t low = piece->first > ask->first ? piece->first : ask->first;
         int64_t high = piece->first + piece->n < ask->first + ask->n ? piece->first + piece->n : ask->first + ask->n;
         memcpy(pli_at(ask->values, (low - ask->first) * row_bytes),
-               pli_at_const(pli_msg_body(piece->msg), (low - piece->first) * row_bytes), (size_t)((high - low) * row_bytes));
+               pli_at_const(pli_msg_body(piece->msg), (low - piece->first) * row_bytes),
+               (size_t)((high - low) * row_bytes));
     }
     double scale = pli_client_own_scale(client, table);
     if (ask->values != NULL && scale != 0) {
@@ -176,7 +178,8 @@ static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
 plait_status pli_ask_keys(pli_client *client, uint64_t now_ns, pli_client_table *table, int64_t n, const uint64_t *keys,
                           void *values, pli_ask *ask, pli_out *out, plait_error *err) {
     int64_t m;
-    *ask = (pli_ask){ .table = table, .by_key = true, .met = client->met, .n = n, .keys = keys, .values = values, .asked_ns = now_ns };
+    *ask = (pli_ask){ .table = table, .by_key = true, .met = client->met, .n = n, .keys = keys, .values = values,
+                      .asked_ns = now_ns };
     pli_ticket_open(client, &ask->ticket);
     ask->ticket.ask = ask;
     pli_cache_take_fresh(client, table);
@@ -220,19 +223,20 @@ static plait_status finish_keys(const pli_client *client, pli_ask *ask, plait_er
     return PLAIT_OK;
 }
 
-/* --- no rows ------------------------------------------------------------------------------------------------------- */
+/* --- no rows ------------------------------------------------------------------------------------------------------ */
 
-plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask, pli_out *out,
-                          plait_error *err) {
+plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask,
+                          pli_out *out, plait_error *err) {
     const pli_placement *placement = &table->spec.placement;
-    pli_wire_pull        pull = { .table = (uint32_t)table->spec.id, .flags = table->spec.rows == 0 ? PLI_PULL_KEYS : 0 };
+    pli_wire_pull        pull = { .table = (uint32_t)table->spec.id,
+                                  .flags = table->spec.rows == 0 ? PLI_PULL_KEYS : 0 };
     *ask = (pli_ask){ .table = table, .met = client->met };
     pli_ticket_open(client, &ask->ticket);
     for (int32_t i = 0; i < placement->shards; i++) {
         const pli_client_shard *shard = &table->shard[i];
         int64_t                 rows;
-        bool late = what == PLAIT_TURN ? shard->admitted < client->clock
-                                       : client->link[pli_placement_rank(placement, i) - placement->first_rank].tx.acked < shard->sent;
+        const pli_client_link  *link = &client->link[pli_placement_rank(placement, i) - placement->first_rank];
+        bool late = what == PLAIT_TURN ? shard->admitted < client->clock : link->tx.acked < shard->sent;
         if (table->spec.rows > 0) pli_placement_range(placement, i, &pull.first, &rows);
         if (late) PLI_TRY(send_pull(client, now_ns, ask, i, &pull, NULL, out, err));
     }
@@ -251,7 +255,7 @@ static void note_answers(pli_client *client, const pli_ask *ask) {
     }
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 void pli_ask_abandon(pli_ask *ask) {
     pli_ticket_free(&ask->ticket);

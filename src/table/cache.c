@@ -135,14 +135,16 @@ void pli_cache_take_fresh(const pli_client *client, pli_client_table *table) {
         }
         if (is_good(shard, shard->fresh[1])) {
             shard->taken = shard->fresh[1]->head.seq;
-            if (shard->fresh[1]->head.clock != whole) pli_msg_free(&table->held[i].msg); /* else both are of one moment */
+            /* else both are of one moment */
+            if (shard->fresh[1]->head.clock != whole) pli_msg_free(&table->held[i].msg);
             take_keys(client, table, shard->fresh[1]);
         }
     }
     pli_cache_drop_fresh(table);
 }
 
-/* Own updates into a held copy, which becomes the worker's own first. Without memory it is dropped: a cache may forget. */
+/* Own updates into a held copy, which becomes the worker's own first. Without memory it is dropped: a cache may
+ * forget. */
 static void write_through(pli_client_table *table, double scale, pli_held *held) {
     if (!pli_slab_is_mine(held->msg->body)) {
         pli_msg *copy = pli_msg_new(held->msg->head.body_bytes);
@@ -208,7 +210,9 @@ void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t
 
 /* --- rows by key -------------------------------------------------------------------------------------------- */
 
-static bool is_as_old(const pli_age *a, const pli_age *b) { return a->version == b->version && a->fetched == b->fetched; }
+static bool is_as_old(const pli_age *a, const pli_age *b) {
+    return a->version == b->version && a->fetched == b->fetched;
+}
 
 int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
                       uint32_t *missing) {

@@ -15,7 +15,8 @@ plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32
     *client = (pli_client){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
     client->flags = PLI_MSG_UNCOUNTED;
     client->link = pli_calloc((size_t)layout->servers, sizeof *client->link);
-    if (client->link == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", layout->servers);
+    if (client->link == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", layout->servers);
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_rx_init(&client->link[s].rx);
         pli_tx_init(&client->link[s].tx, layout->resend_after_ns);
@@ -149,7 +150,8 @@ static bool is_first(const pli_ticket *ticket, const pli_msg *msg) {
 }
 
 static void unfilter(pli_client *client, pli_ticket *ticket, pli_msg *msg) {
-    plait_error why = { .code = PLAIT_EFORMAT, .rank = msg->head.src, .text = "a filtered answer to what asked for no values" };
+    plait_error why = { .code = PLAIT_EFORMAT, .rank = msg->head.src,
+                        .text = "a filtered answer to what asked for no values" };
     if (ticket->ask == NULL && !(msg->head.flags & PLI_FLAG_FILTERED)) return;
     if (ticket->ask != NULL && pli_client_unfilter(client, ticket->ask, msg, &why) >= 0) return;
     if (ticket->failure.code == 0) ticket->failure = why;

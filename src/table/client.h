@@ -32,7 +32,8 @@ typedef struct pli_ticket {
     _Atomic int32_t    held_rank; /* -1: not known. For the reason of a wait, any thread, as the next four */
     _Atomic int64_t    held_clock;
     _Atomic bool       held_any;
-    _Atomic uint32_t   asked, answered; /* how often servers were asked, and which time they said so; answered: release */
+    _Atomic uint32_t   asked, answered; /* how often servers were asked, and which time they said so; answered:
+                                           release */
     struct pli_ask *ask; /* the get whose values are the answers; NULL: none */
     struct pli_ticket *next;
 } pli_ticket;
@@ -113,13 +114,14 @@ typedef struct pli_row_seen { /* the same of a row that is held; without `to`, w
     uint64_t state, from;
 } pli_row_seen;
 
-/* A pushed copy of rows is taken where its stream's acknowledgement says that it contains all that the worker has sent, and
- * where it is no older than what was taken from the same server: so own writes stay seen and reads monotone. */
+/* A pushed copy of rows is taken where its stream's acknowledgement says that it contains all that the worker has sent,
+ * and where it is no older than what was taken from the same server: so own writes stay seen and reads monotone. */
 typedef struct pli_client_shard { /* what the worker has had to do with one shard */
     uint64_t sent;     /* number of the last message to its server with updates of the table */
     int64_t  admitted; /* the last clock in which it has answered a get; -1: none            */
     uint64_t taken;    /* number of its last message of which copies were taken              */
-    pli_msg *fresh[2]; /* the machine's: what came last unasked, FRESH and FRESH_KEYS; NULL: nothing since it was taken */
+    pli_msg *fresh[2]; /* the machine's: what came last unasked, FRESH and FRESH_KEYS; NULL: nothing since it was
+                          taken */
 } pli_client_shard;
 
 typedef struct pli_client_table {
@@ -159,11 +161,12 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table);
 
 /* cache.c */
-/** What of the worker's own updates is laid over what it reads: 1 all (additive tables), 0 nothing; under a policy that sees
- *  its own gradients at once, minus the table's rate over the batch, which is a plain step. */
+/** What of the worker's own updates is laid over what it reads: 1 all (additive tables), 0 nothing; under a policy that
+ *  sees its own gradients at once, minus the table's rate over the batch, which is a plain step. */
 double pli_client_own_scale(const pli_client *client, const pli_client_table *table);
 bool pli_cache_serves(const pli_client *client, const pli_client_table *table, const pli_age *age, int64_t clock);
-/** Pushed copies that contain all that this worker has sent become the ones held; others are dropped. In the machine. */
+/** Pushed copies that contain all that this worker has sent become the ones held; others are dropped. In the
+ *  machine. */
 void pli_cache_take_fresh(const pli_client *client, pli_client_table *table);
 /** Pushed copies are dropped: a barrier may have been passed since. In the machine. */
 void pli_cache_drop_fresh(pli_client_table *table);
@@ -209,8 +212,8 @@ plait_status pli_ask_range(pli_client *client, uint64_t now_ns, pli_client_table
                            void *values, pli_ask *ask, pli_out *out, plait_error *err);
 /** Asks for no rows: of every shard that must still let the worker into this clock (PLAIT_TURN), or that has not yet
  *  acknowledged what was sent to it (PLAIT_SETTLE). Pending nothing: there was none. */
-plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask, pli_out *out,
-                          plait_error *err);
+plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table *table, int what, pli_ask *ask,
+                          pli_out *out, plait_error *err);
 /** When its ticket is done: values are filled, with the worker's own updates (additive tables). values NULL (by
  *  range): nothing is copied, the pieces stay. pli_ask_abandon follows, in any case. */
 plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
@@ -218,7 +221,8 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
 void pli_ask_abandon(pli_ask *ask);
 
 /* push.c */
-/** An update of norm (as plait_view has it) is about to be accepted: what the policy wants done, PLAIT_TURN and others. */
+/** An update of norm (as plait_view has it) is about to be accepted: what the policy wants done, PLAIT_TURN and
+ *  others. */
 int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta);
 /** Sends what is pending on table (NULL: on all) to its owners; kind PLI_PUSH, or PLI_CLOCK, which also ends the clock.
  *  Nothing has changed where it fails with ENOMEM before the first message was sent. */

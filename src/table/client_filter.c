@@ -25,7 +25,8 @@ plait_status pli_client_filters_open(pli_client_table *table, const pli_layout *
 }
 
 void pli_client_filters_close(pli_client_table *table) {
-    for (int32_t i = 0; table->chain != NULL && i < table->spec.placement.shards; i++) pli_chain_close(&table->chain[i]);
+    for (int32_t i = 0; table->chain != NULL && i < table->spec.placement.shards; i++)
+        pli_chain_close(&table->chain[i]);
     pli_free(table->chain);
     pli_free(table->penalty);
     table->chain = NULL;
@@ -36,16 +37,17 @@ plait_status pli_client_filters_penalty(pli_client_table *table, const void *pen
     size_t bytes = (size_t)(table->spec.rows * pli_row_bytes(&table->spec));
     if (table->chain == NULL || penalty == NULL) return PLAIT_OK;
     table->penalty = pli_malloc(bytes);
-    if (table->penalty == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the filters of table %s", table->spec.name);
+    if (table->penalty == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for the filters of table %s", table->spec.name);
     memcpy(table->penalty, penalty, bytes);
     return PLAIT_OK;
 }
 
 static plait_part part_of(const pli_client *client, const pli_client_table *table, int32_t server, plait_way way) {
     const pli_spec *spec = &table->spec;
-    return (plait_part){ .way = way, .table = spec->id, .worker = client->rank, .server = server, .seed = client->layout.seed,
-                         .clock = client->clock, .type = spec->type, .cols = spec->cols, .l1 = spec->ruled ? spec->rule.l1 : 0,
-                         .penalty = table->penalty };
+    return (plait_part){ .way = way, .table = spec->id, .worker = client->rank, .server = server,
+                         .seed = client->layout.seed, .clock = client->clock, .type = spec->type, .cols = spec->cols,
+                         .l1 = spec->ruled ? spec->rule.l1 : 0, .penalty = table->penalty };
 }
 
 static pli_chain *chain_of(const pli_client *client, const pli_client_table *table, int32_t server) {
@@ -65,12 +67,15 @@ static pli_msg *message_of(const pli_msg *like, const pli_bytes *body) {
     return msg;
 }
 
-static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for a filtered message"); }
+static plait_status no_memory(plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a filtered message");
+}
 
 /* --- out ------------------------------------------------------------------------------------------------------- */
 
 /* body stays empty where the message travels as it is. */
-static plait_status filter_pull(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body, plait_error *err) {
+static plait_status filter_pull(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body,
+                                plait_error *err) {
     pli_wire_pull pull;
     memcpy(&pull, pli_msg_body(msg), sizeof pull);
     const pli_client_table *table = pli_client_table_of(client, pull.table);
@@ -85,11 +90,13 @@ static plait_status filter_pull(pli_client *client, int32_t server, const pli_ms
     return pli_chain_encode(chain, &part, NULL, false, body, &n, err);
 }
 
-static plait_status copy_part(const pli_client_table *table, const pli_msg *msg, pli_wire_part *wire, pli_bytes *body, plait_error *err) {
+static plait_status copy_part(const pli_client_table *table, const pli_msg *msg, pli_wire_part *wire, pli_bytes *body,
+                              plait_error *err) {
     const void *from = pli_at_const(pli_msg_body(msg), (int64_t)wire->keys_at);
     int64_t     keys = table->spec.keyed ? wire->n * 8 : 0, at = body->n;
     if (!pli_bytes_add(body, from, keys) ||
-        !pli_bytes_add(body, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at), wire->n * pli_sum_row_bytes(&table->spec)))
+        !pli_bytes_add(body, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at),
+                       wire->n * pli_sum_row_bytes(&table->spec)))
         return no_memory(err);
     wire->keys_at = (uint64_t)at;
     wire->values_at = (uint64_t)(at + keys);
@@ -106,8 +113,9 @@ static plait_status filter_part(pli_client *client, const pli_client_table *tabl
     part.first = wire->first;
     part.clock = msg->head.clock;
     if (wire->flags & PLI_PART_KEYED) part.keys = pli_at_const(pli_msg_body(msg), (int64_t)wire->keys_at);
-    PLI_TRY(pli_chain_encode(chain_of(client, table, server), &part, pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at),
-                             client->lossless, body, &wire->n, err));
+    PLI_TRY(pli_chain_encode(chain_of(client, table, server), &part,
+                             pli_at_const(pli_msg_body(msg), (int64_t)wire->values_at), client->lossless, body,
+                             &wire->n, err));
     wire->flags |= PLI_PART_FILTERED;
     wire->keys_at = (uint64_t)at;
     wire->values_at = (uint64_t)(body->n - at);
@@ -127,14 +135,16 @@ static bool has_filtered_part(const pli_client *client, const pli_msg *msg) {
     return false;
 }
 
-static plait_status filter_push(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body, plait_error *err) {
+static plait_status filter_push(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body,
+                                plait_error *err) {
     pli_wire_part wire;
     if (!has_filtered_part(client, msg)) return PLAIT_OK;
     if (!pli_bytes_add(body, pli_msg_body(msg), (int64_t)(msg->head.arg32 * sizeof wire))) return no_memory(err);
     for (uint32_t i = 0; i < msg->head.arg32; i++) {
         memcpy(&wire, body->data + i * sizeof wire, sizeof wire);
         const pli_client_table *table = pli_client_table_of(client, wire.table);
-        PLI_TRY(is_filtered(table) ? filter_part(client, table, server, msg, &wire, body, err) : copy_part(table, msg, &wire, body, err));
+        PLI_TRY(is_filtered(table) ? filter_part(client, table, server, msg, &wire, body, err)
+                                   : copy_part(table, msg, &wire, body, err));
         if (!pli_bytes_pad8(body)) return no_memory(err);
         memcpy(body->data + i * sizeof wire, &wire, sizeof wire);
     }
@@ -193,7 +203,8 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
     pli_decoded             decoded = { 0 };
     if (chain == NULL && !filtered) return PLAIT_OK;
     if (chain == NULL || !rows_asked(ask, pli_placement_shard_at(&table->spec.placement, msg->head.src), &part))
-        return filtered ? pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered what was not asked", table->spec.name, msg->head.src)
+        return filtered ? pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered what was not asked",
+                                   table->spec.name, msg->head.src)
                         : PLAIT_OK;
     uint64_t bytes = (uint64_t)(part.n * pli_row_bytes(&table->spec));
     if (!filtered && msg->head.body_bytes != bytes) return PLAIT_OK; /* refused where it is looked at */
@@ -215,11 +226,13 @@ void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, c
     pli_chain              *chain = table == NULL ? NULL : chain_of(client, table, server);
     pli_wire_keys           wire = { .table = msg->head.arg32 };
     pli_bytes               body = { 0 };
-    plait_error             why = { .code = PLAIT_EFORMAT, .text = "a list of keys is asked for of a table without filters" };
+    plait_error             why = { .code = PLAIT_EFORMAT,
+                                    .text = "a list of keys is asked for of a table without filters" };
     plait_status            status = PLAIT_EFORMAT;
     if (chain != NULL && msg->head.body_bytes == PLAIT_TOKEN_BYTES) {
-        status = pli_bytes_add(&body, &wire, sizeof wire) ? pli_chain_encode_list(chain, pli_msg_body(msg), &body, &wire.n, &why)
-                                                          : no_memory(&why);
+        status = pli_bytes_add(&body, &wire, sizeof wire)
+                     ? pli_chain_encode_list(chain, pli_msg_body(msg), &body, &wire.n, &why)
+                     : no_memory(&why);
     }
     pli_msg *list = status >= 0 ? pli_msg_new((size_t)body.n) : NULL;
     if (status >= 0 && list != NULL) {

@@ -38,7 +38,8 @@ static void begin(fuzzed *f, pli_out *out) {
         if (pli_ask_keys(&f->client, 1, f->table[t], 4, keys, f->values[t], &f->ask[t], out, NULL) < 0) abort();
         pli_ask *range = &f->ask[TABLES + t];
         if (f->table[t]->spec.rows == 0) *range = (pli_ask){ 0 };
-        else if (pli_ask_range(&f->client, 1, f->table[t], 10, ROWS - 10, f->values[TABLES + t], range, out, NULL) < 0) abort();
+        else if (pli_ask_range(&f->client, 1, f->table[t], 10, ROWS - 10, f->values[TABLES + t], range, out, NULL) < 0)
+            abort();
     }
 }
 

@@ -129,8 +129,9 @@ static float row_3(reader *r) {
     static const uint64_t key = 3;
     pli_ask               ask;
     float                 value = -1;
-    plait_status status = r->spec.rows == 0 ? pli_ask_keys(&r->client, 1, r->table, 1, &key, &value, &ask, &r->out, NULL)
-                                            : pli_ask_range(&r->client, 1, r->table, 3, 1, &value, &ask, &r->out, NULL);
+    plait_status          status = r->spec.rows == 0
+                                       ? pli_ask_keys(&r->client, 1, r->table, 1, &key, &value, &ask, &r->out, NULL)
+                                       : pli_ask_range(&r->client, 1, r->table, 3, 1, &value, &ask, &r->out, NULL);
     assert_int_equal(status, PLAIT_OK);
     pli_ticket_unlink(&r->client, &ask.ticket);
     if (pli_ticket_done(&ask.ticket)) assert_int_equal(pli_ask_finish(&r->client, &ask, NULL), PLAIT_OK);

@@ -5,18 +5,20 @@
 
 #include "table/values.h"
 
-/* --- of a rank ----------------------------------------------------------------------------------------------------- */
+/* --- of a rank ---------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
-    const pli_event_job job = { .workers = layout->workers, .servers = layout->servers, .first_server = layout->first_server,
-                                .backup = layout->backup };
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .table = -1, .info.job = &job });
+    const pli_event_job job = { .workers = layout->workers, .servers = layout->servers,
+                                .first_server = layout->first_server, .backup = layout->backup };
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .table = -1,
+                                        .info.job = &job });
 }
 
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
-    const pli_event_table table = { .name = spec->name, .topology = spec->topology.text, .consistency = spec->consistency,
-                                    .rows = spec->rows, .cols = spec->cols, .way = way,
-                                    .shards = way == PLI_WAY_SERVED ? spec->placement.shards : 0, .ruled = spec->ruled };
+    const pli_event_table table = { .name = spec->name, .topology = spec->topology.text,
+                                    .consistency = spec->consistency, .rows = spec->rows, .cols = spec->cols,
+                                    .way = way, .shards = way == PLI_WAY_SERVED ? spec->placement.shards : 0,
+                                    .ruled = spec->ruled };
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank, .table = spec->id,
                                         .info.table = &table });
 }
@@ -25,7 +27,7 @@ void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_
     pli_event_raise(sink, &(pli_event){ .kind = kind, .server = server, .rank = rank, .table = -1 });
 }
 
-/* --- of a worker ----------------------------------------------------------------------------------------------------- */
+/* --- of a worker -------------------------------------------------------------------------------------------------- */
 
 void pli_client_listen(pli_client *client, const pli_event_sink *sink) {
     client->sink = sink;
@@ -57,9 +59,9 @@ void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg
         const pli_client_table *table = pli_client_table_of(client, wire.table);
         parts[i].shard = pli_placement_shard_at(&table->spec.placement, client->layout.first_server + server);
     }
-    pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_SEND, .rank = client->rank, .peer = server, .table = -1,
-                                                .clock = msg->head.clock, .seq = client->link[server].tx.next, .n = n,
-                                                .info.part = parts });
+    pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_SEND, .rank = client->rank, .peer = server,
+                                                .table = -1, .clock = msg->head.clock,
+                                                .seq = client->link[server].tx.next, .n = n, .info.part = parts });
     if (parts != few) pli_free(parts);
 }
 
@@ -67,9 +69,10 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock) {
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock });
 }
 
-/* --- gets ------------------------------------------------------------------------------------------------------------ */
+/* --- gets --------------------------------------------------------------------------------------------------------- */
 
-void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n, const uint64_t *keys) {
+void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
+                   const uint64_t *keys) {
     int64_t            at[PLI_BLOCK];
     const pli_row_seen seen = { .state = answer->note, .from = table->pushes };
     if (client->sink == NULL ||
@@ -123,8 +126,9 @@ static bool add_range(const pli_client *client, const pli_ask *ask, pieces *p) {
         if (held->msg == NULL) continue;
         int64_t low = held->first > ask->first ? held->first : ask->first;
         int64_t high = held->first + held->n < ask->first + ask->n ? held->first + held->n : ask->first + ask->n;
-        if (!add_piece(p, &(pli_event_piece){ .shard = shard, .version = held->state, .from = held->from, .to = held->to,
-                                              .age = client->clock - held->age.fetched, .first = low, .rows = high - low }))
+        if (!add_piece(p, &(pli_event_piece){ .shard = shard, .version = held->state, .from = held->from,
+                                              .to = held->to, .age = client->clock - held->age.fetched, .first = low,
+                                              .rows = high - low }))
             return false;
     }
     return true;
@@ -136,8 +140,9 @@ static bool add_answers(const pli_ask *ask, pieces *p) {
         int32_t shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
         int64_t begin = ask->start[shard], n = ask->start[shard + 1] - begin;
         if (n > 0 && !add_piece(p, &(pli_event_piece){ .shard = shard, .version = reply->note,
-                                                       .from = ask->table->pushes, .to = ask->table->pushes, .first = -1,
-                                                       .rows = n, .keys = ask->fetch + begin, .n_keys = n }))
+                                                       .from = ask->table->pushes, .to = ask->table->pushes,
+                                                       .first = -1, .rows = n, .keys = ask->fetch + begin,
+                                                       .n_keys = n }))
             return false;
     }
     return true;
@@ -161,8 +166,9 @@ static bool add_taken(const pli_client *client, const pli_ask *ask, pieces *p) {
         if (at < first || at >= p->n || !is_of(client, &p->piece[at], shard, taken))
             for (at = first; at < p->n && !is_of(client, &p->piece[at], shard, taken);) at++;
         if (at == p->n)
-            done = add_piece(p, &(pli_event_piece){ .shard = shard, .version = taken->seen.state, .from = taken->seen.from,
-                                                    .to = taken->to, .age = client->clock - taken->fetched, .first = -1 });
+            done = add_piece(p, &(pli_event_piece){ .shard = shard, .version = taken->seen.state,
+                                                    .from = taken->seen.from, .to = taken->to,
+                                                    .age = client->clock - taken->fetched, .first = -1 });
         if (done) p->piece[at].rows++;
         of[i] = (uint32_t)at;
     }
@@ -183,39 +189,44 @@ static bool add_taken(const pli_client *client, const pli_ask *ask, pieces *p) {
 void pli_raise_get(const pli_client *client, const pli_ask *ask) {
     pieces p = { 0 };
     if (client->sink == NULL) return;
-    bool done = ask->by_key ? add_answers(ask, &p) && (ask->n_taken == 0 || add_taken(client, ask, &p)) : add_range(client, ask, &p);
+    bool done = ask->by_key ? add_answers(ask, &p) && (ask->n_taken == 0 || add_taken(client, ask, &p))
+                            : add_range(client, ask, &p);
     if (done)
-        pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = client->rank, .table = ask->table->spec.id,
-                                                    .clock = client->clock, .incs = ask->incs, .n = p.n, .info.piece = p.piece,
+        pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = client->rank,
+                                                    .table = ask->table->spec.id, .clock = client->clock,
+                                                    .incs = ask->incs, .n = p.n, .info.piece = p.piece,
                                                     .asked_ns = ask->asked_ns, .met = ask->met });
     pli_free(p.piece);
     pli_free(p.keys);
 }
 
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, const pli_replica_seen *seen,
-                           int64_t n, const uint64_t *keys, int64_t first) {
-    const pli_event_piece piece = { .shard = -1, .version = seen->version, .from = seen->from, .to = seen->to, .first = keys == NULL ? first : -1, .rows = n, .keys = keys,
+void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
+                           const pli_replica_seen *seen, int64_t n, const uint64_t *keys, int64_t first) {
+    const pli_event_piece piece = { .shard = -1, .version = seen->version, .from = seen->from, .to = seen->to,
+                                    .first = keys == NULL ? first : -1, .rows = n, .keys = keys,
                                     .n_keys = keys == NULL ? 0 : n };
     if (sink == NULL || n == 0) return;
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .table = spec->id, .clock = clock, .incs = seen->incs,
-                                        .n = 1, .info.piece = &piece });
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .table = spec->id, .clock = clock,
+                                        .incs = seen->incs, .n = 1, .info.piece = &piece });
 }
 
-/* --- of a server ----------------------------------------------------------------------------------------------------- */
+/* --- of a server -------------------------------------------------------------------------------------------------- */
 
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table) {
     if (kind == PLI_EVENT_APPLY) table->state++;
-    pli_event_raise(server->sink, &(pli_event){ .kind = kind, .server = true, .rank = server->rank, .peer = msg->head.src,
-                                                .table = table->shard.spec.id, .shard = table->shard.index,
-                                                .clock = msg->head.clock, .seq = msg->head.seq, .version = table->state });
+    pli_event_raise(server->sink, &(pli_event){ .kind = kind, .server = true, .rank = server->rank,
+                                                .peer = msg->head.src, .table = table->shard.spec.id,
+                                                .shard = table->shard.index, .clock = msg->head.clock,
+                                                .seq = msg->head.seq, .version = table->state });
 }
 
 void pli_raise_tick(const pli_server *server, const pli_msg *msg) {
-    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = server->rank, .table = -1,
-                                                .peer = msg->head.src, .clock = msg->head.clock, .seq = msg->head.seq });
+    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = server->rank,
+                                                .table = -1, .peer = msg->head.src, .clock = msg->head.clock,
+                                                .seq = msg->head.seq });
 }
 
 void pli_raise_gone(const pli_server *server, int32_t worker) {
-    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_GONE, .server = true, .rank = server->rank, .table = -1,
-                                                .peer = worker });
+    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_GONE, .server = true, .rank = server->rank,
+                                                .table = -1, .peer = worker });
 }

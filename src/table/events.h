@@ -1,19 +1,19 @@
-/* table/events.h - what tables raise for the event log (base/event.h), and what of it must be remembered to be raised: of
- * which version of its shard each copy is. Nothing of this happens in a job without a sink. */
+/* table/events.h - what tables raise for the event log (base/event.h), and what of it must be remembered to be raised:
+ * of which version of its shard each copy is. Nothing of this happens in a job without a sink. */
 #ifndef PLI_TABLE_EVENTS_H
 #define PLI_TABLE_EVENTS_H
 
 #include "table/client.h"
 #include "table/server.h"
 
-/* --- of a rank ----------------------------------------------------------------------------------------------------- */
+/* --- of a rank ---------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout);
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way);
 /** What has no fields: BARRIER, LEAVE, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
 
-/* --- of a worker ----------------------------------------------------------------------------------------------------- */
+/* --- of a worker -------------------------------------------------------------------------------------------------- */
 
 /** From now on the client's events are raised, and servers say with each answer what their shard has applied. */
 void pli_client_listen(pli_client *client, const pli_event_sink *sink);
@@ -29,20 +29,21 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
 
 /** A get is complete. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask);
-/* Of what a get from a replica is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that are part
- * of sums under way, and incs of the current clock. */
+/* Of what a get from a replica is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that
+ * are part of sums under way, and incs of the current clock. */
 typedef struct pli_replica_seen {
     uint64_t version, incs, from, to;
 } pli_replica_seen;
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock, const pli_replica_seen *seen,
-                           int64_t n, const uint64_t *keys, int64_t first);
+void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
+                           const pli_replica_seen *seen, int64_t n, const uint64_t *keys, int64_t first);
 
 /** Notes that the rows keys [n] have come from the answer, and are held now. */
-void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n, const uint64_t *keys);
+void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
+                   const uint64_t *keys);
 /** Notes of which versions are those keys of the ask that copies serve: all but missing [m], in order. */
 void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *missing, int64_t m);
 
-/* --- of a server ----------------------------------------------------------------------------------------------------- */
+/* --- of a server -------------------------------------------------------------------------------------------------- */
 
 /** A part of a message was applied (or, kind DROP, dropped). */
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);

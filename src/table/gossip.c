@@ -1,7 +1,7 @@
 /* See gossip.h.
  *
- * Invariants: of each neighbour at most the copies of a few clocks are kept, since it cannot pass a round without a copy
- * that depends on this worker's; held_by is -1 exactly when all that is awaited is there. */
+ * Invariants: of each neighbour at most the copies of a few clocks are kept, since it cannot pass a round without a
+ * copy that depends on this worker's; held_by is -1 exactly when all that is awaited is there. */
 #include "table/gossip.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "comm/reduce.h"
 #include "table/values.h"
 
-/* --- what is awaited ------------------------------------------------------------------------------------------------ */
+/* --- what is awaited ---------------------------------------------------------------------------------------------- */
 
 static pli_msg **find(pli_gossip_table *table, int64_t clock, int32_t from) {
     for (pli_msg **at = &table->first; *at != NULL; at = &(*at)->next)
@@ -46,14 +46,15 @@ pli_msg *pli_gossip_take(pli_gossip_table *table, int64_t clock, int32_t from) {
     return msg;
 }
 
-/* --- what comes ------------------------------------------------------------------------------------------------------ */
+/* --- what comes --------------------------------------------------------------------------------------------------- */
 
 static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out) {
     double weight;
     memcpy(&weight, pli_msg_body(msg), sizeof weight);
     if (table->box == NULL) table->box = pli_calloc((size_t)table->n, pli_type_bytes(table->type));
     if (table->box_weight == 0) table->n_come = 0; /* the box was emptied */
-    if (table->box == NULL || !pli_grow((void **)&table->come, &table->come_capacity, table->n_come + 1, sizeof *table->come)) {
+    if (table->box == NULL ||
+        !pli_grow((void **)&table->come, &table->come_capacity, table->n_come + 1, sizeof *table->come)) {
         pli_out_fail(out, PLAIT_ENOMEM, "no memory for a neighbour's copy of a table");
         return;
     }
@@ -67,7 +68,8 @@ static bool is_sound(const pli_gossip_table *table, const pli_msg *msg) {
     uint64_t values = (uint64_t)table->n * pli_type_bytes(table->type);
     double   weight = 1;
     if (msg->head.kind == PLI_GOSSIP_MARK) return msg->head.body_bytes == 0;
-    if (msg->head.kind != PLI_GOSSIP_COPY || msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight)) return false;
+    if (msg->head.kind != PLI_GOSSIP_COPY || msg->head.body_bytes != values + (table->rounds ? 0 : sizeof weight))
+        return false;
     if (!table->rounds) memcpy(&weight, pli_msg_body(msg), sizeof weight);
     return weight > 0 && weight <= 1e9;
 }
@@ -77,7 +79,8 @@ static void take(pli_gossip *gossip, pli_msg *msg, pli_out *out) {
     pli_gossip_table *table = gossip->tables;
     while (table != NULL && (uint32_t)table->id != msg->head.arg32) table = table->next;
     if (table == NULL || !is_sound(table, msg)) {
-        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a copy of table %u that does not fit", msg->head.src, msg->head.arg32);
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a copy of table %u that does not fit", msg->head.src,
+                     msg->head.arg32);
         pli_msg_free(&msg);
         return;
     }
@@ -115,7 +118,8 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_JOINED || event->rank >= gossip->workers) return;
     pli_links_forget(&gossip->links, event->rank);
     if (event->kind == PLI_MEMBER_DIED)
-        pli_out_lost(out, event->rank, "rank %d is lost, whose copies others average with: %s", event->rank, event->why.text);
+        pli_out_lost(out, event->rank, "rank %d is lost, whose copies others average with: %s", event->rank,
+                     event->why.text);
 }
 
 static pli_msg *late(const pli_msg *msg) {
@@ -131,7 +135,7 @@ const pli_machine_ops pli_gossip_ops = {
     .name = "gossip", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late
 };
 
-/* --- what goes --------------------------------------------------------------------------------------------------------- */
+/* --- what goes ---------------------------------------------------------------------------------------------------- */
 
 static plait_status send(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock, int32_t to,
                          pli_gossip_kind kind, pli_msg *msg, pli_out *out, plait_error *err) {
@@ -145,13 +149,13 @@ static plait_status send(pli_gossip *gossip, const pli_gossip_table *table, uint
     return pli_fail(err, PLAIT_ENOMEM, "no memory for a message to rank %d", to);
 }
 
-plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock, int32_t to,
-                             pli_msg *copy, pli_out *out, plait_error *err) {
+plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
+                             int32_t to, pli_msg *copy, pli_out *out, plait_error *err) {
     return send(gossip, table, now_ns, clock, to, PLI_GOSSIP_COPY, copy, out, err);
 }
 
-plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock, int32_t n,
-                             const int32_t *to, pli_out *out, plait_error *err) {
+plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
+                             int32_t n, const int32_t *to, pli_out *out, plait_error *err) {
     for (int32_t i = 0; i < n; i++)
         PLI_TRY(send(gossip, table, now_ns, clock, to[i], PLI_GOSSIP_MARK, pli_msg_new(0), out, err));
     return PLAIT_OK;
@@ -171,7 +175,7 @@ void pli_gossip_mix(pli_gossip_table *table, double *weight, void *values) {
     table->box_weight = 0;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 bool pli_gossip_init(pli_gossip *gossip, int32_t me, int32_t workers, uint64_t resend_after_ns) {
     *gossip = (pli_gossip){ .me = me, .workers = workers };

@@ -1,16 +1,16 @@
-/* table/gossip.h - the machine of averaging with neighbours: copies of tables that go to and come from other workers. No
- * wait or thread in here; topology/gossip.c and tests drive it.
+/* table/gossip.h - the machine of averaging with neighbours: copies of tables that go to and come from other workers.
+ * No wait or thread in here; topology/gossip.c and tests drive it.
  *
- * Rounds (a policy that applies updates at clocks): at the end of a clock a worker sends its copy to each neighbour of that
- * round and waits for theirs; copies that come early, of a neighbour that is ahead, are kept. Mixed are its own and theirs
- * with equal weights, in the order of workers, so a run repeats (D-PSGD).
+ * Rounds (a policy that applies updates at clocks): at the end of a clock a worker sends its copy to each neighbour of
+ * that round and waits for theirs; copies that come early, of a neighbour that is ahead, are kept. Mixed are its own
+ * and theirs with equal weights, in the order of workers, so a run repeats (D-PSGD).
  *
- * Without rounds (async) nobody waits: a worker sends its copy to one neighbour a clock, and half of its *weight* with it;
- * what comes is added, weighted, to a box, which the worker mixes into its copy at its own next clock:
+ * Without rounds (async) nobody waits: a worker sends its copy to one neighbour a clock, and half of its *weight* with
+ * it; what comes is added, weighted, to a box, which the worker mixes into its copy at its own next clock:
  *     z <- (w z + sum of u y) / (w + sum of u),  w <- w + sum of u
- * Weights are 1 at first, and what is sent away is missing here, so their sum is always the number of workers, on their way
- * or not; the weighted average of all copies changes by updates alone, however late messages are. A worker that nobody
- * sends to keeps what it has. (Push-sum: here copies carry weights instead of sums, which is the same.)
+ * Weights are 1 at first, and what is sent away is missing here, so their sum is always the number of workers, on their
+ * way or not; the weighted average of all copies changes by updates alone, however late messages are. A worker that
+ * nobody sends to keeps what it has. (Push-sum: here copies carry weights instead of sums, which is the same.)
  *
  * *Marks* say that all copies sent before have arrived, since they are in their order: before a barrier and at the end.
  *
@@ -27,7 +27,8 @@
 #include "comm/links.h"
 #include "table/neighbours.h"
 
-/* head.kind; head.arg32: the table; head.clock: the sender's. A copy's body: where it has a weight, that as a double; the values. */
+/* head.kind; head.arg32: the table; head.clock: the sender's. A copy's body: where it has a weight, that as a double;
+ * the values. */
 typedef enum pli_gossip_kind { PLI_GOSSIP_COPY = 1, PLI_GOSSIP_MARK = 2 } pli_gossip_kind;
 
 /* A copy that was mixed: for the event log. */
@@ -72,17 +73,19 @@ void pli_gossip_destroy(pli_gossip *gossip);
 pli_gossip_table *pli_gossip_add(pli_gossip *gossip, int32_t id, plait_type type, int64_t n, bool rounds);
 
 /** Sends a copy (taken; NULL: there was no memory for it) to a neighbour. Errors: ENOMEM. */
-plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock, int32_t to,
-                             pli_msg *copy, pli_out *out, plait_error *err);
+plait_status pli_gossip_give(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
+                             int32_t to, pli_msg *copy, pli_out *out, plait_error *err);
 /** Sends a mark to each of to [n]. Errors: ENOMEM. */
-plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock, int32_t n,
-                             const int32_t *to, pli_out *out, plait_error *err);
-/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of this clock, or later. */
+plait_status pli_gossip_mark(pli_gossip *gossip, const pli_gossip_table *table, uint64_t now_ns, int64_t clock,
+                             int32_t n, const int32_t *to, pli_out *out, plait_error *err);
+/** From now on the worker waits for a copy of this clock from each of from [n]; or for a mark of this clock, or
+ *  later. */
 void pli_gossip_await(pli_gossip_table *table, bool for_marks, int64_t clock, int32_t n, const int32_t *from);
 /** The copy of this clock of that neighbour, which has come; the caller's. NULL: it has not. */
 pli_msg *pli_gossip_take(pli_gossip_table *table, int64_t clock, int32_t from);
 
-/** Mixes what has come into the worker's values [n] and empties the box; come [n_come] stays until the next copy comes. */
+/** Mixes what has come into the worker's values [n] and empties the box; come [n_come] stays until the next copy
+ *  comes. */
 void pli_gossip_mix(pli_gossip_table *table, double *weight, void *values);
 
 /** What the worker awaits is there. Any thread. */

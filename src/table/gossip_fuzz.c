@@ -1,6 +1,6 @@
-/* A worker that averages with neighbours who send anything: the job fails by name, or copies are what their table's are, and
- * nothing is read or written outside of a message. Input: frames of kind, source, table, clock (a byte each), two bytes of
- * length, a body. */
+/* A worker that averages with neighbours who send anything: the job fails by name, or copies are what their table's
+ * are, and nothing is read or written outside of a message. Input: frames of kind, source, table, clock (a byte each),
+ * two bytes of length, a body. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Averaging with neighbours, over networks that lose, double and reorder: the average never changes by it, rounds give the
- * same bits in every schedule, and what a worker sends arrives once. */
+/* Averaging with neighbours, over networks that lose, double and reorder: the average never changes by it, rounds give
+ * the same bits in every schedule, and what a worker sends arrives once. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "table/gossip.h"
 #include "table/values.h"
 
-/* --- graphs ---------------------------------------------------------------------------------------------------------- */
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 static bool has(int32_t n, const int32_t *list, int32_t x) {
     for (int32_t i = 0; i < n; i++)
@@ -25,7 +25,8 @@ static bool has(int32_t n, const int32_t *list, int32_t x) {
 static void check_round(pli_graph graph, int32_t workers, int64_t round) {
     int32_t to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], back[PLI_NEIGHBOURS_MAX], degree = -1;
     for (int32_t w = 0; w < workers; w++) {
-        int32_t n = pli_neighbours_to(graph, workers, w, round, to), m = pli_neighbours_from(graph, workers, w, round, from);
+        int32_t n = pli_neighbours_to(graph, workers, w, round, to),
+                m = pli_neighbours_from(graph, workers, w, round, from);
         if (degree < 0) degree = n;
         assert_int_equal(n, degree); /* equal weights are doubly stochastic */
         assert_int_equal(m, degree);
@@ -52,7 +53,7 @@ static void test_graphs_are_regular(void **state) {
     assert_int_equal(pli_neighbours_to(PLI_RING, 2, 0, 0, list), 1);
 }
 
-/* --- workers ---------------------------------------------------------------------------------------------------------- */
+/* --- workers ------------------------------------------------------------------------------------------------------ */
 
 enum { MOST = 9, N = 5 };
 
@@ -72,7 +73,8 @@ typedef struct network {
     worker    w[MOST];
 } network;
 
-static void open_network(network *net, uint64_t seed, int32_t workers, pli_graph graph, bool rounds, int64_t clocks, bool lossy) {
+static void open_network(network *net, uint64_t seed, int32_t workers, pli_graph graph, bool rounds, int64_t clocks,
+                         bool lossy) {
     const direct_opts opts = { .reorder = 0.3, .drop = lossy ? 0.2 : 0, .twice = lossy ? 0.2 : 0, .early_wake = 0.01 };
     memset(net, 0, sizeof *net);
     net->d = direct_new(seed, workers, &opts);
@@ -109,7 +111,8 @@ static void begin_round(network *net, int32_t me, uint64_t now, pli_out *out) {
     worker *w = &net->w[me];
     int32_t list[PLI_NEIGHBOURS_MAX], n = pli_neighbours_to(net->graph, net->workers, me, w->clock, list);
     for (int32_t i = 0; i < n; i++)
-        assert_int_equal(pli_gossip_give(&w->gossip, w->table, now, w->clock, list[i], copy_of(net, w), out, NULL), PLAIT_OK);
+        assert_int_equal(pli_gossip_give(&w->gossip, w->table, now, w->clock, list[i], copy_of(net, w), out, NULL),
+                         PLAIT_OK);
     n = pli_neighbours_from(net->graph, net->workers, me, w->clock, list);
     pli_gossip_await(w->table, false, w->clock, n, list);
     w->waits = true;
@@ -186,7 +189,7 @@ static void run(network *net) {
     }
 }
 
-/* --- what must hold ---------------------------------------------------------------------------------------------------- */
+/* --- what must hold ----------------------------------------------------------------------------------------------- */
 
 static void average(const network *net, double *mean, double *weight) {
     *weight = 0;

@@ -10,8 +10,8 @@ static int32_t keeper(const plait_job *job) {
     return (int32_t)(pli_hash_bytes(key, sizeof key, 0) % (uint64_t)job->layout.servers);
 }
 
-static pli_msg *question(const plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, const pli_lease *brought,
-                         int64_t n) {
+static pli_msg *question(const plait_job *job, const pli_lease_terms *terms, const pli_pace *pace,
+                         const pli_lease *brought, int64_t n) {
     pli_wire_lease ask = { .terms = *terms, .pace = *pace, .n = n };
     pli_msg       *msg = pli_msg_new(sizeof ask + (size_t)n * sizeof *brought);
     if (msg == NULL) return NULL;
@@ -27,14 +27,15 @@ static plait_status take_answer(const pli_ticket *ticket, const pli_lease_terms 
     const pli_msg *reply = ticket->replies;
     uint64_t       bytes = reply == NULL ? 1 : reply->head.body_bytes;
     if (bytes % sizeof *lease != 0 || bytes / sizeof *lease > (uint64_t)terms->blocks)
-        return pli_fail(err, PLAIT_EFORMAT, "an answer of %llu bytes to a question for leases", (unsigned long long)bytes);
+        return pli_fail(err, PLAIT_EFORMAT, "an answer of %llu bytes to a question for leases",
+                        (unsigned long long)bytes);
     *n = (int64_t)(bytes / sizeof *lease);
     if (*n > 0) memcpy(lease, pli_msg_body(reply), bytes);
     return PLAIT_OK;
 }
 
-plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease, int64_t *n,
-                           plait_error *err) {
+plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease,
+                           int64_t *n, plait_error *err) {
     bool       first = job->client.clock == 0;
     pli_ticket ticket;
     uint64_t   now_ns;

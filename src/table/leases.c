@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Blocks move only when a worker takes longer, or shorter, by this part of its share's time: noise is to move nothing. */
+/* Blocks move only when a worker takes longer, or shorter, by this part of its share's time: noise is to move
+ * nothing. */
 static const double dead_zone = 1.0 / 5;
 /* What a report counts for beside the one that follows it. */
 static const double memory = 1.0 / 2;
@@ -114,8 +115,8 @@ static int32_t heir_of(const pli_book *book, int32_t giver, double unit) {
     return best;
 }
 
-/* The block that giver hands to heir, who must be done with it sooner than giver now is with all its rows: one that heir
- * has at hand, else one that giver itself had to fetch, else the last. -1: none. */
+/* The block that giver hands to heir, who must be done with it sooner than giver now is with all its rows: one that
+ * heir has at hand, else one that giver itself had to fetch, else the last. -1: none. */
 static int64_t block_for(const pli_book *book, int32_t giver, int32_t heir, double unit) {
     int64_t best = -1;
     int     best_rank = 0;
@@ -150,7 +151,8 @@ static void give(pli_book *book, int32_t worker, int64_t clock) {
     double        unit;
     int32_t       heir = -1;
     if (unit_of_speed(book, &unit)) heir = heir_of(book, worker, unit);
-    if (heir < 0 || !(time_of(book, worker, 0, unit) > 1 + dead_zone || time_of(book, heir, 0, unit) < 1 - dead_zone)) return;
+    if (heir < 0 || !(time_of(book, worker, 0, unit) > 1 + dead_zone || time_of(book, heir, 0, unit) < 1 - dead_zone))
+        return;
     for (; heir >= 0 && t->blocks > 1; heir = heir_of(book, worker, unit)) {
         int64_t block = block_for(book, worker, heir, unit);
         if (block < 0) return;

@@ -3,14 +3,15 @@
  * A block is a fixed set of rows, of which every clock takes its share; the book only says who computes the share. It
  * begins with the blocks that the workers bring. From time to time a worker asks, at the beginning of a clock, and says
  * how many rows it has computed in how many seconds. Shares are to follow speed: a worker that holds clearly more rows
- * than its part of all workers' speed gives whole blocks to those that hold clearly fewer. (Work moves from slow workers
- * to fast ones, in pieces that are worth the move: Harlap et al., "Addressing the straggler problem for iterative
- * convergent parallel ML", SoCC 2016, whose FlexRR does so within a clock; here at clocks, for the rows of a batch may
- * not depend on who computes them.)
+ * than its part of all workers' speed gives whole blocks to those that hold clearly fewer. (Work moves from slow
+ * workers to fast ones, in pieces that are worth the move: Harlap et al., "Addressing the straggler problem for
+ * iterative convergent parallel ML", SoCC 2016, whose FlexRR does so within a clock; here at clocks, for the rows of a
+ * batch may not depend on who computes them.)
  *
- * A block changes hands at a clock T that both sides hear of before they reach it: the holder, who is just asking, is at
- * a clock <= T, and the heir asks again at a clock <= T. The holder computes the shares of the clocks before T, the heir
- * those from T on, each at its own clock T, whoever comes to it first. Therefore, whatever the policy of the tables:
+ * A block changes hands at a clock T that both sides hear of before they reach it: the holder, who is just asking, is
+ * at a clock <= T, and the heir asks again at a clock <= T. The holder computes the shares of the clocks before T, the
+ * heir those from T on, each at its own clock T, whoever comes to it first. Therefore, whatever the policy of the
+ * tables:
  *   1 For each block and each clock there is exactly one worker whose leases, as it has them in that clock, cover both.
  *   2 Nobody waits for anybody, and no message passes between the two.
  *   3 A block has one transfer under way at most; it is over when its old holder has asked at a clock >= T.
@@ -57,7 +58,8 @@ bool         pli_book_is_about(const pli_book *book, const pli_lease_terms *term
 /** The worker brings blocks [n], before it asks for the first time. Errors: EFORMAT a block that somebody else has, or
  *  none that there is. */
 plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lease, int64_t n, plait_error *err);
-/** The worker asks at the beginning of a clock; decides what it gives away. Errors: EFORMAT not the clock that was due. */
+/** The worker asks at the beginning of a clock; decides what it gives away. Errors: EFORMAT not the clock that was
+ *  due. */
 plait_status pli_book_ask(pli_book *book, int32_t worker, int64_t clock, const pli_pace *pace, plait_error *err);
 /** The answer: the worker's leases, by block, into lease (NULL: not wanted); how many. */
 int64_t pli_book_leases(const pli_book *book, int32_t worker, pli_lease *lease);

@@ -1,5 +1,5 @@
-/* The lease book over random schedules: every share of every block is computed once, by one worker; shares follow speed;
- * noise moves nothing. */
+/* The lease book over random schedules: every share of every block is computed once, by one worker; shares follow
+ * speed; noise moves nothing. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,12 +74,14 @@ static void take_clock(play *p, int32_t w) {
 static void check_taken(const play *p) {
     for (int64_t b = 0; b < p->terms.blocks; b++)
         for (int64_t c = 0; c < CLOCKS; c++)
-            if (p->taken[b][c] != 1) fail_msg("block %d was computed %d times in clock %d", (int)b, p->taken[b][c], (int)c);
+            if (p->taken[b][c] != 1)
+                fail_msg("block %d was computed %d times in clock %d", (int)b, p->taken[b][c], (int)c);
 }
 
 static double load_of(const play *p, int32_t w) {
     double rows = 0;
-    for (int64_t i = 0; i < p->n[w]; i++) rows += p->lease[w][i].until == PLI_LEASE_OPEN ? (double)p->lease[w][i].rows : 0;
+    for (int64_t i = 0; i < p->n[w]; i++)
+        rows += p->lease[w][i].until == PLI_LEASE_OPEN ? (double)p->lease[w][i].rows : 0;
     return rows;
 }
 

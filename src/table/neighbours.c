@@ -42,7 +42,8 @@ static int32_t beside(pli_graph graph, int32_t workers, int32_t worker, int32_t 
 /* sign 1: those further on; -1: those before. first, hops: of which rounds. */
 static int32_t hopped(int32_t workers, int32_t worker, int sign, int32_t first, int32_t hops, int32_t *list) {
     int32_t n = 0;
-    for (int32_t h = first; h < first + hops; h++) n = insert(list, n, worker, wrapped(worker + sign * ((int64_t)1 << h), workers));
+    for (int32_t h = first; h < first + hops; h++)
+        n = insert(list, n, worker, wrapped(worker + sign * ((int64_t)1 << h), workers));
     return n;
 }
 

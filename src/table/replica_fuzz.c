@@ -1,5 +1,5 @@
-/* A replica whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and nothing is
- * read or written outside of it. Input: which table (a byte), the list as it came. */
+/* A replica whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and
+ * nothing is read or written outside of it. Input: which table (a byte), the list as it came. */
 #include <stdlib.h>
 #include <string.h>
 

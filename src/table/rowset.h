@@ -12,7 +12,8 @@ typedef struct pli_rowset {
     uint64_t  *keys; /* [n], in order of insertion                                 */
     int64_t    capacity;
     uint64_t   first, range; /* keys are first .. first + range - 1; range 0: any key */
-    uint32_t  *number_plus_1; /* [range], zeros but for keys while mapped; or NULL: not needed so far, or the map is used */
+    uint32_t  *number_plus_1; /* [range], zeros but for keys while mapped; or NULL: not needed so far, or the map is
+                                 used */
     pli_keymap map;
     bool       mapped; /* the array or map holds the keys; else they are increasing */
 } pli_rowset;

@@ -120,7 +120,8 @@ void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *r
     answer_with(server, now_ns, request, PLI_STATE, msg, out);
 }
 
-void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token, pli_out *out) {
+void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token,
+                         pli_out *out) {
     pli_msg *msg = pli_msg_new(PLAIT_TOKEN_BYTES);
     if (msg != NULL) memcpy(pli_msg_body(msg), token, PLAIT_TOKEN_BYTES);
     pli_msg request = *cause;
@@ -158,8 +159,8 @@ static bool send_unasked(pli_server *server, uint64_t now_ns, int32_t worker, pl
 void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
                            pli_kind kind, pli_msg *msg, pli_out *out) {
     uint32_t id = (uint32_t)table->shard.spec.id;
-    if (msg == NULL || (server->peer[worker].listens &&
-                        !send_unasked(server, now_ns, worker, PLI_STATE, (int64_t)table->state, id, pli_msg_new(0), out)))
+    if (msg == NULL || (server->peer[worker].listens && !send_unasked(server, now_ns, worker, PLI_STATE,
+                                                                      (int64_t)table->state, id, pli_msg_new(0), out)))
         pli_msg_free(&msg);
     else
         (void)send_unasked(server, now_ns, worker, kind, pli_server_version(server, table), id, msg, out);
@@ -425,7 +426,8 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
         const pli_peer *peer = &server->peer[w];
         bool absent = (barrier && peer->barrier == NULL) || (call && peer->call == NULL) || bye;
         if (absent && !peer->gone) return w;
-        if ((pull || call) && server->clocks[w] != PLAIT_LEFT && (holder < 0 || server->clocks[w] < server->clocks[holder]))
+        if ((pull || call) && server->clocks[w] != PLAIT_LEFT &&
+            (holder < 0 || server->clocks[w] < server->clocks[holder]))
             holder = w;
     }
     return holder;
@@ -451,7 +453,7 @@ static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
     pli_out_send(out, held);
 }
 
-/* --- the machine ----------------------------------------------------------------------------------------------------- */
+/* --- the machine -------------------------------------------------------------------------------------------------- */
 
 static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };

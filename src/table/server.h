@@ -4,15 +4,15 @@
  * table's consistency lets them be served. Invariants, after each event:
  *   1 clocks[w] is the number of clocks that worker w has ended, INT64_MAX once it has left or died; slowest is the
  *     lowest of them, kept since every pull asks for it, and at_slowest how many workers are there.
- *   2 applied is how many clocks are complete: min(clocks) as far as a worker is left, unless all policies that apply at
- *     clocks say more, and the highest clock ended when none is left. Every push of a clock < applied to a table that
- *     applies at clocks is in the values, or was dropped since it came later; none of a later clock is in them.
+ *   2 applied is how many clocks are complete: min(clocks) as far as a worker is left, unless all policies that apply
+ *     at clocks say more, and the highest clock ended when none is left. Every push of a clock < applied to a table
+ *     that applies at clocks is in the values, or was dropped since it came later; none of a later clock is in them.
  *   3 A push to a table that applies at once is in the values as soon as it was taken from its stream, or was dropped
  *     since the policy said so.
  *   4 Each message of a stream is acted upon once, in order (comm/stream.h).
- *   5 A parked pull is one that the policy lets wait; none that it would serve is parked. Of a thousand workers most are
- *     parked when one of them ends its clock, so they are asked for again only when asked_slowest or asked_applied, of the
- *     last time, is no longer so, or where some table's policy may serve after any change (restless).
+ *   5 A parked pull is one that the policy lets wait; none that it would serve is parked. Of a thousand workers most
+ *     are parked when one of them ends its clock, so they are asked for again only when asked_slowest or asked_applied,
+ *     of the last time, is no longer so, or where some table's policy may serve after any change (restless).
  *   6 No slab that went out in a message is written again while somebody holds it.
  * A message whose sizes do not add up fails the job with EFORMAT; nothing of it is applied.
  */
@@ -116,7 +116,8 @@ void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *reques
 /** Tells a client that listens, before an answer, what the table's shard has applied. */
 void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out);
 /** Asks a worker for a list of keys. */
-void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token, pli_out *out);
+void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token,
+                         pli_out *out);
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
                               pli_out *out);
 
@@ -144,15 +145,17 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
 /* server_filter.c */
 /** The table as filters are told of it; rows first .. first + rows - 1 are the shard's. For clients, too. */
 plait_filter_table pli_filters_describe(const pli_spec *spec, const pli_layout *layout, int64_t first, int64_t rows);
-plait_status pli_server_filters_open(const pli_server *server, pli_server_table *table, const char *names, plait_error *err);
+plait_status pli_server_filters_open(const pli_server *server, pli_server_table *table, const char *names,
+                                     plait_error *err);
 void         pli_server_filters_close(pli_server_table *table);
 /** Takes msg (a filtered message, KEYS, or what comes behind those). */
 void pli_server_take_filtered(pli_server *server, pli_msg *msg, pli_out *out);
 /** The next message of a worker that can be acted upon, as if there were no filters (taken); NULL: none, or not yet. */
 pli_msg *pli_server_next_unfiltered(pli_server *server, uint64_t now_ns, int32_t worker, pli_out *out);
-/** The answer (taken) to a pull that asked for values, as it travels. NULL: it could not be made, which fails the job. */
-pli_msg *pli_server_filter_answer(pli_server *server, pli_server_table *table, const pli_msg *request, const pli_wire_pull *pull,
-                                  bool exact, pli_msg *answer, pli_out *out);
+/** The answer (taken) to a pull that asked for values, as it travels. NULL: it could not be made, which fails the
+ *  job. */
+pli_msg *pli_server_filter_answer(pli_server *server, pli_server_table *table, const pli_msg *request,
+                                  const pli_wire_pull *pull, bool exact, pli_msg *answer, pli_out *out);
 
 /* server_refresh.c */
 plait_status pli_server_readers_open(pli_server_table *table, int32_t workers, plait_error *err);

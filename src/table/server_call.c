@@ -27,7 +27,9 @@ bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_e
     return true;
 }
 
-static bool has_left(const pli_server *server, const pli_msg *msg) { return server->clocks[msg->head.src] == PLAIT_LEFT; }
+static bool has_left(const pli_server *server, const pli_msg *msg) {
+    return server->clocks[msg->head.src] == PLAIT_LEFT;
+}
 
 /* The clock of one who has left stands still. */
 static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg *b) {

@@ -11,8 +11,8 @@ static bool take_filters(const pli_msg *msg, uint64_t rows_bytes, pli_spec *spec
     uint64_t at = sizeof(pli_wire_create) + rows_bytes, bytes = msg->head.body_bytes - at;
     if (bytes == 0) return true;
     const char *text = pli_at(pli_msg_body(msg), (int64_t)at);
-    if (bytes % 8 != 0 || bytes > pli_pad8(sizeof spec->filter) || memchr(text, '\0', bytes) == NULL || text[0] == '\0' ||
-        strlen(text) >= sizeof spec->filter)
+    if (bytes % 8 != 0 || bytes > pli_pad8(sizeof spec->filter) || memchr(text, '\0', bytes) == NULL ||
+        text[0] == '\0' || strlen(text) >= sizeof spec->filter)
         return false;
     strcpy(spec->filter, text);
     return true;

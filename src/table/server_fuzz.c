@@ -1,5 +1,6 @@
 /* A server that is told anything by two workers: an error of the job, or an answer, and nothing read or written
- * outside of a message. Input: frames of kind (from 128 on: and filtered), source, clock, arg32 (a byte each), two bytes of length, a body. */
+ * outside of a message. Input: frames of kind (from 128 on: and filtered), source, clock, arg32 (a byte each), two
+ * bytes of length, a body. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ static plait_status sum_all(void *user, const plait_slice *slices, int32_t n, co
     return PLAIT_OK;
 }
 
-static const plait_function functions[] = { { .name = "get", .run = sum_all }, { .name = "set", .updates = 1, .run = sum_all } };
+static const plait_function functions[] = { { .name = "get", .run = sum_all }, { .name = "set", .updates = 1,
+                                                                                 .run = sum_all } };
 
 /* Memory that a description asks for is not what is looked for here. */
 static bool is_large(const pli_msg *msg) {
@@ -54,7 +56,8 @@ static pli_msg *next_frame(const uint8_t **data, size_t *size, uint64_t *seq) {
     return msg;
 }
 
-static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule, const char *filter, int exact) {
+static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency, const char *rule, const char *filter,
+                               int exact) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
     pli_spec spec;
@@ -79,7 +82,8 @@ static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .functions = functions, .n_functions = 2 };
+    const pli_layout layout = { .workers = 2, .servers = 1, .first_server = RANK, .functions = functions,
+                                .n_functions = 2 };
     pli_server       server;
     pli_msg         *msg;
     uint64_t         seq[2] = { 6, 0 };

@@ -26,7 +26,8 @@ static bool check_keys(const pli_shard *shard, const pli_msg *msg, int64_t n, pl
     if (shard->spec.rows == 0) return true;
     const uint64_t *keys = keys_of(msg);
     for (int64_t i = 0; i < n; i++) outside |= (uint64_t)(keys[i] - first >= rows);
-    if (outside != 0) pli_fail(err, PLAIT_EFORMAT, "table %s: a pulled key is outside of shard %d", shard->spec.name, shard->index);
+    if (outside != 0)
+        pli_fail(err, PLAIT_EFORMAT, "table %s: a pulled key is outside of shard %d", shard->spec.name, shard->index);
     return outside == 0;
 }
 
@@ -46,14 +47,15 @@ bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_e
     if (pull.flags == PLI_PULL_KEYS) return check_keys(shard, msg, pull.n, err);
     if (pull.flags == PLI_PULL_ALL && shard->spec.rows == 0) return true;
     uint64_t at = (uint64_t)pull.first - (uint64_t)shard->first;
-    if (pull.flags == 0 && pull.n >= 0 && at <= (uint64_t)shard->rows && (uint64_t)pull.n <= (uint64_t)shard->rows - at &&
-        shard->spec.rows > 0)
+    if (pull.flags == 0 && pull.n >= 0 && at <= (uint64_t)shard->rows &&
+        (uint64_t)pull.n <= (uint64_t)shard->rows - at && shard->spec.rows > 0)
         return true;
     pli_fail(err, PLAIT_EFORMAT, "table %s: a pull of rows outside of shard %d", shard->spec.name, shard->index);
     return false;
 }
 
-static bool table_may_serve(const pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg) {
+static bool table_may_serve(const pli_server *server, uint64_t now_ns, const pli_server_table *table,
+                            const pli_msg *msg) {
     plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
     /* one who has left, or whose whole job has, waits for nothing */
     if (server->clocks[msg->head.src] == PLAIT_LEFT && view.slowest == PLAIT_LEFT) return true;
@@ -117,7 +119,8 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
         answer = pli_server_filter_answer(server, table, msg, &pull, met, answer, out);
     if (answer != NULL) answer->head.clock = pli_server_version(server, table);
     if (pull.n > 0) pli_server_note_fetch(table, msg->head.src);
-    if (pull.flags != PLI_PULL_ALL) pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));
+    if (pull.flags != PLI_PULL_ALL)
+        pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));
     pli_server_tell_state(server, now_ns, msg, table->state, out);
     pli_server_reply(server, now_ns, msg, answer, out);
 }

@@ -21,9 +21,10 @@ static plait_status decode_part(const pli_server *server, const pli_msg *msg, ui
     if (keyed && (n > bytes / 8 || wire.keys_at % 8 != 0 || wire.keys_at > bytes || n * 8 > bytes - wire.keys_at))
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push's keys are cut short", table->shard.spec.name);
     *table_out = table;
-    *part_out = (pli_push_part){ .touched = !dropped, .keyed = keyed, .examples = wire.examples, .first = wire.first, .n = wire.n,
-                            .keys = keyed ? (const uint64_t *)(body + wire.keys_at) : NULL,
-                            .values = body + wire.values_at };
+    *part_out = (pli_push_part){ .touched = !dropped, .keyed = keyed, .examples = wire.examples,
+                                 .first = wire.first, .n = wire.n,
+                                 .keys = keyed ? (const uint64_t *)(body + wire.keys_at) : NULL,
+                                 .values = body + wire.values_at };
     return PLAIT_OK;
 }
 
@@ -42,7 +43,8 @@ struct pli_progress {
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err) {
     if (!table->shard.spec.staleness_aware) return PLAIT_OK;
     table->progress = pli_calloc((size_t)workers, sizeof *table->progress);
-    return table->progress != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->shard.spec.name);
+    return table->progress != NULL ? PLAIT_OK
+                                   : pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->shard.spec.name);
 }
 
 static int64_t pushes_of_others(const pli_server_table *table, int32_t worker) {
@@ -72,7 +74,8 @@ static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_serv
     if (policy->server.on_push == NULL) return false;
     plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
     if (policy->reads_norms)
-        view.norm = pli_values_max_norm(spec->type, part->n * spec->cols, part->values) / (spec->ruled ? (double)spec->batch : 1);
+        view.norm = pli_values_max_norm(spec->type, part->n * spec->cols, part->values) /
+                    (spec->ruled ? (double)spec->batch : 1);
     return policy->server.on_push(table->policy.state, &view) == PLAIT_DROP;
 }
 
@@ -125,14 +128,16 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
         }
         pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
         int64_t staleness = staleness_of_next(table, server->layout.workers, msg->head.src);
-        if (pli_shard_apply_push(&table->shard, msg->head.clock, staleness, &part, &why) < 0) return failed(msg, &why, out);
+        if (pli_shard_apply_push(&table->shard, msg->head.clock, staleness, &part, &why) < 0)
+            return failed(msg, &why, out);
         pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
     }
     return true;
 }
 
 /* A worker's push of the clock to one table, untouched where there is none. Of several parts the first counts. */
-static pli_push_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted, int64_t clock) {
+static pli_push_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted,
+                              int64_t clock) {
     pli_push_part     part;
     pli_server_table *table;
     if (msg == NULL || msg->head.clock != clock) return (pli_push_part){ .keyed = wanted->shard.spec.keyed };

@@ -34,7 +34,8 @@ void pli_server_note_reader(pli_server_table *table, int32_t worker, int64_t n, 
     if (table->reader == NULL) return;
     if (keys == NULL) table->reader[worker].whole = true;
     for (int64_t from = 0; keys != NULL && from < n; from += PLI_BLOCK)
-        if (!pli_rowset_add(&table->reader[worker].keys, n - from < PLI_BLOCK ? n - from : PLI_BLOCK, keys + from, at)) return;
+        if (!pli_rowset_add(&table->reader[worker].keys, n - from < PLI_BLOCK ? n - from : PLI_BLOCK, keys + from, at))
+            return;
 }
 
 static pli_msg *whole_shard(const pli_server_table *table) {
@@ -58,7 +59,8 @@ static pli_msg *rows_of(const pli_server_table *table, const pli_rowset *keys) {
 static bool has_asked(const pli_server *server, const pli_server_table *table, int32_t worker) {
     const uint32_t id = (uint32_t)table->shard.spec.id;
     for (const pli_msg *msg = server->parked; msg != NULL; msg = msg->next)
-        if (msg->head.src == worker && msg->head.kind == PLI_PULL && memcmp(pli_msg_body(msg), &id, sizeof id) == 0) return true;
+        if (msg->head.src == worker && msg->head.kind == PLI_PULL && memcmp(pli_msg_body(msg), &id, sizeof id) == 0)
+            return true;
     return false;
 }
 
@@ -67,6 +69,7 @@ void pli_server_refresh(pli_server *server, uint64_t now_ns, const pli_server_ta
         const struct pli_reader *reader = &table->reader[w];
         if (server->clocks[w] == PLAIT_LEFT || server->peer[w].gone || has_asked(server, table, w)) continue;
         if (reader->whole) pli_server_send_fresh(server, now_ns, table, w, PLI_FRESH, whole_shard(table), out);
-        if (reader->keys.n > 0) pli_server_send_fresh(server, now_ns, table, w, PLI_FRESH_KEYS, rows_of(table, &reader->keys), out);
+        if (reader->keys.n > 0)
+            pli_server_send_fresh(server, now_ns, table, w, PLI_FRESH_KEYS, rows_of(table, &reader->keys), out);
     }
 }

@@ -328,7 +328,7 @@ static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
     pli_client_close(&old);
 }
 
-/* --- what policies may do ------------------------------------------------------------------------------------------- */
+/* --- what policies may do ----------------------------------------------------------------------------------------- */
 
 static pli_msg *keys_message(fixture *f, int32_t src, int64_t clock, uint64_t key) {
     pli_msg       *msg = message(f, src, PLI_PULL, clock, sizeof(pli_wire_pull) + 8);
@@ -348,7 +348,8 @@ static void test_fresh_rows_go_to_those_who_read_them(void **state) {
     assert_int_equal(deliver(&f, keys_message(&f, 1, 0, 5)), 1);
     assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 2)), 2);
     const pli_msg *whole = sent(&f, 0, PLI_FRESH), *rows = sent(&f, 1, PLI_FRESH_KEYS);
-    assert_true(whole != NULL && rows != NULL && whole->head.clock == 1 && rows->head.clock == 1 && whole->head.arg32 == 0);
+    assert_true(whole != NULL && rows != NULL && whole->head.clock == 1 && rows->head.clock == 1 &&
+                whole->head.arg32 == 0);
     assert_ptr_equal(whole->body, f.server.table[0]->shard.store.slab); /* no copy */
     assert_int_equal(whole->head.arg64, f.seq[0]); /* all that worker 0 has sent is in it */
     assert_int_equal(rows->head.body_bytes, 2 * 12);
@@ -413,7 +414,8 @@ static void open_odd_server(fixture *f, const char *consistency, const pli_event
 }
 
 /* Two policies like ssp:0 that count how often they are asked: one says that it waits for the slowest, one does not. */
-static plait_status counting_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+static plait_status counting_parse(void *state, const char *parameters, const plait_setting *setting,
+                                   plait_error *err) {
     (void)state, (void)parameters, (void)setting, (void)err;
     return PLAIT_OK;
 }
@@ -441,7 +443,8 @@ static int64_t count_questions(const char *consistency, int64_t clocks) {
     for (int64_t clock = 0; clock < clocks; clock++)
         for (int32_t w = 0; w < CROWD; w++) {
             bool last = w + 1 == CROWD;
-            assert_int_equal(deliver(&f, clock_message(&f, w, clock, 0, ROWS, 1)), last ? CROWD - 1 : 0); /* all that wait */
+            /* all that wait */
+            assert_int_equal(deliver(&f, clock_message(&f, w, clock, 0, ROWS, 1)), last ? CROWD - 1 : 0);
             assert_int_equal(deliver(&f, pull_message(&f, w, clock + 1, 0, 3, 1)), last ? 1 : 0);
         }
     int64_t questions = *(const int64_t *)f.server.table[0]->policy.state;
@@ -594,14 +597,22 @@ static void test_leases(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leases),
-        cmocka_unit_test(test_creation_is_idempotent_and_compared), cmocka_unit_test(test_pulls_outside_fail_by_name),
-        cmocka_unit_test(test_malformed_pushes_fail_the_job),       cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
-        cmocka_unit_test(test_values_handed_out_are_never_written), cmocka_unit_test(test_who_holds_up),
-        cmocka_unit_test(test_who_leaves_lets_others_go_on),        cmocka_unit_test(test_when_all_have_left_all_is_applied),
-        cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream), cmocka_unit_test(test_events_tell_each_update_once),
-        cmocka_unit_test(test_fresh_rows_go_to_those_who_read_them), cmocka_unit_test(test_turns_and_what_takes_none),
-        cmocka_unit_test(test_pushes_are_dropped), cmocka_unit_test(test_who_waits_is_asked_for_when_it_may_help),
-        cmocka_unit_test(test_the_slowest_is_known), cmocka_unit_test(test_backup_workers),
+        cmocka_unit_test(test_creation_is_idempotent_and_compared),
+        cmocka_unit_test(test_pulls_outside_fail_by_name),
+        cmocka_unit_test(test_malformed_pushes_fail_the_job),
+        cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
+        cmocka_unit_test(test_values_handed_out_are_never_written),
+        cmocka_unit_test(test_who_holds_up),
+        cmocka_unit_test(test_who_leaves_lets_others_go_on),
+        cmocka_unit_test(test_when_all_have_left_all_is_applied),
+        cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),
+        cmocka_unit_test(test_events_tell_each_update_once),
+        cmocka_unit_test(test_fresh_rows_go_to_those_who_read_them),
+        cmocka_unit_test(test_turns_and_what_takes_none),
+        cmocka_unit_test(test_pushes_are_dropped),
+        cmocka_unit_test(test_who_waits_is_asked_for_when_it_may_help),
+        cmocka_unit_test(test_the_slowest_is_known),
+        cmocka_unit_test(test_backup_workers),
         cmocka_unit_test(test_steps_by_staleness),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

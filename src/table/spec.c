@@ -10,16 +10,19 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
     if (name[0] == '\0' || strlen(name) > PLI_TABLE_NAME_MAX)
         return pli_fail(err, PLAIT_EINVAL, "a table needs a name of 1 to %d bytes", PLI_TABLE_NAME_MAX);
     if (opts->type != PLAIT_F32 && opts->type != PLAIT_F64)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: values are float32 or float64, not type %d", name, (int)opts->type);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: values are float32 or float64, not type %d", name,
+                        (int)opts->type);
     if (opts->rows < 0 || opts->cols <= 0)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns; rows >= 0 and cols > 0 are needed", name,
-                        (long long)opts->rows, (long long)opts->cols);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns; rows >= 0 and cols > 0 are needed",
+                        name, (long long)opts->rows, (long long)opts->cols);
     int64_t rows = opts->rows == 0 ? 1 : opts->rows;
     if (opts->cols > PLI_TABLE_VALUES_MAX / rows)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns are too large; at most %lld values are possible", name,
+        return pli_fail(err, PLAIT_EINVAL,
+                        "table %s: %lld rows of %lld columns are too large; at most %lld values are possible", name,
                         (long long)opts->rows, (long long)opts->cols, (long long)PLI_TABLE_VALUES_MAX);
     if (opts->rows == 0 && (opts->initial != NULL || opts->penalty != NULL))
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a sparse table has no initial values and no penalty factors", name);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a sparse table has no initial values and no penalty factors",
+                        name);
     return PLAIT_OK;
 }
 
@@ -33,16 +36,18 @@ static void finish(pli_spec *spec) {
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
-    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch, .exact = opts->exact != 0,
-                      .sharded = opts->sharded != 0 };
+    pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch,
+                      .exact = opts->exact != 0, .sharded = opts->sharded != 0 };
     strcpy(spec.name, opts->name);
     if (strlen(consistency) >= sizeof spec.consistency)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: consistency '%.20s...' is too long; at most %zu bytes are possible", opts->name,
+        return pli_fail(err, PLAIT_EINVAL,
+                        "table %s: consistency '%.20s...' is too long; at most %zu bytes are possible", opts->name,
                         consistency, sizeof spec.consistency - 1);
     strcpy(spec.consistency, consistency);
     const char *filter = opts->filter == NULL ? "" : opts->filter;
     if (strlen(filter) >= sizeof spec.filter)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: filters '%.40s...' are too long a list; at most %zu bytes are possible", opts->name,
+        return pli_fail(err, PLAIT_EINVAL,
+                        "table %s: filters '%.40s...' are too long a list; at most %zu bytes are possible", opts->name,
                         filter, sizeof spec.filter - 1);
     strcpy(spec.filter, filter);
     spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
@@ -121,7 +126,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
         !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
-    plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows, .cols = wire->cols };
+    plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows,
+                              .cols = wire->cols };
     PLI_TRY(check_shape(&opts, err));
     pli_topology topology;
     if (wire->id > INT32_MAX || wire->batch <= 0 || pli_topology_make(wire->topology, PLI_FILL_ANY, &topology, err) < 0)
@@ -134,7 +140,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
     strcpy(spec.consistency, wire->consistency);
     if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));
     finish(&spec);
-    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process, servers, first_rank);
+    spec.placement =
+        pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process, servers, first_rank);
     *spec_out = spec;
     return PLAIT_OK;
 }

@@ -13,8 +13,8 @@
 
 enum { PLI_TABLE_NAME_MAX = 63 };
 
-/* Of a table, so that no product of values and bytes that is made of it overflows: the largest are two cells of 32 bytes a value (a
- * sum with a mark for each row, replica.c). */
+/* Of a table, so that no product of values and bytes that is made of it overflows: the largest are two cells of 32
+ * bytes a value (a sum with a mark for each row, replica.c). */
 #define PLI_TABLE_VALUES_MAX (INT64_MAX / 128)
 
 typedef struct pli_spec {

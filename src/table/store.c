@@ -245,7 +245,8 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
     return true;
 }
 
-void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step, const void *delta) {
+void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step,
+                             const void *delta) {
     const pli_spec *spec = store->spec;
     int64_t         at = first * spec->width;
     void           *slot[PLI_RULE_SLOTS_MAX] = { 0 };
@@ -254,7 +255,8 @@ void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t
         return;
     }
     for (int32_t k = 0; k < spec->rule.ops->slots; k++) slot[k] = pli_at(store->chunk->slot[k], state * spec->width);
-    apply(spec, step, n, pli_at(store->chunk->values, at), slot, delta, store->penalty == NULL ? NULL : pli_at(store->penalty, at));
+    apply(spec, step, n, pli_at(store->chunk->values, at), slot, delta,
+          store->penalty == NULL ? NULL : pli_at(store->penalty, at));
 }
 
 void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const pli_step *step, const void *delta) {

@@ -42,13 +42,15 @@ typedef struct pli_store {
 enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbers fit into the first-level cache */
 
 /* store_dense.c */
-plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
-                                  const void *penalty, plait_error *err);
+plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  const void *initial, const void *penalty, plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
 /** Where spec->sharded: makes the state of n values; which, says who updates them. */
 plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
-/** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store owns its slab. */
-void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step, const void *delta);
+/** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store
+ *  owns its slab. */
+void         pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step,
+                                     const void *delta);
 void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
 
 /* store_sparse.c */

@@ -11,7 +11,8 @@ plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err)
     for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
         void *slot = store->chunk->slot[k] = pli_aligned(bytes);
         if (slot == NULL)
-            return pli_fail(err, PLAIT_ENOMEM, "no memory for the state of %lld values of table %s", (long long)n, spec->name);
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the state of %lld values of table %s", (long long)n,
+                            spec->name);
         memset(slot, 0, bytes);
     }
     return PLAIT_OK;
@@ -26,10 +27,11 @@ static plait_status make_arrays(pli_store *store, plait_error *err) {
                                                             (long long)store->rows, spec->name);
 }
 
-plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
-                                  const void *penalty, plait_error *err) {
+plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  const void *initial, const void *penalty, plait_error *err) {
     size_t bytes = (size_t)(rows * pli_row_bytes(spec));
-    *store = (pli_store){ .spec = spec, .rows = rows, .shift = 62, .mask = INT64_MAX >> 1, .per_clock = 1, .first = first };
+    *store = (pli_store){ .spec = spec, .rows = rows, .shift = 62, .mask = INT64_MAX >> 1, .per_clock = 1,
+                          .first = first };
     store->chunk = pli_calloc(1, sizeof *store->chunk);
     store->slab = pli_slab_new(bytes);
     store->penalty = penalty == NULL ? NULL : pli_aligned(bytes);

@@ -1,6 +1,6 @@
-/* table/updates.h - sums of updates: arrays of the table's type, or, where spec->exact says so, cells (tensor/exact_cells.h),
- * whose sum depends neither on who added what nor in which order. Zeroed memory is sums of nothing in either case; n counts
- * values, each spec->sum_width bytes of a sum. */
+/* table/updates.h - sums of updates: arrays of the table's type, or, where spec->exact says so, cells
+ * (tensor/exact_cells.h), whose sum depends neither on who added what nor in which order. Zeroed memory is sums of
+ * nothing in either case; n counts values, each spec->sum_width bytes of a sum. */
 #ifndef PLI_TABLE_UPDATES_H
 #define PLI_TABLE_UPDATES_H
 

@@ -6,17 +6,17 @@
  * values contain, where pushes are applied at arrival. arg32 is the ticket: the client's number of the exchange.
  *
  * client -> server
- *   CREATE   pli_wire_create, initial values and penalty factors of this shard's rows      -> REPLY
- *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?           -> REPLY: values; clock: version
+ *   CREATE   pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
+ *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?      -> REPLY: values; clock: version
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
  *   CLOCK    the same; ends the clock
  *   LEAVE    no further clock comes
- *   BARRIER  clock                                                        -> REPLY when all have come: int64_t dropped
- *   CALL     clock; pli_wire_call, numbers of tables, arguments                            -> REPLY: the answer
- *   LEASE    clock; pli_wire_lease, pli_lease [n] that the worker brings                   -> REPLY: pli_lease, its leases
- *   BYE      no further message comes                                                      -> REPLY when all have said it
+ *   BARRIER  clock                                                   -> REPLY when all have come: int64_t dropped
+ *   CALL     clock; pli_wire_call, numbers of tables, arguments                       -> REPLY: the answer
+ *   LEASE    clock; pli_wire_lease, pli_lease [n] that the worker brings              -> REPLY: pli_lease, its leases
+ *   BYE      no further message comes                                                 -> REPLY when all have said it
  *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream
- *            (seq 0), asked now and then                                                   -> HELD, if this server holds it
+ *            (seq 0), asked now and then                                              -> HELD, if this server holds it
  *   KEYS     pli_wire_keys, a list of keys that the server has asked for by MISSING, filtered
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
@@ -31,7 +31,8 @@
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
  *
  * Where a table has filters (filter/filter.h), messages with its values or keys have the flag FILTERED. In a PULL what
- * follows pli_wire_pull is a filtered part, in a REPLY all of the body is one; of a PUSH or CLOCK those parts are that say so.
+ * follows pli_wire_pull is a filtered part, in a REPLY all of the body is one; of a PUSH or CLOCK those parts are that
+ * say so.
  */
 #ifndef PLI_TABLE_WIRE_H
 #define PLI_TABLE_WIRE_H
@@ -45,7 +46,8 @@ typedef enum pli_kind {
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING, PLI_KINDS
 } pli_kind;
 
-enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400 }; /* of head.flags; the lower bits are comm's */
+enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400 }; /* of head.flags; the lower bits
+                                                                                        are comm's */
 
 typedef struct pli_wire_create {
     uint64_t      job_hash, spec_hash;
@@ -104,8 +106,8 @@ typedef struct pli_wire_failure {
 
 enum { PLI_CALL_TABLES_MAX = 64, PLI_ANSWER_BYTES_MAX = 1 << 30, PLI_LEASES_MAX = 1 << 20 };
 
-/** The acknowledgement that a message for a machine which is no more gets, to the port of its sender: such a machine has ended in
- *  good order and lacks nothing, or its job has failed. NULL: out of memory. */
+/** The acknowledgement that a message for a machine which is no more gets, to the port of its sender: such a machine
+ *  has ended in good order and lacks nothing, or its job has failed. NULL: out of memory. */
 pli_msg *pli_wire_late(const pli_msg *msg, uint32_t port);
 
 static inline uint64_t pli_pad8(uint64_t bytes) { return (bytes + 7) & ~UINT64_C(7); }

@@ -70,7 +70,7 @@ static bool reserve(pli_eventlog *log, int32_t index, size_t bytes) {
     return true;
 }
 
-/* --- records, kind by kind ------------------------------------------------------------------------------------------ */
+/* --- records, kind by kind ---------------------------------------------------------------------------------------- */
 
 static unsigned char *put(unsigned char *at, uint64_t x) { return pli_put_varint(at, x); }
 static unsigned char *put_z(unsigned char *at, int64_t x) { return pli_put_varint(at, pli_zigzag(x)); }
@@ -131,7 +131,8 @@ static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece,
 }
 
 static unsigned char *put_get(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
-    uint64_t took_ns = event->asked_ns == 0 || event->asked_ns > memory->time_ns ? 0 : memory->time_ns - event->asked_ns;
+    uint64_t took_ns =
+        event->asked_ns == 0 || event->asked_ns > memory->time_ns ? 0 : memory->time_ns - event->asked_ns;
     at = put(at, (uint64_t)event->table);
     at = put_z(at, event->clock - memory->clock);
     at = put(at, took_ns);
@@ -204,7 +205,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     }
 }
 
-/* --- the sink --------------------------------------------------------------------------------------------------------- */
+/* --- the sink ----------------------------------------------------------------------------------------------------- */
 
 static size_t bytes_of(const pli_event *event) {
     if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 3 * (PLI_LOG_TEXT_MAX + 10);
@@ -252,10 +253,11 @@ static void raise_event(void *user, const pli_event *event) {
     s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
     s->at = put_fields(s->at, event, &s->memory);
-    if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index); /* a log that is cut tells who took part */
+    /* a log that is cut tells who took part */
+    if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 static uint64_t wall(void *user) {
     (void)user;
@@ -280,8 +282,8 @@ static void write_head(pli_eventlog *log, const char *run) {
     if (fwrite(head, 1, sizeof head, log->file) != sizeof head) log->errnum = errno;
 }
 
-plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user), void *user,
-                               pli_eventlog **log_out, plait_error *err) {
+plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user),
+                               void *user, pli_eventlog **log_out, plait_error *err) {
     pli_eventlog *log = pli_calloc(1, sizeof *log);
     if (log == NULL) return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
     pthread_mutex_init(&log->lock, NULL);
@@ -323,7 +325,8 @@ plait_status pli_eventlog_close(pli_eventlog **log_ptr, plait_error *err) {
     put_u32(chunks + 4, (uint32_t)(log->chunks >> 32));
     if (whole) write_chunk(log, 'E', 0, 0, chunks, sizeof chunks);
     if (fclose(log->file) != 0 && log->errnum == 0) log->errnum = errno;
-    plait_status status = whole ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "%s: the event log is cut: no memory for it", log->path);
+    plait_status status =
+        whole ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "%s: the event log is cut: no memory for it", log->path);
     if (log->errnum != 0)
         status = pli_fail_errno(err, log->errnum, "%s: could not be written to its end (--events)", log->path);
     free_log(log);

@@ -11,15 +11,16 @@
  * the chunk's first 12 bytes and its records. A file without its end was cut: a run that crashed leaves what it had
  * written, readable up to there, which is why a log is written in place and not under another name.
  *
- * A record is its kind (a byte), the time since the stream's last one in nanoseconds, then its fields, as variable-length
- * integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the difference from its
- * prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
+ * A record is its kind (a byte), the time since the stream's last one in nanoseconds, then its fields, as
+ * variable-length integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the
+ * difference from its prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
  *     JOB      workers, servers, first_server, backup
- *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology, consistency
- *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age, flags
- *              (1: the same rows as the shard's last piece, 2: no turn was waited for), rows, z first or -1; by key: keys,
- *              z difference of each)
+ *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology,
+ *              consistency
+ *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age,
+ *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for), rows, z first or -1; by
+ *              key: keys, z difference of each)
  *     INC      table, rows, row, float32 bits of norm
  *     PUSH     table, z clock
  *     SEND     server, z seq, z clock, n*(table, shard)
@@ -29,8 +30,8 @@
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
  *     TICK     worker, z seq, z clock; GONE worker
  *
- * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough that
- * few are left; so what is sampled in one get is sampled in the next.
+ * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough
+ * that few are left; so what is sampled in one get is sampled in the next.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
@@ -43,10 +44,10 @@ enum { PLI_EVENTLOG_VERSION = 2, PLI_EVENTLOG_SAMPLE = 8 };
 
 typedef struct pli_eventlog pli_eventlog;
 
-/** ranks: their numbers are below it. run: 16 characters, the same in all files of a run. now NULL: pli_now_ns; else the
- *  driver's time. Errors: EIO, ENOMEM. */
-plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user), void *user,
-                               pli_eventlog **log_out, plait_error *err);
+/** ranks: their numbers are below it. run: 16 characters, the same in all files of a run. now NULL: pli_now_ns; else
+ *  the driver's time. Errors: EIO, ENOMEM. */
+plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user),
+                               void *user, pli_eventlog **log_out, plait_error *err);
 /** For the ranks whose events go to this log; valid until it is closed. */
 const pli_event_sink *pli_eventlog_sink(const pli_eventlog *log);
 /** Writes what is left and the end. A write that failed on the way is told here, so that a full disk does not cost the
@@ -64,8 +65,8 @@ static inline int pli_eventlog_sample_bits(int64_t n) {
 
 typedef struct pli_logfile pli_logfile; /* files of one run, mapped */
 
-/** Errors: EIO; EFORMAT no event log, or garbled (the text says where), or of a newer version, or of another run than the
- *  first. A cut file is no error here. */
+/** Errors: EIO; EFORMAT no event log, or garbled (the text says where), or of a newer version, or of another run than
+ *  the first. A cut file is no error here. */
 plait_status pli_logfile_open(const char *const *paths, int32_t n, pli_logfile **file_out, plait_error *err);
 void         pli_logfile_close(pli_logfile **file);
 /** NULL: all files are whole; else the path of the first that is cut. */
@@ -76,7 +77,8 @@ bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
 
 /* One stream from its beginning. */
 typedef struct pli_log_cursor pli_log_cursor;
-plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_log_cursor **cursor_out, plait_error *err);
+plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_log_cursor **cursor_out,
+                                 plait_error *err);
 /** The next event, valid until the next call; NULL: the end, or *err has EFORMAT. */
 const pli_event *pli_log_cursor_next(pli_log_cursor *cursor, plait_error *err);
 void             pli_log_cursor_close(pli_log_cursor **cursor);

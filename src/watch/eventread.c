@@ -32,7 +32,7 @@ static uint32_t get_u32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* --- files and chunks ---------------------------------------------------------------------------------------------- */
+/* --- files and chunks --------------------------------------------------------------------------------------------- */
 
 static bool reserve_index(pli_logfile *file, int32_t rank) {
     int64_t before = file->indexed, capacity = before;
@@ -43,12 +43,14 @@ static bool reserve_index(pli_logfile *file, int32_t rank) {
     return true;
 }
 
-static bool add_chunk(pli_logfile *file, int32_t rank, bool server, const unsigned char *begin, const unsigned char *end) {
+static bool add_chunk(pli_logfile *file, int32_t rank, bool server, const unsigned char *begin,
+                      const unsigned char *end) {
     if (!reserve_index(file, rank)) return false;
     if (!pli_grow((void **)&file->chunk, &file->chunks_capacity, file->chunks + 1, sizeof *file->chunk)) return false;
     int32_t *of = &file->index[2 * (int64_t)rank + server];
     if (*of < 0) {
-        if (!pli_grow((void **)&file->stream, &file->streams_capacity, file->streams + 1, sizeof *file->stream)) return false;
+        if (!pli_grow((void **)&file->stream, &file->streams_capacity, file->streams + 1, sizeof *file->stream))
+            return false;
         *of = (int32_t)file->streams;
         file->stream[file->streams++] = (log_side){ .rank = rank, .server = server, .first = file->chunks };
     } else {
@@ -63,7 +65,8 @@ static plait_status check_head(const pli_logfile *file, const char *path, const 
     const unsigned char *head = mapped->data;
     if (mapped->bytes < PLI_LOG_HEAD_BYTES || memcmp(head, "plaitlog", 8) != 0)
         return pli_fail(err, PLAIT_EFORMAT, "%s: %s", path,
-                        mapped->bytes == 0 ? "is empty: no event log" : "is no event log (train --events FILE writes one)");
+                        mapped->bytes == 0 ? "is empty: no event log"
+                                           : "is no event log (train --events FILE writes one)");
     uint32_t version = get_u32(head + 8);
     if (version != PLI_EVENTLOG_VERSION)
         return pli_fail(err, PLAIT_EFORMAT, "%s: event log of version %u; this plait reads version %d", path, version,
@@ -92,7 +95,8 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
         if (get_u32(at + 12) != pli_log_checksum(at, records, bytes)) return garbled(path, at, mapped, err);
         if (is_end) {
             *whole_out = true;
-            bool right = bytes == 8 && records + 8 == end && (get_u32(records) | (uint64_t)get_u32(records + 4) << 32) == n;
+            bool right =
+                bytes == 8 && records + 8 == end && (get_u32(records) | (uint64_t)get_u32(records + 4) << 32) == n;
             return right ? PLAIT_OK : garbled(path, at, mapped, err);
         }
         if (!add_chunk(file, (int32_t)rank, at[1] != 0, records, records + bytes))
@@ -144,7 +148,7 @@ int32_t     pli_logfile_streams(const pli_logfile *file) { return (int32_t)file-
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream) { return file->stream[stream].rank; }
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) { return file->stream[stream].server; }
 
-/* --- records ------------------------------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------------------------------------ */
 
 struct pli_log_cursor {
     const pli_logfile   *file;
@@ -223,7 +227,8 @@ static bool take_job(pli_log_cursor *c) {
 static bool take_table(pli_log_cursor *c) {
     int32_t flags;
     if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->event.table) || !take_i64(c, &c->table.rows) ||
-        !take_i64(c, &c->table.cols) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->table.shards) || !take_i32(c, 2 * PLI_WAYS - 1, &flags))
+        !take_i64(c, &c->table.cols) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->table.shards) ||
+        !take_i32(c, 2 * PLI_WAYS - 1, &flags))
         return false;
     c->table.way = (pli_event_way)(flags >> 1);
     if ((c->table.way == PLI_WAY_SERVED) != (c->table.shards > 0)) return false;
@@ -260,8 +265,9 @@ static bool take_piece(pli_log_cursor *c, pli_event_piece *piece) {
     if (!take_i32(c, PLI_LOG_SHARDS_MAX, &piece->shard)) return false;
     piece->shard--;
     pli_memory_piece *memory = pli_memory_piece_of(&c->memory, c->event.table, piece->shard);
-    if (memory == NULL || !take_near(c, memory->version, &piece->version) || !take_near(c, memory->from, &piece->from) ||
-        !take(c, UINT64_MAX - piece->from, &laid) || !take_i64(c, &piece->age) || !take(c, 3, &flags))
+    if (memory == NULL || !take_near(c, memory->version, &piece->version) ||
+        !take_near(c, memory->from, &piece->from) || !take(c, UINT64_MAX - piece->from, &laid) ||
+        !take_i64(c, &piece->age) || !take(c, 3, &flags))
         return false;
     bool same = (flags & 1) != 0;
     c->event.met = c->event.met || (flags & 2) != 0;
@@ -321,7 +327,8 @@ static bool take_seq(pli_log_cursor *c) {
     int32_t peer;
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &peer)) return false;
     pli_memory_peer *memory = pli_memory_peer_of(&c->memory, peer);
-    if (memory == NULL || !take_near(c, memory->seq, &memory->seq) || !take_clock(c, memory->clock, &memory->clock)) return false;
+    if (memory == NULL || !take_near(c, memory->seq, &memory->seq) || !take_clock(c, memory->clock, &memory->clock))
+        return false;
     c->event.peer = peer;
     c->event.seq = memory->seq;
     c->event.clock = memory->clock;
@@ -337,7 +344,8 @@ static bool take_send(pli_log_cursor *c) {
         return false;
     }
     for (uint64_t i = 0; i < n; i++)
-        if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->part[i].table) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->part[i].shard))
+        if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->part[i].table) ||
+            !take_i32(c, PLI_LOG_SHARDS_MAX, &c->part[i].shard))
             return false;
     c->event.info.part = c->part;
     return true;
@@ -390,7 +398,8 @@ static bool take_fields(pli_log_cursor *c) {
     }
 }
 
-plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_log_cursor **cursor_out, plait_error *err) {
+plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_log_cursor **cursor_out,
+                                 plait_error *err) {
     pli_log_cursor *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to read an event log");
     c->file = file;
@@ -412,8 +421,8 @@ const pli_event *pli_log_cursor_next(pli_log_cursor *c, plait_error *err) {
     if (c->chunk < 0) return NULL;
     const log_side *s = &c->file->stream[c->stream];
     uint64_t      passed_ns;
-    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++, .server = s->server, .rank = s->rank, .peer = -1, .table = -1,
-                            .shard = -1, .clock = c->memory.clock };
+    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++, .server = s->server, .rank = s->rank, .peer = -1,
+                            .table = -1, .shard = -1, .clock = c->memory.clock };
     if (take(c, UINT64_MAX - c->memory.time_ns, &passed_ns)) {
         c->event.time_ns = c->memory.time_ns += passed_ns;
         if (take_fields(c)) return &c->event;

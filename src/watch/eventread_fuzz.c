@@ -1,6 +1,6 @@
-/* An event log of any content: an error, or a verdict, and nothing read or written outside of the file. Input: frames of a
- * byte (rank, side) and two bytes of length, then records; the frames are given the head, checksums and end that a file
- * has, since chance would not hit them. An odd first byte: the input as it stands. */
+/* An event log of any content: an error, or a verdict, and nothing read or written outside of the file. Input: frames
+ * of a byte (rank, side) and two bytes of length, then records; the frames are given the head, checksums and end that a
+ * file has, since chance would not hit them. An odd first byte: the input as it stands. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void add_u32(pli_text *file, uint64_t x) {
-    const unsigned char bytes[4] = { (unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16), (unsigned char)(x >> 24) };
+    const unsigned char bytes[4] = { (unsigned char)x, (unsigned char)(x >> 8), (unsigned char)(x >> 16),
+                                     (unsigned char)(x >> 24) };
     pli_text_add_bytes(file, bytes, 4);
 }
 
@@ -60,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (data[0] & 1) pli_text_add_bytes(&file, data + 1, size - 1);
     else make_file(data + 1, size - 1, &file);
     int fd = memfd_create("log", 0);
-    if (fd < 0 || file.failed || (file.length > 0 && write(fd, file.data, file.length) != (ssize_t)file.length)) abort();
+    if (fd < 0 || file.failed || (file.length > 0 && write(fd, file.data, file.length) != (ssize_t)file.length))
+        abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     judge(path);
     close(fd);

@@ -19,9 +19,9 @@ void pli_json_end(pli_text *text);                                    /* no newl
 
 /* --- the metrics file: one JSON object a line -------------------------------------------------------- */
 
-/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "point", "rank", "end" last. Belongs to the leading rank's
- * thread. Nothing here fails at once: the first failed write is remembered for pli_metrics_close, so that a full
- * disk does not cost the training. */
+/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "point", "rank", "end" last.
+ * Belongs to the leading rank's thread. Nothing here fails at once: the first failed write is remembered for
+ * pli_metrics_close, so that a full disk does not cost the training. */
 typedef struct pli_metrics pli_metrics;
 plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
 void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server);

@@ -21,7 +21,8 @@ const pli_coll_form *pli_form_numbered(unsigned id) {
     return NULL;
 }
 
-const char *const pli_collectives[PLI_COLLECTIVES] = { "auto", "ring", "tree", "recursive", "rabenseifner", "hierarchical", "messages" };
+const char *const pli_collectives[PLI_COLLECTIVES] = { "auto",         "ring",         "tree",    "recursive",
+                                                       "rabenseifner", "hierarchical", "messages" };
 
 plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error *err) {
     int32_t at = 0;
@@ -39,14 +40,17 @@ bool pli_form_scatters(const pli_coll_form **form) {
 /* scatters: of those that have a reduce-scatter. */
 static const pli_coll_form *that_suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts, bool scatters) {
     int i = 0;
-    while (i < PLI_FORMS - 1 && ((scatters && pli_forms[i]->scatter_step == NULL) || !pli_forms[i]->suits(call, workers, hosts))) i++;
+    while (i < PLI_FORMS - 1 &&
+           ((scatters && pli_forms[i]->scatter_step == NULL) || !pli_forms[i]->suits(call, workers, hosts)))
+        i++;
     return pli_forms[i];
 }
 
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts) {
     if (!pli_coll_reduces(call)) return;
     call->form = named != NULL ? named : that_suits(call, workers, hosts, false);
-    if (call->kind == PLI_REDUCE_SCATTER && !pli_form_scatters(&call->form)) call->form = that_suits(call, workers, hosts, true);
+    if (call->kind == PLI_REDUCE_SCATTER && !pli_form_scatters(&call->form))
+        call->form = that_suits(call, workers, hosts, true);
     call->hosts = hosts;
 }
 

@@ -4,21 +4,23 @@
  *
  *   form            steps                        bytes, messages
  *   ring            2 (W - 1)                    2 M (W - 1) / W, 2 (W - 1): the least bytes that any form can have
- *   tree            2 ceil(log2 W)               up to M ceil(log2 W) (the root; half of all: M), 2 (W - 1) messages of all
+ *   tree            2 ceil(log2 W)               up to M ceil(log2 W) (the root; half of all: M), 2 (W - 1) messages of
+ *                                                all
  *   recursive       log2 P, + 2 if W > P         M log2 P, + M where W > P; as many messages
  *   rabenseifner    2 log2 P, + 2 if W > P       2 M (P - 1) / P, + M where W > P; 2 log2 P messages, + 1
  *   hierarchical    inside a host a tree to its lead, another form among the leads, and back
  *
- * A reduce-scatter goes by ring, W - 1 steps and messages, M (W - 1) / W bytes; or by rabenseifner's halving, which recursive
- * stands for, too: log2 P messages, M (P - 1) / P bytes, and M more of some workers where W > P.
+ * A reduce-scatter goes by ring, W - 1 steps and messages, M (W - 1) / W bytes; or by rabenseifner's halving, which
+ * recursive stands for, too: log2 P messages, M (P - 1) / P bytes, and M more of some workers where W > P.
  *
- * A reduce-scatter goes the way that an allreduce would go, and its slices have the same bits; where that way has none (tree,
- * hierarchical), by one that suits it.
+ * A reduce-scatter goes the way that an allreduce would go, and its slices have the same bits; where that way has none
+ * (tree, hierarchical), by one that suits it.
  *
- * What auto takes follows from simulated clusters of 10 Gb/s and 10 us (docs/collectives.md has the times): up to 16 KiB
- * recursive, else rabenseifner while slices are below 32 KiB and the workers are a power of two or more than 8, else the ring.
- * Where workers share hosts: up to 2 KiB recursive, then hierarchical while slices are below 4 KiB, then the ring; and where a
- * host's workers do not follow each other hierarchical from 2 KiB on. The tree is never the fastest; it is for who counts messages.
+ * What auto takes follows from simulated clusters of 10 Gb/s and 10 us (docs/collectives.md has the times): up to 16
+ * KiB recursive, else rabenseifner while slices are below 32 KiB and the workers are a power of two or more than 8,
+ * else the ring. Where workers share hosts: up to 2 KiB recursive, then hierarchical while slices are below 4 KiB, then
+ * the ring; and where a host's workers do not follow each other hierarchical from 2 KiB on. The tree is never the
+ * fastest; it is for who counts messages.
  *
  * A form that is named is taken whatever the call. Otherwise the first in the table that suits a call is.
  *
@@ -43,7 +45,8 @@ struct pli_coll_form {
     void (*scatter_step)(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 };
 
-extern const pli_coll_form pli_form_ring, pli_form_tree, pli_form_recursive, pli_form_rabenseifner, pli_form_hierarchical;
+extern const pli_coll_form pli_form_ring, pli_form_tree, pli_form_recursive, pli_form_rabenseifner,
+    pli_form_hierarchical;
 
 enum { PLI_FORMS = 5 };
 extern const pli_coll_form *const pli_forms[PLI_FORMS]; /* in the order in which they are asked whether they suit */

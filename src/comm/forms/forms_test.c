@@ -1,5 +1,5 @@
-/* The steps of each form, taken by plain loops: every number of workers, short and empty vectors, workers on any hosts; each
- * ends with the same bits, and messages and bytes are as few as promised. */
+/* The steps of each form, taken by plain loops: every number of workers, short and empty vectors, workers on any hosts;
+ * each ends with the same bits, and messages and bytes are as few as promised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static bool take_part(team *t, int32_t me, const pli_coll_move *m) {
     assert_int_equal(l->bytes, m->recv_bytes);
     double *mine = (double *)((char *)t->buf[me] + m->recv_at);
     if (!m->reduce) memcpy(mine, l->body, l->bytes);
-    for (size_t i = 0; m->reduce && i < l->bytes / sizeof(double); i++) mine[i] = m->from < me ? l->body[i] + mine[i] : mine[i] + l->body[i];
+    for (size_t i = 0; m->reduce && i < l->bytes / sizeof(double); i++)
+        mine[i] = m->from < me ? l->body[i] + mine[i] : mine[i] + l->body[i];
     free(l);
     return true;
 }
@@ -66,7 +67,8 @@ static bool take_step(team *t, const pli_coll *call, int32_t me, int32_t workers
     return true;
 }
 
-static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32_t workers, int64_t n, const pli_hosts *hosts) {
+static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32_t workers, int64_t n,
+                            const pli_hosts *hosts) {
     static team t;
     pli_coll    call = { .kind = kind, .type = PLAIT_F64, .op = PLAIT_SUM, .n = n };
     pli_coll_choose(&call, form, workers, hosts);
@@ -86,7 +88,8 @@ static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32
         assert_int_equal(t.bytes[a], pli_coll_bytes(&call, a, workers));
         for (int32_t b = 0; b < workers; b++) assert_null(t.first[a][b]);
         bool scattered = kind == PLI_REDUCE_SCATTER;
-        for (int64_t i = scattered ? pli_slice_first(n, a, workers) : 0; i < (scattered ? pli_slice_first(n, a + 1, workers) : n); i++) {
+        for (int64_t i = scattered ? pli_slice_first(n, a, workers) : 0;
+             i < (scattered ? pli_slice_first(n, a + 1, workers) : n); i++) {
             double want = (double)workers * (double)(workers + 1) / 2 * (double)(i + 1) / 3;
             assert_true(t.buf[a][i] > want * (1 - 1e-12) && t.buf[a][i] < want * (1 + 1e-12));
         }
@@ -130,7 +133,8 @@ static void test_workers_on_any_hosts(void **state) {
                 int64_t leads = hosts.count;
                 const team *t = run(&pli_form_hierarchical, workers, n, &hosts);
                 if (how == 3) assert_int_equal(t->messages, t->between_hosts);
-                if (n == 1) assert_true(t->between_hosts <= leads * (pli_floor_log2((int32_t)leads) + 2)); /* the leads only */
+                /* the leads only */
+                if (n == 1) assert_true(t->between_hosts <= leads * (pli_floor_log2((int32_t)leads) + 2));
                 else assert_true(t->between_hosts <= 2 * leads * (leads - 1));
                 run(NULL, workers, n, &hosts);
                 pli_hosts_free(&hosts);
@@ -152,7 +156,9 @@ static void test_a_map_of_hosts(void **state) {
     pli_hosts_free(&hosts);
 }
 
-static int64_t messages(const pli_coll_form *form, int32_t workers, int64_t n) { return run(form, workers, n, NULL)->messages; }
+static int64_t messages(const pli_coll_form *form, int32_t workers, int64_t n) {
+    return run(form, workers, n, NULL)->messages;
+}
 
 static const char *chosen(int32_t workers, int64_t bytes, const pli_hosts *hosts) {
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .op = PLAIT_SUM, .n = bytes / 8 };
@@ -203,7 +209,8 @@ static void test_bytes_are_as_few_as_promised(void **state) {
     const int64_t n = 16 * 15 * 14 * 13; /* slices of one length for many W */
     const size_t  m = (size_t)n * 8;
     for (int32_t workers = 2; workers <= 17; workers++) {
-        size_t w = (size_t)workers, slice = m / w + 8, head = sizeof(pli_head), p = (size_t)1 << pli_floor_log2(workers);
+        size_t w = (size_t)workers, slice = m / w + 8, head = sizeof(pli_head),
+               p = (size_t)1 << pli_floor_log2(workers);
         for (int f = 0; f < PLI_FORMS; f++) {
             const team *t = run(pli_forms[f], workers, n, NULL);
             size_t      all = 0, most = 0;
@@ -233,7 +240,8 @@ static void test_a_reduce_scatter_sends_half(void **state) {
     for (int32_t workers = 2; workers <= 16; workers++) {
         size_t      w = (size_t)workers, m = (size_t)n * 8, rounds = (size_t)pli_floor_log2(workers);
         const team *t = run_kind(PLI_REDUCE_SCATTER, &pli_form_ring, workers, n, NULL);
-        for (int32_t r = 0; r < workers && (size_t)n % w == 0; r++) assert_int_equal(t->bytes[r], (w - 1) * (m / w + sizeof(pli_head)));
+        for (int32_t r = 0; r < workers && (size_t)n % w == 0; r++)
+            assert_int_equal(t->bytes[r], (w - 1) * (m / w + sizeof(pli_head)));
         t = run_kind(PLI_REDUCE_SCATTER, &pli_form_recursive, workers, n, NULL);
         for (int32_t r = 0; r < workers && w == (size_t)1 << rounds; r++)
             assert_int_equal(t->bytes[r], (w - 1) * (m / w) + rounds * sizeof(pli_head));
@@ -249,7 +257,8 @@ static void test_a_long_ring_goes_in_chunks(void **state) {
         const team *t = run(&pli_form_ring, workers, n, NULL);
         assert_true(t->bits == bits);
         assert_int_equal(t->messages, rounds * 4 * workers);
-        for (int32_t r = 0; r < workers; r++) assert_true(t->bytes[r] <= (size_t)rounds * ((size_t)n / (size_t)workers * 8 + 8 + 4 * sizeof(pli_head)));
+        for (int32_t r = 0; r < workers; r++)
+            assert_true(t->bytes[r] <= (size_t)rounds * ((size_t)n / (size_t)workers * 8 + 8 + 4 * sizeof(pli_head)));
     }
 }
 

@@ -1,6 +1,6 @@
-/* comm/forms/groups.h - workers in P groups, P the largest power of two of them: what halves and doubles wants a power of two.
- * The first W - P groups have two workers side by side, whose *second* gives its values to the first before, and hears from it
- * after; all others are alone. The lowest of a group stands for it.
+/* comm/forms/groups.h - workers in P groups, P the largest power of two of them: what halves and doubles wants a power
+ * of two. The first W - P groups have two workers side by side, whose *second* gives its values to the first before,
+ * and hears from it after; all others are alone. The lowest of a group stands for it.
  *
  * Groups meet whose numbers differ in one bit, the highest first: so a sum's bits are the same however it is cut. */
 #ifndef PLI_COMM_GROUPS_H
@@ -24,7 +24,9 @@ static inline pli_groups pli_groups_of(int32_t me, int32_t workers) {
     return g;
 }
 
-static inline int32_t pli_group_lowest(const pli_groups *g, int32_t group) { return group < g->extra ? 2 * group : group + g->extra; }
+static inline int32_t pli_group_lowest(const pli_groups *g, int32_t group) {
+    return group < g->extra ? 2 * group : group + g->extra;
+}
 
 /** Whom my group meets in round 1 .. rounds. */
 static inline int32_t pli_group_other(const pli_groups *g, int32_t round) { return g->group ^ g->p >> round; }

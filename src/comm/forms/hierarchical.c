@@ -1,6 +1,7 @@
-/* hierarchical: inside each host the vector is reduced along a binomial tree to the host's lead, its lowest worker; the leads
- * reduce among themselves by the form that suits them; the result comes back down the trees. What leaves a host does so once,
- * however many workers it has: worth it where inside is faster than between, which recursive doubling and trees do not know.
+/* hierarchical: inside each host the vector is reduced along a binomial tree to the host's lead, its lowest worker; the
+ * leads reduce among themselves by the form that suits them; the result comes back down the trees. What leaves a host
+ * does so once, however many workers it has: worth it where inside is faster than between, which recursive doubling and
+ * trees do not know.
  *
  * Steps: U up, S among the leads, U down, the same numbers on all workers; U of the host with the most workers.
  *
@@ -10,10 +11,11 @@
 
 enum { LEAST_BYTES = 2 << 10, RING_SLICE_BYTES = 4 << 10 };
 
-/* Short vectors want few rounds, and hosts do not matter. Long ones want few bytes: a ring through workers that lie host by
- * host leaves each host once, too. */
+/* Short vectors want few rounds, and hosts do not matter. Long ones want few bytes: a ring through workers that lie
+ * host by host leaves each host once, too. */
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
-    if (hosts == NULL || hosts->count == 1 || hosts->count == workers || pli_form_bytes(call) < LEAST_BYTES) return false;
+    if (hosts == NULL || hosts->count == 1 || hosts->count == workers || pli_form_bytes(call) < LEAST_BYTES)
+        return false;
     return !hosts->packed || pli_form_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
 }
 
@@ -75,4 +77,5 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     }
 }
 
-const pli_coll_form pli_form_hierarchical = { .name = "hierarchical", .id = 5, .suits = suits, .steps = steps, .step = step };
+const pli_coll_form pli_form_hierarchical = { .name = "hierarchical", .id = 5, .suits = suits, .steps = steps,
+                                              .step = step };

@@ -1,14 +1,14 @@
-/* rabenseifner: recursive halving and doubling. Of P groups (groups.h) each exchanges half of what it is answerable for with
- * another, half as far away each round, and reduces what it keeps; after log2 P rounds it holds one slice of the result, which
- * the same rounds backwards gather.
+/* rabenseifner: recursive halving and doubling. Of P groups (groups.h) each exchanges half of what it is answerable for
+ * with another, half as far away each round, and reduces what it keeps; after log2 P rounds it holds one slice of the
+ * result, which the same rounds backwards gather.
  *
  *     P = 4, slices a b c d     reduce                        gather
  *     worker 0                  ab with 2, then a with 1      a to 1, then ab to 2
  *     worker 3                  cd with 1, then d with 2      d to 2, then cd to 1
  *
  * It moves as many bytes as the ring where W is a power of two, with 2 log2 P messages a worker and not 2 (W - 1): of a
- * thousand workers 20000 messages and not two million. Beyond P it moves up to twice as many bytes, so long slices, whose
- * bytes cost more than their messages, keep to the ring. The first half is a reduce-scatter.
+ * thousand workers 20000 messages and not two million. Beyond P it moves up to twice as many bytes, so long slices,
+ * whose bytes cost more than their messages, keep to the ring. The first half is a reduce-scatter.
  *
  * Paper: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004; Thakur, Rabenseifner, Gropp,
  * "Optimization of Collective Communication Operations in MPICH", 2005. */
@@ -17,7 +17,8 @@
 enum { RING_WORKERS = 8, RING_SLICE_BYTES = 32 << 10 };
 
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
-    bool apart = hosts == NULL || hosts->count == 1 || hosts->count == workers, halves = workers > 2 && (workers & (workers - 1)) == 0;
+    bool apart = hosts == NULL || hosts->count == 1 || hosts->count == workers,
+         halves = workers > 2 && (workers & (workers - 1)) == 0;
     return apart && (workers > RING_WORKERS || halves) && pli_form_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
 }
 
@@ -60,7 +61,7 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     }
 }
 
-/* --- reduce-scatter: the vector is cut into as many slices as there are workers, so a group has one or two ------------- */
+/* --- reduce-scatter: the vector is cut into as many slices as there are workers, so a group has one or two -------- */
 
 static int64_t scatter_steps(int32_t workers) { return (int64_t)pli_floor_log2(workers) + 2; }
 
@@ -86,5 +87,6 @@ static void scatter_step(const pli_coll *c, int32_t me, int32_t workers, int64_t
     }
 }
 
-const pli_coll_form pli_form_rabenseifner = { .name = "rabenseifner", .id = 4, .suits = suits, .steps = steps, .step = step,
-                                              .scatter_steps = scatter_steps, .scatter_step = scatter_step };
+const pli_coll_form pli_form_rabenseifner = { .name = "rabenseifner", .id = 4, .suits = suits, .steps = steps,
+                                              .step = step, .scatter_steps = scatter_steps,
+                                              .scatter_step = scatter_step };

@@ -1,10 +1,11 @@
-/* ring: to the right neighbour goes what came from the left one a step before. In W - 1 rounds each slice is reduced on its
- * way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends fewer bytes; each worker sends to one other only,
- * so links between the halves of a network carry each slice once; the price is 2 (W - 1) messages one after the other.
+/* ring: to the right neighbour goes what came from the left one a step before. In W - 1 rounds each slice is reduced on
+ * its way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends
+ * fewer bytes; each worker sends to one other only, so links between the halves of a network carry each slice once; the
+ * price is 2 (W - 1) messages one after the other.
  *
- * Long slices of an allreduce go in chunks, one a step, and a few are on their way while one is taken in: no link waits for
- * what the ends do in between. Nor are they many, since on a slow link all that is under way is a queue, behind which
- * acknowledgements stand. With two chunks a slice, worker 1 of 4:
+ * Long slices of an allreduce go in chunks, one a step, and a few are on their way while one is taken in: no link waits
+ * for what the ends do in between. Nor are they many, since on a slow link all that is under way is a queue, behind
+ * which acknowledgements stand. With two chunks a slice, worker 1 of 4:
  *
  *     step 0   send a0
  *     step 1   send a1, receive d0 from worker 0

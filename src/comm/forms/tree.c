@@ -1,6 +1,6 @@
-/* tree: the vector is reduced along a binomial tree to worker 0 and comes back the same way. Of all forms the one with the
- * fewest messages, 2 (W - 1) of all workers together, where recursive doubling has W log2 W; but they follow each other in
- * 2 ceil(log2 W) rounds and not log2 W, and half of the workers wait meanwhile.
+/* tree: the vector is reduced along a binomial tree to worker 0 and comes back the same way. Of all forms the one with
+ * the fewest messages, 2 (W - 1) of all workers together, where recursive doubling has W log2 W; but they follow each
+ * other in 2 ceil(log2 W) rounds and not log2 W, and half of the workers wait meanwhile.
  *
  *     W = 5      round 0: 1 -> 0, 3 -> 2     round 1: 2 -> 0     round 2: 4 -> 0     then backwards
  *

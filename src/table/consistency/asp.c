@@ -1,19 +1,22 @@
 /* consistency asp:S:W - adaptive synchronous parallel: ssp whose bound each server fits to what it sees of the workers'
- * speeds, between 1 (0 where S is) and S, and a barrier each time the slowest has done W clocks since the last one: a get in
- * clock c also contains every update of clocks below the last multiple of W. Gets read what the owner has, once a clock.
+ * speeds, between 1 (0 where S is) and S, and a barrier each time the slowest has done W clocks since the last one: a
+ * get in clock c also contains every update of clocks below the last multiple of W. Gets read what the owner has, once
+ * a clock.
  *
  * The rule. A bound costs when it lets workers wait, and buys something when it keeps a lead small that has grown by
  * chance; a lead that is not taken costs nothing. So the server watches, over spans of eight clocks of the slowest, the
- * share of the workers' time that was spent waiting for the bound (not for a barrier) and the largest lead that was taken:
- *     share > 1/20              the bound doubles, up to S: somebody is slower, for now or for ever, and waiting for him
- *                               is what a larger bound can save
- *     lead < bound all along    the bound falls by one: the cluster has become even again, and the next to fall behind is
- *                               noticed sooner
+ * share of the workers' time that was spent waiting for the bound (not for a barrier) and the largest lead that was
+ * taken:
+ *     share > 1/20              the bound doubles, up to S: somebody is slower, for now or for ever, and waiting for
+ *                               him is what a larger bound can save
+ *     lead < bound all along    the bound falls by one: the cluster has become even again, and the next to fall behind
+ *                               is noticed sooner
  * It starts at S, so that the first straggler of a short run does not cost what it takes to learn of him. The
  * slowest worker has lead 0 and is never held up by any bound, so all go on. Servers decide each for itself: a get from
  * several waits for the strictest.
  *
- * Paper: Zhang et al., "An Adaptive Synchronous Parallel Strategy for Distributed Machine Learning", IEEE Access 2018. */
+ * Paper: Zhang et al., "An Adaptive Synchronous Parallel Strategy for Distributed Machine Learning", IEEE Access
+ * 2018. */
 #include "table/consistency/policies.h"
 
 enum { SPAN = 8 /* clocks of the slowest */, MUCH = 20 /* a 20th of the time */ };
@@ -36,8 +39,10 @@ static plait_status asp_parse(void *state, const char *parameters, const plait_s
     struct asp_state *asp = state;
     (void)setting;
     if (!pli_policy_counts(parameters, 2, asp->limits) || asp->limits[1] < 1)
-        return pli_fail(err, PLAIT_EINVAL, "consistency asp:S:W needs the largest staleness S >= 0 and clocks W >= 1 from barrier "
-                        "to barrier, such as asp:8:100, not '%s'", parameters == NULL ? "" : parameters);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "consistency asp:S:W needs the largest staleness S >= 0 and clocks W >= 1 from barrier "
+                        "to barrier, such as asp:8:100, not '%s'",
+                        parameters == NULL ? "" : parameters);
     asp->bound = asp->limits[0];
     return PLAIT_OK;
 }

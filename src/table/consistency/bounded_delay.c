@@ -1,6 +1,6 @@
 /* consistency bounded-delay:T - clock c starts only when all pushes of clocks <= c-1-T are applied, and then reads what
- * the owner has at that moment. With T = 0 that is bsp's model, clock by clock; with T > 0 pushes are applied as they come,
- * and a worker may be T clocks ahead of the slowest. Unlike under ssp no copy outlives its clock.
+ * the owner has at that moment. With T = 0 that is bsp's model, clock by clock; with T > 0 pushes are applied as they
+ * come, and a worker may be T clocks ahead of the slowest. Unlike under ssp no copy outlives its clock.
  *
  * Paper: Li et al., "Communication Efficient Distributed Machine Learning with the Parameter Server", NIPS 2014. */
 #include "table/consistency/policies.h"
@@ -13,7 +13,8 @@ static plait_status delay_parse(void *state, const char *parameters, const plait
     struct delay_state *delay = state;
     (void)setting;
     if (pli_policy_counts(parameters, 1, &delay->delay)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "consistency bounded-delay:T needs a delay T >= 0, such as bounded-delay:2, not '%s'",
+    return pli_fail(err, PLAIT_EINVAL,
+                    "consistency bounded-delay:T needs a delay T >= 0, such as bounded-delay:2, not '%s'",
                     parameters == NULL ? "" : parameters);
 }
 

@@ -2,8 +2,8 @@
  * applied, and sees nothing of c or later of the others. The owner keeps a clock's pushes until all workers have
  * ended it and applies them at once, so a version of the values is exactly the sum of whole clocks.
  *
- * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped. Who has left
- * counts as one of the N, and those who are there are never asked for more than all of them.
+ * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped. Who has
+ * left counts as one of the N, and those who are there are never asked for more than all of them.
  *
  * Papers: Valiant, "A Bridging Model for Parallel Computation", CACM 1990; Chen et al., "Revisiting Distributed
  * Synchronous SGD", ICLR workshop 2016 (backup workers). */

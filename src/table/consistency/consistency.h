@@ -39,13 +39,16 @@ typedef struct pli_policy {
 plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_policy *policy_out, plait_error *err);
 void         pli_policy_destroy(pli_policy *policy);
 
-/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is not. */
+/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is
+ *  not. */
 plait_status pli_consistencies_check(const plait_consistency *own, int32_t n, plait_error *err);
 
-/** May a worker begin its clock when all clocks below `applied` are done everywhere? Asked where no server is: of sums and
- *  rounds. */
-static inline bool pli_policy_may_start(const pli_policy *policy, int32_t workers, int32_t worker, int64_t clock, int64_t applied) {
-    const plait_view view = { .workers = workers, .worker = worker, .clock = clock, .slowest = applied, .applied = applied };
+/** May a worker begin its clock when all clocks below `applied` are done everywhere? Asked where no server is: of sums
+ *  and rounds. */
+static inline bool pli_policy_may_start(const pli_policy *policy, int32_t workers, int32_t worker, int64_t clock,
+                                        int64_t applied) {
+    const plait_view view = { .workers = workers, .worker = worker, .clock = clock, .slowest = applied,
+                              .applied = applied };
     return policy->ops->server.on_pull(policy->state, &view) == PLAIT_SERVE;
 }
 

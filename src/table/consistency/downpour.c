@@ -1,20 +1,25 @@
-/* consistency downpour:F:P - each worker computes on a copy of its own, which it fetches every F clocks; it pushes every P
- * clocks what it has gathered in them. Between the two it applies its own gradients to its copy, so own writes are always
- * seen; nobody waits for anybody. Barriers and departures push what is left.
+/* consistency downpour:F:P - each worker computes on a copy of its own, which it fetches every F clocks; it pushes
+ * every P clocks what it has gathered in them. Between the two it applies its own gradients to its copy, so own writes
+ * are always seen; nobody waits for anybody. Barriers and departures push what is left.
  *
- * Paper: Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012 (Downpour SGD; its appendix has the client). */
+ * Paper: Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012 (Downpour SGD; its appendix has the
+ * client). */
 #include "table/consistency/policies.h"
 
 struct downpour_state {
     int64_t every[2]; /* clocks from fetch to fetch, from push to push */
 };
 
-static plait_status downpour_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+static plait_status downpour_parse(void *state, const char *parameters, const plait_setting *setting,
+                                   plait_error *err) {
     struct downpour_state *downpour = state;
     (void)setting;
-    if (pli_policy_counts(parameters, 2, downpour->every) && downpour->every[0] > 0 && downpour->every[1] > 0) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "consistency downpour:F:P needs clocks from fetch to fetch and from push to push, both "
-                    ">= 1, such as downpour:5:5, not '%s'", parameters == NULL ? "" : parameters);
+    if (pli_policy_counts(parameters, 2, downpour->every) && downpour->every[0] > 0 && downpour->every[1] > 0)
+        return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL,
+                    "consistency downpour:F:P needs clocks from fetch to fetch and from push to push, both "
+                    ">= 1, such as downpour:5:5, not '%s'",
+                    parameters == NULL ? "" : parameters);
 }
 
 static int downpour_reuses(const void *state) { return ((const struct downpour_state *)state)->every[0] > 1; }

@@ -1,9 +1,10 @@
-/* consistency essp:S - eager stale synchronous parallel: the same bound as ssp:S, a get in clock c contains every update
- * of clocks <= c-1-S, but the shards do not wait to be asked. Whenever the lowest clock advances they push the rows that
- * a worker has read before to that worker, so that most gets find a fresh copy and copies are rarely as old as they may
- * be. A copy that does not yet contain the worker's own pushes is not taken; it pulls instead.
+/* consistency essp:S - eager stale synchronous parallel: the same bound as ssp:S, a get in clock c contains every
+ * update of clocks <= c-1-S, but the shards do not wait to be asked. Whenever the lowest clock advances they push the
+ * rows that a worker has read before to that worker, so that most gets find a fresh copy and copies are rarely as old
+ * as they may be. A copy that does not yet contain the worker's own pushes is not taken; it pulls instead.
  *
- * Paper: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI 2015. */
+ * Paper: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI
+ * 2015. */
 #include "table/consistency/policies.h"
 
 struct essp_state {

@@ -1,7 +1,7 @@
-/* consistency local-sgd:H - each worker moves values of its own by the table's rule for H clocks, a *round*, and then all
- * workers' values are averaged. A clock that begins a round starts when every worker's part of the round before is there;
- * the others start at once. What carries the averages is the table's topology (topology/local_sgd.c, topology/gossip.c);
- * with H = 1 and a rule that keeps no state the model is bsp's.
+/* consistency local-sgd:H - each worker moves values of its own by the table's rule for H clocks, a *round*, and then
+ * all workers' values are averaged. A clock that begins a round starts when every worker's part of the round before is
+ * there; the others start at once. What carries the averages is the table's topology (topology/local_sgd.c,
+ * topology/gossip.c); with H = 1 and a rule that keeps no state the model is bsp's.
  *
  * Papers: McDonald, Hall, Mann, "Distributed Training Strategies for the Structured Perceptron", NAACL 2010 (iterative
  * parameter mixing); Stich, "Local SGD Converges Fast and Communicates Little", ICLR 2019. */
@@ -15,7 +15,8 @@ static plait_status local_parse(void *state, const char *parameters, const plait
     struct local_state *local = state;
     (void)setting;
     if (pli_policy_counts(parameters, 1, &local->clocks) && local->clocks > 0) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "consistency local-sgd:H needs a number of clocks H >= 1, such as local-sgd:8, not '%s'",
+    return pli_fail(err, PLAIT_EINVAL,
+                    "consistency local-sgd:H needs a number of clocks H >= 1, such as local-sgd:8, not '%s'",
                     parameters == NULL ? "" : parameters);
 }
 

@@ -4,10 +4,17 @@
 
 #include "table/consistency/policies.h"
 
-static const plait_consistency *const policies[] = {
-    &pli_bsp_policy, &pli_ssp_policy, &pli_essp_policy, &pli_asp_policy, &pli_bounded_delay_policy, &pli_sequential_policy,
-    &pli_vap_policy, &pli_downpour_policy, &pli_async_policy, &pli_local_sgd_policy, NULL
-};
+static const plait_consistency *const policies[] = { &pli_bsp_policy,
+                                                     &pli_ssp_policy,
+                                                     &pli_essp_policy,
+                                                     &pli_asp_policy,
+                                                     &pli_bounded_delay_policy,
+                                                     &pli_sequential_policy,
+                                                     &pli_vap_policy,
+                                                     &pli_downpour_policy,
+                                                     &pli_async_policy,
+                                                     &pli_local_sgd_policy,
+                                                     NULL };
 
 const plait_consistency *const *pli_consistencies(void) { return policies; }
 
@@ -68,8 +75,10 @@ plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_polic
     if (policy.state == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for consistency %s", spec);
     plait_status status = policy.ops->parse(policy.state, colon == NULL ? NULL : colon + 1, setting, err);
     if (status >= 0 && pli_policy_at_clock(&policy) && policy.ops->worker.on_clock != NULL)
-        status = pli_fail(err, PLAIT_EINVAL, "consistency %s applies pushes at clocks, and what is kept back over a clock could never "
-                          "be; leave worker.on_clock empty, or apply pushes as they come", spec);
+        status = pli_fail(err, PLAIT_EINVAL,
+                          "consistency %s applies pushes at clocks, and what is kept back over a clock could never "
+                          "be; leave worker.on_clock empty, or apply pushes as they come",
+                          spec);
     if (status < 0) {
         pli_free(policy.state);
         return status;
@@ -96,12 +105,14 @@ plait_status pli_consistencies_check(const plait_consistency *own, int32_t n, pl
     for (int32_t i = 0; i < n; i++) {
         const pli_scope before = { .own = own, .n_own = i };
         if (!is_name(own[i].name))
-            return pli_fail(err, PLAIT_EINVAL, "consistency policy %d needs a name of 1 to %d bytes without colon, comma or "
-                            "space", i, POLICY_NAME_MAX);
+            return pli_fail(err, PLAIT_EINVAL,
+                            "consistency policy %d needs a name of 1 to %d bytes without colon, comma or "
+                            "space",
+                            i, POLICY_NAME_MAX);
         if (pli_consistency_find(own[i].name, &before) != NULL)
             return pli_fail(err, PLAIT_EINVAL, "consistency %s exists already; give yours another name", own[i].name);
-        if (own[i].parameters == NULL || own[i].summary == NULL || own[i].parse == NULL || own[i].worker.on_get == NULL ||
-            own[i].server.on_pull == NULL)
+        if (own[i].parameters == NULL || own[i].summary == NULL || own[i].parse == NULL ||
+            own[i].worker.on_get == NULL || own[i].server.on_pull == NULL)
             return pli_fail(err, PLAIT_EINVAL, "consistency %s needs parameters, summary, parse, worker.on_get and "
                             "server.on_pull", own[i].name);
     }

@@ -23,12 +23,15 @@ static pli_policy make(const char *spec) {
 
 static void test_parameters(void **state) {
     (void)state;
-    static const char *const good[] = { "bsp", "ssp:0", "ssp:1073741824", "essp:2", "asp:0:1", "asp:8:100", "bounded-delay:3",
-                                        "sequential", "vap:0.5", "vap:1e-3:weak", "downpour:5:1", "async" };
-    static const char *const bad[] = { "bsp:1", "ssp", "ssp:", "ssp:-1", "ssp:x", "ssp:1:2", "ssp:1073741825", "essp:1.5", "asp:8",
-                                       "asp:8:0", "asp:8:1:1", "asp::1", "bounded-delay", "sequential:1", "vap", "vap:0", "vap:-1",
-                                       "vap:inf", "vap:nan", "vap:1:strong", "vap:1:weak:", "downpour:5", "downpour:0:5",
-                                       "downpour:5:0", "async:1" };
+    static const char *const good[] = { "bsp",     "ssp:0",         "ssp:1073741824",  "essp:2",
+                                        "asp:0:1", "asp:8:100",     "bounded-delay:3", "sequential",
+                                        "vap:0.5", "vap:1e-3:weak", "downpour:5:1",    "async" };
+    static const char *const bad[] = {
+        "bsp:1",      "ssp",          "ssp:",         "ssp:-1",    "ssp:x",   "ssp:1:2",       "ssp:1073741825",
+        "essp:1.5",   "asp:8",        "asp:8:0",      "asp:8:1:1", "asp::1",  "bounded-delay", "sequential:1",
+        "vap",        "vap:0",        "vap:-1",       "vap:inf",   "vap:nan", "vap:1:strong",  "vap:1:weak:",
+        "downpour:5", "downpour:0:5", "downpour:5:0", "async:1"
+    };
     pli_policy  policy;
     plait_error err;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -46,8 +49,10 @@ static void test_parameters(void **state) {
 
 static void test_when_pushes_are_applied(void **state) {
     (void)state;
-    static const struct { const char *spec; bool at_clock; } when[] = {
-        { "bsp", true }, { "bounded-delay:0", true }, { "bounded-delay:1", false }, { "ssp:0", false }, { "sequential", false },
+    static const struct { const char *spec; bool at_clock;
+    } when[] = {
+        { "bsp", true },    { "bounded-delay:0", true }, { "bounded-delay:1", false },
+        { "ssp:0", false }, { "sequential", false },
     };
     for (size_t i = 0; i < sizeof when / sizeof *when; i++) {
         pli_policy policy = make(when[i].spec);
@@ -233,8 +238,9 @@ static void test_what_is_applied_at_clocks_cannot_be_kept_over_one(void **state)
     (void)state;
     plait_error       err;
     pli_policy        policy;
-    plait_consistency own = { .name = "mine", .parameters = "", .summary = "own", .parse = own_parse, .applies = at_clocks,
-                              .worker = { .on_get = own_read, .on_clock = keep_back }, .server.on_pull = own_read };
+    plait_consistency own = { .name = "mine", .parameters = "", .summary = "own", .parse = own_parse,
+                              .applies = at_clocks, .worker = { .on_get = own_read, .on_clock = keep_back },
+                              .server.on_pull = own_read };
     const pli_scope   scope = { .own = &own, .n_own = 1 };
     assert_int_equal(pli_policy_make("mine", &scope, &policy, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "on_clock"));
@@ -245,10 +251,14 @@ static void test_what_is_applied_at_clocks_cannot_be_kept_over_one(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters),          cmocka_unit_test(test_when_pushes_are_applied),
-        cmocka_unit_test(test_value_bounds),        cmocka_unit_test(test_downpour_counts_clocks),
-        cmocka_unit_test(test_asp_sets_barriers),   cmocka_unit_test(test_asp_fits_its_bound_to_speeds),
-        cmocka_unit_test(test_own_policies_are_checked), cmocka_unit_test(test_what_is_applied_at_clocks_cannot_be_kept_over_one),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_when_pushes_are_applied),
+        cmocka_unit_test(test_value_bounds),
+        cmocka_unit_test(test_downpour_counts_clocks),
+        cmocka_unit_test(test_asp_sets_barriers),
+        cmocka_unit_test(test_asp_fits_its_bound_to_speeds),
+        cmocka_unit_test(test_own_policies_are_checked),
+        cmocka_unit_test(test_what_is_applied_at_clocks_cannot_be_kept_over_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
-/* consistency sequential - workers take turns in rank order: in each clock worker 0 first, then 1, and so on, and each get
- * sees every push of an earlier turn. A turn begins with the worker's first get or inc of the clock and ends with the
- * clock, so a run is one long chain of single steps: what a sequential program would compute, for comparison.
+/* consistency sequential - workers take turns in rank order: in each clock worker 0 first, then 1, and so on, and each
+ * get sees every push of an earlier turn. A turn begins with the worker's first get or inc of the clock and ends with
+ * the clock, so a run is one long chain of single steps: what a sequential program would compute, for comparison.
  *
  * Paper: Lamport, "How to Make a Multiprocessor Computer That Correctly Executes Multiprocess Programs", 1979. */
 #include "table/consistency/policies.h"
 
-static plait_status sequential_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
+static plait_status sequential_parse(void *state, const char *parameters, const plait_setting *setting,
+                                     plait_error *err) {
     (void)state, (void)setting;
     return pli_policy_takes_none("sequential", parameters, err);
 }

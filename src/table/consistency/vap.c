@@ -1,15 +1,15 @@
-/* consistency vap:V, vap:V:weak - value-bounded: of what other workers' incs have accepted, the part that the answer of a
- * get does not hold yet, at the moment when the owner answers, is smaller than V in its largest absolute value. Strong: in
- * sum over all workers; weak: for each worker.
+/* consistency vap:V, vap:V:weak - value-bounded: of what other workers' incs have accepted, the part that the answer of
+ * a get does not hold yet, at the moment when the owner answers, is smaller than V in its largest absolute value.
+ * Strong: in sum over all workers; weak: for each worker.
  *
  * Each worker has a budget, V / (workers - 1) or, weak, V, and adds the norms of its incs up. An inc that would reach
  * the budget first sends what was accepted before and waits until it is applied; one that reaches it alone is itself
  * applied before it returns. Sums of norms are at least norms of sums, so the bound holds, with room to spare. Gets
- * fetch, else copies would miss what is applied. On a ruled table the norm is that of the gradient's sum as inc is given
- * it, divided by the job's batch: the mean that a step is made of.
+ * fetch, else copies would miss what is applied. On a ruled table the norm is that of the gradient's sum as inc is
+ * given it, divided by the job's batch: the mean that a step is made of.
  *
- * Papers: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI 2015;
- * Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative Analytics", SoCC 2015. */
+ * Papers: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI
+ * 2015; Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative Analytics", SoCC 2015. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,10 @@ static plait_status vap_parse(void *state, const char *parameters, const plait_s
     bool  weak = colon != NULL && strcmp(colon, ":weak") == 0;
     if (weak) *colon = '\0';
     if (!pli_parse_f64(text, &bound) || !(bound > 0) || isinf(bound))
-        return pli_fail(err, PLAIT_EINVAL, "consistency vap:V needs a bound V > 0 on values, such as vap:0.1 or vap:0.1:weak, "
-                        "not '%s'", parameters == NULL ? "" : parameters);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "consistency vap:V needs a bound V > 0 on values, such as vap:0.1 or vap:0.1:weak, "
+                        "not '%s'",
+                        parameters == NULL ? "" : parameters);
     vap->budget = weak || setting->workers <= 2 ? bound : bound / (setting->workers - 1);
     return PLAIT_OK;
 }

@@ -1,5 +1,5 @@
-/* bf16 - values as the upper half of a float32: 8 bits of mantissa, its whole range, two bytes. Rounded to the nearest, ties
- * to even, but never up to infinity. Infinities and NaN stay what they are.
+/* bf16 - values as the upper half of a float32: 8 bits of mantissa, its whole range, two bytes. Rounded to the nearest,
+ * ties to even, but never up to infinity. Infinities and NaN stay what they are.
  *
  * Paper: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. */
 #include "table/filter/filter.h"

@@ -4,7 +4,8 @@
 
 #include "table/values.h"
 
-enum { PACKED = 1, PLAIN = 2, SOME = 4, TOKEN = 8, WHOLE = 16, FLAGS_END = 32 }; /* PLAIN: without losses; WHOLE: a list to learn */
+enum { PACKED = 1, PLAIN = 2, SOME = 4, TOKEN = 8, WHOLE = 16, FLAGS_END = 32 }; /* PLAIN: without losses; WHOLE: a list
+                                                                                    to learn */
 enum { BITMAP = 0, GAPS = 1 };
 enum { AWAY = 0, HERE = 1, FORGOTTEN = 2 }; /* a row's fate: stays behind, travels, will never travel */
 
@@ -22,12 +23,14 @@ static plait_status filter_failed(const pli_chain *chain, int32_t i, int64_t sta
 }
 
 static plait_status malformed(const pli_chain *chain, const char *what, plait_error *err) {
-    return pli_fail(err, PLAIT_EFORMAT, "table %s: the %s of a filtered message are malformed", chain->table.name, what);
+    return pli_fail(err, PLAIT_EFORMAT, "table %s: the %s of a filtered message are malformed", chain->table.name,
+                    what);
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-plait_status pli_chain_open(pli_chain *chain, const pli_filters_list *list, const plait_filter_table *table, plait_error *err) {
+plait_status pli_chain_open(pli_chain *chain, const pli_filters_list *list, const plait_filter_table *table,
+                            plait_error *err) {
     *chain = (pli_chain){ .list = list, .table = *table };
     pli_residual_init(&chain->residual, table);
     for (int32_t i = 0; i < list->n; i++) {
@@ -62,7 +65,8 @@ void pli_chain_close(pli_chain *chain) {
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
 /* Decides what travels; *m_out: how many. */
-static plait_status choose(pli_chain *chain, const plait_part *part, const void *values, int64_t *m_out, plait_error *err) {
+static plait_status choose(pli_chain *chain, const plait_part *part, const void *values, int64_t *m_out,
+                           plait_error *err) {
     unsigned char *fate = chain->fate, *keep = chain->fate + part->n;
     int64_t        m = part->n;
     for (int32_t i = 0; i < chain->list->n; i++) {
@@ -84,7 +88,8 @@ static plait_status choose(pli_chain *chain, const plait_part *part, const void 
 /* A bit a row, or the gaps between those that travel: whichever is smaller. */
 static bool put_selection(const unsigned char *fate, int64_t n, int64_t m, pli_bytes *out) {
     int64_t        bitmap = (n + 7) / 8, last = -1;
-    unsigned char *at = pli_bytes_room(out, 2 * PLI_VARINT_MAX + 1 + (bitmap > m * PLI_VARINT_MAX ? bitmap : m * PLI_VARINT_MAX));
+    unsigned char *at =
+        pli_bytes_room(out, 2 * PLI_VARINT_MAX + 1 + (bitmap > m * PLI_VARINT_MAX ? bitmap : m * PLI_VARINT_MAX));
     if (at == NULL) return false;
     unsigned char *begin = at;
     at += pli_varint_put(at, (uint64_t)m);
@@ -108,7 +113,8 @@ static bool put_selection(const unsigned char *fate, int64_t n, int64_t m, pli_b
 }
 
 /* Which rows of n travel: row [*m_out], increasing, of pli_malloc. */
-static plait_status get_selection(const unsigned char **at, const unsigned char *end, int64_t n, int64_t *m_out, int64_t **row_out) {
+static plait_status get_selection(const unsigned char **at, const unsigned char *end, int64_t n, int64_t *m_out,
+                                  int64_t **row_out) {
     uint64_t m, gap;
     if (!pli_varint_get(at, end, &m) || m > (uint64_t)n || *at == end) return PLAIT_EFORMAT;
     unsigned char form = *(*at)++;
@@ -157,8 +163,8 @@ static plait_status put_keys(pli_chain *chain, int64_t n, const uint64_t *keys, 
     return PLAIT_OK;
 }
 
-static plait_status get_keys(pli_chain *chain, const unsigned char **at, const unsigned char *end, int64_t n, uint64_t **keys_out,
-                             plait_error *err) {
+static plait_status get_keys(pli_chain *chain, const unsigned char **at, const unsigned char *end, int64_t n,
+                             uint64_t **keys_out, plait_error *err) {
     int32_t             i = chain->list->keys;
     const plait_filter *filter = i < 0 ? NULL : filter_of(chain, i);
     uint64_t            size;
@@ -193,7 +199,8 @@ static const uint64_t *recall(pli_chain *chain, const void *token, int64_t *n_ou
 
 static bool codes_values(const pli_chain *chain, const plait_part *part, bool exact) {
     int32_t i = chain->list->values;
-    return i >= 0 && !(exact && filter_of(chain, i)->loss != PLAIT_EXACT) && (part->way != PLAIT_ANSWERED || filter_of(chain, i)->answers);
+    return i >= 0 && !(exact && filter_of(chain, i)->loss != PLAIT_EXACT) &&
+           (part->way != PLAIT_ANSWERED || filter_of(chain, i)->answers);
 }
 
 /* Appends values [count]; what the other end will have of them is written to back, unless it is NULL. */
@@ -216,8 +223,8 @@ static plait_status put_values(pli_chain *chain, const plait_part *part, bool co
     return status < 0 ? filter_failed(chain, i, status, err) : PLAIT_OK;
 }
 
-static plait_status get_values(pli_chain *chain, const plait_part *part, bool coded, int64_t count, const unsigned char *at,
-                               int64_t size, void **values_out, plait_error *err) {
+static plait_status get_values(pli_chain *chain, const plait_part *part, bool coded, int64_t count,
+                               const unsigned char *at, int64_t size, void **values_out, plait_error *err) {
     int64_t width = pli_value_bytes(part->type);
     if (!coded && size != count * width) return malformed(chain, "values", err);
     void *values = pli_array((size_t)count, (size_t)width);
@@ -236,7 +243,8 @@ static plait_status get_values(pli_chain *chain, const plait_part *part, bool co
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
-/* Packs what lies behind out's byte `begin` (the flags), by each bytes filter in turn; where it does not shrink it stays. */
+/* Packs what lies behind out's byte `begin` (the flags), by each bytes filter in turn; where it does not shrink it
+ * stays. */
 static plait_status pack(pli_chain *chain, int64_t begin, pli_bytes *out, plait_error *err) {
     for (int32_t i = 0; i < chain->list->n; i++) {
         const plait_filter *filter = filter_of(chain, i);
@@ -257,7 +265,8 @@ static plait_status pack(pli_chain *chain, int64_t begin, pli_bytes *out, plait_
 }
 
 /* *memory_out: of pli_malloc, holds what *bytes now is. */
-static plait_status unpack(pli_chain *chain, const unsigned char **bytes, int64_t *size, void **memory_out, plait_error *err) {
+static plait_status unpack(pli_chain *chain, const unsigned char **bytes, int64_t *size, void **memory_out,
+                           plait_error *err) {
     for (int32_t i = 0; i < chain->list->n; i++) {
         const plait_filter *filter = filter_of(chain, i);
         if (filter->bytes.encode == NULL) continue;
@@ -278,7 +287,7 @@ static plait_status unpack(pli_chain *chain, const unsigned char **bytes, int64_
     return malformed(chain, "bytes", err);
 }
 
-/* --- there ---------------------------------------------------------------------------------------------------------- */
+/* --- there -------------------------------------------------------------------------------------------------------- */
 
 static bool reserve(pli_chain *chain, const plait_part *part, bool chooses) {
     int64_t n = part->n, bytes = n * row_bytes_of(part);
@@ -289,7 +298,8 @@ static bool reserve(pli_chain *chain, const plait_part *part, bool chooses) {
            (!chooses || pli_grow(&chain->sent, &chain->sent_capacity, bytes + 1, 1));
 }
 
-/* The rest of each row: x less what arrives, x itself where the row stays, nothing where it is forgotten. Written over x. */
+/* The rest of each row: x less what arrives, x itself where the row stays, nothing where it is forgotten. Written over
+ * x. */
 static plait_status keep_rest(pli_chain *chain, const plait_part *part, void *x, plait_error *err) {
     int64_t row_bytes = row_bytes_of(part), next = 0;
     for (int64_t r = 0; r < part->n; r++) {
@@ -307,7 +317,8 @@ static const void *gather(pli_chain *chain, const plait_part *part, int64_t m, c
     for (int64_t r = 0; r < part->n; r++) {
         if (chain->fate[r] != HERE) continue;
         chain->row[next] = pli_part_row(part, r);
-        if (m < part->n) memcpy(pli_at(chain->sent, next * row_bytes), pli_at_const(x, r * row_bytes), (size_t)row_bytes);
+        if (m < part->n)
+            memcpy(pli_at(chain->sent, next * row_bytes), pli_at_const(x, r * row_bytes), (size_t)row_bytes);
         next++;
     }
     return m < part->n ? chain->sent : x;
@@ -370,18 +381,20 @@ plait_status pli_chain_encode(pli_chain *chain, const plait_part *part, const vo
     return status;
 }
 
-plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_bytes *out, int64_t *n_out, plait_error *err) {
+plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_bytes *out, int64_t *n_out,
+                                   plait_error *err) {
     const unsigned char flags = WHOLE;
     int64_t             begin = out->n;
     const uint64_t     *keys = recall(chain, token, n_out);
     if (keys == NULL)
-        return pli_fail(err, PLAIT_EFORMAT, "table %s: a list of keys is asked for that is not held any more", chain->table.name);
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a list of keys is asked for that is not held any more",
+                        chain->table.name);
     if (!pli_bytes_add(out, &flags, 1)) return no_memory(chain, err);
     PLI_TRY(put_keys(chain, *n_out, keys, out, err));
     return pack(chain, begin, out, err);
 }
 
-/* --- and back --------------------------------------------------------------------------------------------------------- */
+/* --- and back ----------------------------------------------------------------------------------------------------- */
 
 void pli_decoded_free(pli_decoded *decoded) {
     pli_free(decoded->keys);
@@ -390,8 +403,8 @@ void pli_decoded_free(pli_decoded *decoded) {
 }
 
 /* The list of a token; where it is not known, *missing. */
-static plait_status get_token(pli_chain *chain, const unsigned char **at, const unsigned char *end, int64_t n, pli_decoded *d,
-                              plait_error *err) {
+static plait_status get_token(pli_chain *chain, const unsigned char **at, const unsigned char *end, int64_t n,
+                              pli_decoded *d, plait_error *err) {
     int64_t known = 0;
     if (chain->list->lists < 0 || end - *at < PLAIT_TOKEN_BYTES) return malformed(chain, "keys", err);
     const uint64_t *keys = recall(chain, *at, &known);
@@ -409,7 +422,8 @@ static plait_status get_token(pli_chain *chain, const unsigned char **at, const 
 }
 
 /* Rows that travelled to their places among n: keyed pushes keep those alone, others have zeros between them. */
-static plait_status spread(pli_chain *chain, const plait_part *part, const int64_t *row, int64_t m, pli_decoded *d, plait_error *err) {
+static plait_status spread(pli_chain *chain, const plait_part *part, const int64_t *row, int64_t m, pli_decoded *d,
+                           plait_error *err) {
     int64_t row_bytes = row_bytes_of(part);
     if (d->keys != NULL) {
         for (int64_t i = 0; i < m; i++) d->keys[i] = d->keys[row[i]];
@@ -418,7 +432,8 @@ static plait_status spread(pli_chain *chain, const plait_part *part, const int64
     }
     void *all = pli_calloc((size_t)part->n, (size_t)row_bytes);
     if (all == NULL) return no_memory(chain, err);
-    for (int64_t i = 0; i < m; i++) memcpy(pli_at(all, row[i] * row_bytes), pli_at(d->values, i * row_bytes), (size_t)row_bytes);
+    for (int64_t i = 0; i < m; i++)
+        memcpy(pli_at(all, row[i] * row_bytes), pli_at(d->values, i * row_bytes), (size_t)row_bytes);
     pli_free(d->values);
     d->values = all;
     return PLAIT_OK;
@@ -446,7 +461,8 @@ static plait_status decode(pli_chain *chain, const plait_part *part, bool keyed,
     }
     d->n = part->n;
     if (part->way == PLAIT_PULLED) return at == end && m == part->n ? PLAIT_OK : malformed(chain, "keys", err);
-    PLI_TRY(get_values(chain, part, codes_values(chain, part, (flags & PLAIN) != 0), m * part->cols, at, end - at, &d->values, err));
+    PLI_TRY(get_values(chain, part, codes_values(chain, part, (flags & PLAIN) != 0), m * part->cols, at, end - at,
+                       &d->values, err));
     return flags & SOME ? spread(chain, part, *row, m, d, err) : PLAIT_OK;
 }
 
@@ -466,7 +482,7 @@ plait_status pli_chain_decode(pli_chain *chain, const plait_part *part, bool key
 plait_status pli_chain_seen(pli_chain *chain, const plait_part *part, const void *values, plait_error *err) {
     for (int32_t i = 0; i < chain->list->n; i++) {
         const plait_filter *filter = filter_of(chain, i);
-        plait_status        status = filter->rows.seen == NULL ? PLAIT_OK : filter->rows.seen(chain->state[i], part, values);
+        plait_status status = filter->rows.seen == NULL ? PLAIT_OK : filter->rows.seen(chain->state[i], part, values);
         if (status < 0) return filter_failed(chain, i, status, err);
     }
     return PLAIT_OK;

@@ -1,5 +1,6 @@
-/* Every decoder of filters on any bytes: an error, or as many keys and values as the part has, and nothing read or written
- * outside of them. Input: frames of list of filters, way and shape, rows (two bytes), length (two bytes), a body. */
+/* Every decoder of filters on any bytes: an error, or as many keys and values as the part has, and nothing read or
+ * written outside of them. Input: frames of list of filters, way and shape, rows (two bytes), length (two bytes), a
+ * body. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const lists[] = {
-    "key-cache", "key-delta", "zstd", "fixed8", "fixed16", "fp16", "bf16", "topk:0.1", "onebit", "kkt", "key-cache,key-delta,kkt,fixed8,zstd",
+    "key-cache",
+    "key-delta",
+    "zstd",
+    "fixed8",
+    "fixed16",
+    "fp16",
+    "bf16",
+    "topk:0.1",
+    "onebit",
+    "kkt",
+    "key-cache,key-delta,kkt,fixed8,zstd",
     "key-delta,onebit,zstd",
 };
 enum { LISTS = sizeof lists / sizeof *lists, SHAPES = 3, ROWS = 4096 };
@@ -21,8 +32,9 @@ typedef struct fuzzed {
 static void open_list(fuzzed *f, const char *names) {
     if (pli_filters_read(names, NULL, &f->list, NULL) < 0) abort();
     for (int shape = 0; shape < SHAPES; shape++) {
-        const plait_filter_table table = { .name = "t", .type = shape == 1 ? PLAIT_F64 : PLAIT_F32, .rows = shape == 2 ? 0 : ROWS,
-                                           .cols = 1 + shape, .keyed = shape > 0, .rule = "sgd", .l1 = 1, .workers = 1, .servers = 1,
+        const plait_filter_table table = { .name = "t", .type = shape == 1 ? PLAIT_F64 : PLAIT_F32,
+                                           .rows = shape == 2 ? 0 : ROWS, .cols = 1 + shape, .keyed = shape > 0,
+                                           .rule = "sgd", .l1 = 1, .workers = 1, .servers = 1,
                                            .count = shape == 2 ? 0 : ROWS };
         if (pli_chain_open(&f->chain[shape], &f->list, &table, NULL) < 0) abort();
     }
@@ -31,7 +43,8 @@ static void open_list(fuzzed *f, const char *names) {
 static void decode(fuzzed *f, uint8_t how, int64_t n, const void *bytes, int64_t size) {
     static uint64_t keys[1 << 16];
     pli_chain      *chain = &f->chain[how / 4 % SHAPES];
-    plait_part      part = { .way = (plait_way)(how % 3), .type = chain->table.type, .n = n, .cols = chain->table.cols };
+    plait_part      part = { .way = (plait_way)(how % 3), .type = chain->table.type, .n = n,
+                             .cols = chain->table.cols };
     bool            keyed = chain->table.keyed && part.way != PLAIT_ANSWERED;
     pli_decoded     decoded;
     if (!chain->table.keyed && n > ROWS) part.n = ROWS; /* ranges are checked before */

@@ -1,6 +1,6 @@
-/* Parts through filters and back: without loss bit for bit; with loss decode(encode(x)) + residual = x + what was kept, for
- * every filter, over keys and ranges, both types, one column and several, push after push. What is malformed is told, and
- * memory that ends is given back. */
+/* Parts through filters and back: without loss bit for bit; with loss decode(encode(x)) + residual = x + what was kept,
+ * for every filter, over keys and ranges, both types, one column and several, push after push. What is malformed is
+ * told, and memory that ends is given back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,22 +36,28 @@ static void close_ends(ends *e) {
 }
 
 /* Keys of one of a few lists, increasing, and values of many sizes, some of them zero. */
-static int64_t make_part(const ends *e, pli_random *random, int round, bool keyed, plait_part *part, uint64_t *keys, void *values) {
+static int64_t make_part(const ends *e, pli_random *random, int round, bool keyed, plait_part *part, uint64_t *keys,
+                         void *values) {
     pli_random choice = pli_random_at(1, PLI_RANDOM_DATA, (uint64_t)(round % LISTS), 0);
     int64_t    n = 0, first = 50;
     for (int64_t i = 0; i < ROWS; i++)
         if (pli_random_below(&choice, 3) == 0) keys[n++] = (uint64_t)i * (e->table.rows == 0 ? 1000003 : 1);
     if (!keyed) n = ROWS - first;
     for (int64_t i = 0; i < n * e->table.cols; i++) {
-        double x = pli_random_below(random, 5) == 0 ? 0 : pli_random_normal(random) * pow(10, (double)pli_random_below(random, 5) - 3);
+        double x = pli_random_below(random, 5) == 0
+                       ? 0
+                       : pli_random_normal(random) * pow(10, (double)pli_random_below(random, 5) - 3);
         pli_value_put(e->table.type, values, i, x);
     }
     *part = (plait_part){ .way = PLAIT_PUSHED, .seed = 3, .clock = round, .examples = 7, .type = e->table.type, .n = n,
-                          .cols = e->table.cols, .first = keyed ? -1 : first, .keys = keyed ? keys : NULL, .l1 = e->table.l1 };
+                          .cols = e->table.cols, .first = keyed ? -1 : first, .keys = keyed ? keys : NULL,
+                          .l1 = e->table.l1 };
     return n;
 }
 
-static double at(const ends *e, const void *values, int64_t row, int64_t c) { return pli_value_at(e->table.type, values, row * e->table.cols + c); }
+static double at(const ends *e, const void *values, int64_t row, int64_t c) {
+    return pli_value_at(e->table.type, values, row * e->table.cols + c);
+}
 
 /* One push: what arrives, laid over the rows of the part; *bytes_out: its size. */
 static void push(ends *e, const plait_part *part, const void *values, bool exact, void *arrived, int64_t *bytes_out) {
@@ -61,7 +67,8 @@ static void push(ends *e, const plait_part *part, const void *values, bool exact
     int64_t     row_bytes = part->cols * pli_value_bytes(part->type);
     assert_int_equal(pli_chain_encode(&e->worker, part, values, exact, &body, &told.n, NULL), PLAIT_OK);
     told.keys = NULL;
-    assert_int_equal(pli_chain_decode(&e->server, &told, part->keys != NULL, body.data, body.n, &decoded, NULL), PLAIT_OK);
+    assert_int_equal(pli_chain_decode(&e->server, &told, part->keys != NULL, body.data, body.n, &decoded, NULL),
+                     PLAIT_OK);
     assert_false(decoded.missing);
     memset(arrived, 0, (size_t)(part->n * row_bytes));
     int64_t r = 0;
@@ -95,7 +102,8 @@ static void check_filters(const char *filters, plait_type type, int64_t cols, bo
         rest_of(&e, &part, after);
         for (int64_t i = 0; i < n; i++)
             for (int64_t c = 0; c < cols; c++) {
-                double want = at(&e, x, i, c) + at(&e, before, i, c), have = at(&e, arrived, i, c) + at(&e, after, i, c);
+                double want = at(&e, x, i, c) + at(&e, before, i, c),
+                       have = at(&e, arrived, i, c) + at(&e, after, i, c);
                 double most = fmax(fabs(want), fmax(fabs(at(&e, arrived, i, c)), fabs(at(&e, after, i, c))));
                 if (lossless) assert_memory_equal(&want, &have, sizeof want);
                 else assert_true(fabs(want - have) <= most * (type == PLAIT_F32 ? 0x1p-22 : 0x1p-51));
@@ -107,11 +115,23 @@ static void check_filters(const char *filters, plait_type type, int64_t cols, bo
     close_ends(&e);
 }
 
-static const struct { const char *filters; bool lossless; } lists[] = {
-    { "key-cache", true }, { "key-delta", true }, { "zstd", true }, { "key-cache,key-delta,zstd", true },
-    { "fixed8", false }, { "fixed16", false }, { "fp16", false }, { "bf16", false }, { "topk:0.1", false }, { "randk:0.25", false },
-    { "onebit", false }, { "significant:0.01", false }, { "key-cache,topk:0.05,fixed8,zstd", false },
-    { "significant:0.001,topk:0.5,key-delta,onebit", false }, { "key-cache,kkt,fixed16,zstd", false },
+static const struct { const char *filters; bool lossless;
+} lists[] = {
+    { "key-cache", true },
+    { "key-delta", true },
+    { "zstd", true },
+    { "key-cache,key-delta,zstd", true },
+    { "fixed8", false },
+    { "fixed16", false },
+    { "fp16", false },
+    { "bf16", false },
+    { "topk:0.1", false },
+    { "randk:0.25", false },
+    { "onebit", false },
+    { "significant:0.01", false },
+    { "key-cache,topk:0.05,fixed8,zstd", false },
+    { "significant:0.001,topk:0.5,key-delta,onebit", false },
+    { "key-cache,kkt,fixed16,zstd", false },
 };
 
 static void test_what_arrives_and_what_stays_is_all(void **unused) {
@@ -127,7 +147,7 @@ static void test_what_arrives_and_what_stays_is_all(void **unused) {
     assert_int_equal(pli_alloc_live(), live);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------------------------------------ */
 
 static void answer(ends *e, plait_part *part, const void *values, bool exact, void *arrived, int64_t *bytes_out) {
     pli_bytes   body = { 0 };
@@ -144,8 +164,10 @@ static void answer(ends *e, plait_part *part, const void *values, bool exact, vo
 }
 
 static void test_answers_are_rounded_once_and_exact_on_demand(void **unused) {
-    static const struct { const char *filters; double error; } rounding[] = {
-        { "fixed8", 1.0 / 127 }, { "fixed16", 1.0 / 32767 }, { "fp16", 0x1p-11 }, { "bf16", 0x1p-8 }, { "kkt,zstd", 0 }, { "topk:0.1,onebit", 0 },
+    static const struct { const char *filters; double error;
+    } rounding[] = {
+        { "fixed8", 1.0 / 127 }, { "fixed16", 1.0 / 32767 }, { "fp16", 0x1p-11 },
+        { "bf16", 0x1p-8 },      { "kkt,zstd", 0 },          { "topk:0.1,onebit", 0 },
     };
     static uint64_t keys[ROWS];
     static float    x[ROWS], arrived[ROWS];
@@ -170,7 +192,7 @@ static void test_answers_are_rounded_once_and_exact_on_demand(void **unused) {
     }
 }
 
-/* --- single filters ------------------------------------------------------------------------------------------------ */
+/* --- single filters ----------------------------------------------------------------------------------------------- */
 
 /* The mean of what random rounding makes of a value is the value, and it does not depend on who asks. */
 static void test_random_rounding_is_fair_and_everybodys(void **unused) {
@@ -196,10 +218,20 @@ static void test_random_rounding_is_fair_and_everybodys(void **unused) {
 }
 
 static void test_halves_are_the_nearest_ones(void **unused) {
-    static const struct { double x, fp16, bf16; } known[] = {
-        { 1, 1, 1 }, { -2.5, -2.5, -2.5 }, { 65504, 65504, 65536 }, { 1e6, 65504, 999424 }, { 0x1p-24, 0x1p-24, 0x1p-24 },
-        { 0x1p-25, 0, 0x1p-25 }, { 0x1.8p-25, 0x1p-24, 0x1.8p-25 }, { 1 + 0x1p-11, 1, 1 }, { 1 + 0x1.8p-10, 1 + 0x1p-9, 1 },
-        { 1 + 0x1p-8, 1 + 0x1p-8, 1 }, { 3.4028234e38, 65504, 0x1.fep127 }, { INFINITY, INFINITY, INFINITY },
+    static const struct { double x, fp16, bf16;
+    } known[] = {
+        { 1, 1, 1 },
+        { -2.5, -2.5, -2.5 },
+        { 65504, 65504, 65536 },
+        { 1e6, 65504, 999424 },
+        { 0x1p-24, 0x1p-24, 0x1p-24 },
+        { 0x1p-25, 0, 0x1p-25 },
+        { 0x1.8p-25, 0x1p-24, 0x1.8p-25 },
+        { 1 + 0x1p-11, 1, 1 },
+        { 1 + 0x1.8p-10, 1 + 0x1p-9, 1 },
+        { 1 + 0x1p-8, 1 + 0x1p-8, 1 },
+        { 3.4028234e38, 65504, 0x1.fep127 },
+        { INFINITY, INFINITY, INFINITY },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -228,18 +260,20 @@ static void test_the_largest_rows_travel(void **unused) {
     assert_memory_equal(keep, want, sizeof keep);
 }
 
-/* What is 0, and stays inside of the penalty, does not travel; what leaves it, or was not 0, or is not penalised, does. */
+/* What is 0, and stays inside of the penalty, does not travel; what leaves it, or was not 0, or is not penalised,
+ * does. */
 static void test_kkt_sends_what_can_move(void **unused) {
     static const uint64_t keys[] = { 0, 1, 2, 3, 4 };
-    const float  weights[] = { 0, 0, 1, 0, 0 }, g[] = { 3.4f, 3.6f, 0.1f, -3.4f, 0.1f }, penalty[] = { 1, 1, 1, 1, 0 }; /* l1 m = 3.5 */
+    /* l1 m = 3.5 */
+    const float  weights[] = { 0, 0, 1, 0, 0 }, g[] = { 3.4f, 3.6f, 0.1f, -3.4f, 0.1f }, penalty[] = { 1, 1, 1, 1, 0 };
     const float  want[] = { 0, 3.6f, 0.1f, 0, 0.1f };
     float        arrived[5];
     int64_t      bytes;
     ends         e;
     (void)unused;
     open_ends(&e, "kkt", PLAIT_F32, 1, true, false);
-    plait_part part = { .way = PLAIT_PUSHED, .examples = 7, .type = PLAIT_F32, .n = 5, .cols = 1, .first = -1, .keys = keys,
-                        .l1 = 0.5, .penalty = penalty };
+    plait_part part = { .way = PLAIT_PUSHED, .examples = 7, .type = PLAIT_F32, .n = 5, .cols = 1, .first = -1,
+                        .keys = keys, .l1 = 0.5, .penalty = penalty };
     push(&e, &part, g, false, arrived, &bytes);
     assert_memory_equal(arrived, g, sizeof g); /* nothing is known of the weights */
     answer(&e, &part, weights, false, arrived, &bytes);
@@ -297,7 +331,8 @@ static void test_lists_are_forgotten_by_use(void **unused) {
     assert_int_equal(pli_key_cache_filter.parse(state, NULL, &table, NULL), PLAIT_OK);
     for (uint64_t list = 0; list < 2 * MOST; list++) {
         keys[0] = 0;
-        if (list > 0) assert_int_equal(pli_key_cache_filter.lists.known(state, KEYS, keys, token), 1); /* list 0 is used each time */
+        /* list 0 is used each time */
+        if (list > 0) assert_int_equal(pli_key_cache_filter.lists.known(state, KEYS, keys, token), 1);
         keys[0] = list;
         assert_int_equal(pli_key_cache_filter.lists.learn(state, KEYS, keys), PLAIT_OK);
     }
@@ -310,7 +345,7 @@ static void test_lists_are_forgotten_by_use(void **unused) {
     pli_free(keys);
 }
 
-/* --- refusals -------------------------------------------------------------------------------------------------------- */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static void refused(const char *filters, plait_status status, const char *part_of_text) {
     pli_filters_list list;
@@ -335,9 +370,10 @@ static void test_nonsense_is_refused_by_name(void **unused) {
     refused("fixed8,", PLAIT_ENAME, "unknown filter");
 }
 
-static plait_status pair(const char *filters, const char *topology, const char *consistency, bool additive, plait_error *err) {
-    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = true, .filter = filters,
-                                       .rule = additive ? NULL : "sgd" }, err);
+static plait_status pair(const char *filters, const char *topology, const char *consistency, bool additive,
+                         plait_error *err) {
+    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = true,
+                                       .filter = filters, .rule = additive ? NULL : "sgd" }, err);
 }
 
 static void test_broken_promises_are_refused_by_name(void **unused) {
@@ -374,7 +410,7 @@ static void test_kkt_needs_a_penalty_and_a_rule_without_memory(void **unused) {
     assert_int_equal(pli_filters_check_table(&list, &table, NULL), PLAIT_EREFUSED);
 }
 
-/* --- what is damaged, and memory that ends ----------------------------------------------------------------------------- */
+/* --- what is damaged, and memory that ends ------------------------------------------------------------------------ */
 
 static void decode_anyhow(ends *e, const plait_part *told, bool keyed, const unsigned char *bytes, int64_t size) {
     unsigned char *copy = pli_malloc((size_t)size); /* no byte more: a reader beyond it is caught */

@@ -43,14 +43,16 @@ typedef struct pli_filters_list {
 
 /** Reads names, parameters and order. text "" or NULL: an empty list. scope may be NULL. Errors: ENAME the nearest is
  *  named; EINVAL; EREFUSED filters that do not go in this order. */
-plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, pli_filters_list *list_out, plait_error *err);
+plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, pli_filters_list *list_out,
+                              plait_error *err);
 /** Can each of them work on this table? EREFUSED; ENOMEM. */
 plait_status pli_filters_check_table(const pli_filters_list *list, const plait_filter_table *table, plait_error *err);
 struct pli_topology_kind; /* table/topology/topology.h */
 /** May messages of a table under this topology and consistency be filtered so? additive: it has no rule. EREFUSED with
  *  the reason and the nearest. Asked by pli_pair_check. */
 plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *scope,
-                                    const struct pli_topology_kind *topology, const char *consistency, bool additive, plait_error *err);
+                                    const struct pli_topology_kind *topology, const char *consistency, bool additive,
+                                    plait_error *err);
 /** May a program register these [n]? EINVAL. */
 plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_error *err);
 /** Has one of the filters this loss? */
@@ -98,11 +100,12 @@ typedef struct pli_chain {
     pli_bytes      packed;
 } pli_chain;
 
-plait_status pli_chain_open(pli_chain *chain, const pli_filters_list *list, const plait_filter_table *table, plait_error *err);
+plait_status pli_chain_open(pli_chain *chain, const pli_filters_list *list, const plait_filter_table *table,
+                            plait_error *err);
 void         pli_chain_close(pli_chain *chain);
 
-/** Appends the part, values [n, cols], to out. exact: without losses. *n_out: how many rows the other end is to be told that
- *  the part has. Errors: ENOMEM; what a filter says. */
+/** Appends the part, values [n, cols], to out. exact: without losses. *n_out: how many rows the other end is to be told
+ *  that the part has. Errors: ENOMEM; what a filter says. */
 plait_status pli_chain_encode(pli_chain *chain, const plait_part *part, const void *values, bool exact, pli_bytes *out,
                               int64_t *n_out, plait_error *err);
 
@@ -115,16 +118,18 @@ typedef struct pli_decoded {
     unsigned char token[PLAIT_TOKEN_BYTES];
 } pli_decoded;
 
-/** The part's n rows as the other end told (keys NULL, keyed says whether it has some) from bytes [size]. Of a pushed range
- *  and of an answer the rows that did not travel are zeros. EFORMAT what does not add up; ENOMEM. */
+/** The part's n rows as the other end told (keys NULL, keyed says whether it has some) from bytes [size]. Of a pushed
+ *  range and of an answer the rows that did not travel are zeros. EFORMAT what does not add up; ENOMEM. */
 plait_status pli_chain_decode(pli_chain *chain, const plait_part *part, bool keyed, const void *bytes, int64_t size,
                               pli_decoded *decoded_out, plait_error *err);
 void pli_decoded_free(pli_decoded *decoded);
 /** A worker has had an answer. */
 plait_status pli_chain_seen(pli_chain *chain, const plait_part *part, const void *values, plait_error *err);
 
-/** Appends the list that a token stands for, to be learnt by the other end; *n_out: its length. EFORMAT: it is forgotten. */
-plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_bytes *out, int64_t *n_out, plait_error *err);
+/** Appends the list that a token stands for, to be learnt by the other end; *n_out: its length. EFORMAT: it is
+ *  forgotten. */
+plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_bytes *out, int64_t *n_out,
+                                   plait_error *err);
 
 /* --- for the filters themselves --------------------------------------------------------------------------------- */
 
@@ -156,22 +161,24 @@ static inline double pli_stream_unit(uint64_t stream, uint64_t row, int64_t colu
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/** Of the rows that have their mark, a fraction keeps it: those of the highest score [n], at least one. Equal scores: the earlier
- *  row. NaN counts as highest. false: out of memory. */
+/** Of the rows that have their mark, a fraction keeps it: those of the highest score [n], at least one. Equal scores:
+ *  the earlier row. NaN counts as highest. false: out of memory. */
 bool pli_filter_select(int64_t n, const double *score, double fraction, unsigned char *keep);
 
 /* The filters; one file each. */
-extern const plait_filter pli_key_cache_filter, pli_key_delta_filter, pli_fixed8_filter, pli_fixed16_filter, pli_fp16_filter,
-    pli_bf16_filter, pli_topk_filter, pli_randk_filter, pli_onebit_filter, pli_significant_filter, pli_kkt_filter,
-    pli_zstd_filter;
+extern const plait_filter pli_key_cache_filter, pli_key_delta_filter, pli_fixed8_filter, pli_fixed16_filter,
+    pli_fp16_filter, pli_bf16_filter, pli_topk_filter, pli_randk_filter, pli_onebit_filter, pli_significant_filter,
+    pli_kkt_filter, pli_zstd_filter;
 
 /* fixed.c: what fixed8 and fixed16 share. Their state: */
 typedef struct pli_fixed {
     int width; /* bytes of a value on the wire */
 } pli_fixed;
 int64_t      pli_fixed_bound(const void *state, const plait_part *part, int64_t n);
-int64_t      pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes);
-plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values);
+int64_t      pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
+                              void *bytes);
+plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                              void *values);
 
 /* half.c: what fp16 and bf16 share. Their state: */
 typedef struct pli_half {
@@ -179,7 +186,9 @@ typedef struct pli_half {
     float (*widen)(uint16_t half);
 } pli_half;
 int64_t      pli_half_bound(const void *state, const plait_part *part, int64_t n);
-int64_t      pli_half_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes);
-plait_status pli_half_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values);
+int64_t      pli_half_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
+                             void *bytes);
+plait_status pli_half_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                             void *values);
 
 #endif

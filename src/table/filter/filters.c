@@ -61,7 +61,8 @@ static bool is_name(const char *name) {
 
 /* A group is there as a whole or not at all. */
 static bool is_whole(const plait_filter *f) {
-    bool v = f->values.encode != NULL, l = f->lists.known != NULL, k = f->keys.encode != NULL, b = f->bytes.encode != NULL;
+    bool v = f->values.encode != NULL, l = f->lists.known != NULL, k = f->keys.encode != NULL,
+         b = f->bytes.encode != NULL;
     return (f->values.bound != NULL) == v && (f->values.decode != NULL) == v && (f->lists.learn != NULL) == l &&
            (f->lists.recall != NULL) == l && (f->keys.bound != NULL) == k && (f->keys.decode != NULL) == k &&
            (f->bytes.bound != NULL) == b && (f->bytes.unpacked != NULL) == b && (f->bytes.decode != NULL) == b &&
@@ -73,31 +74,37 @@ plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_err
     for (int32_t i = 0; i < n; i++) {
         const pli_filter_scope before = { .own = own, .n_own = i };
         if (!is_name(own[i].name))
-            return pli_fail(err, PLAIT_EINVAL, "filter %d needs a name of 1 to %d bytes without colon, comma or space", i, NAME_MAX_BYTES);
+            return pli_fail(err, PLAIT_EINVAL, "filter %d needs a name of 1 to %d bytes without colon, comma or space",
+                            i, NAME_MAX_BYTES);
         if (find(own[i].name, &before) != NULL)
             return pli_fail(err, PLAIT_EINVAL, "filter %s exists already; give yours another name", own[i].name);
         if (own[i].parameters == NULL || own[i].summary == NULL || own[i].parse == NULL || !is_whole(&own[i]))
-            return pli_fail(err, PLAIT_EINVAL, "filter %s needs parameters, summary, parse, and a whole group of calls", own[i].name);
+            return pli_fail(err, PLAIT_EINVAL, "filter %s needs parameters, summary, parse, and a whole group of calls",
+                            own[i].name);
         if (own[i].loss < PLAIT_EXACT || own[i].loss > PLAIT_SKIPPED)
-            return pli_fail(err, PLAIT_EINVAL, "filter %s has a loss of %d, which is none of plait_loss", own[i].name, (int)own[i].loss);
+            return pli_fail(err, PLAIT_EINVAL, "filter %s has a loss of %d, which is none of plait_loss", own[i].name,
+                            (int)own[i].loss);
     }
     return PLAIT_OK;
 }
 
 /* --- order ------------------------------------------------------------------------------------------------------ */
 
-static plait_status refuse_order(const plait_filter *first, const plait_filter *second, const char *why, bool swap, plait_error *err) {
+static plait_status refuse_order(const plait_filter *first, const plait_filter *second, const char *why, bool swap,
+                                 plait_error *err) {
     if (swap)
-        return pli_fail(err, PLAIT_EREFUSED, "filters %s,%s are refused in this order: %s; write %s,%s", first->name, second->name,
-                        why, second->name, first->name);
-    return pli_fail(err, PLAIT_EREFUSED, "filters %s,%s are refused together: %s; take one of them", first->name, second->name, why);
+        return pli_fail(err, PLAIT_EREFUSED, "filters %s,%s are refused in this order: %s; write %s,%s", first->name,
+                        second->name, why, second->name, first->name);
+    return pli_fail(err, PLAIT_EREFUSED, "filters %s,%s are refused together: %s; take one of them", first->name,
+                    second->name, why);
 }
 
 /* May second stand somewhere behind first? */
 static plait_status check_order(const plait_filter *first, const plait_filter *second, plait_error *err) {
     if (first == second) return pli_fail(err, PLAIT_EREFUSED, "filter %s stands twice; once is enough", first->name);
     if (first->values.encode != NULL && second->values.encode != NULL)
-        return refuse_order(first, second, "what the first has made bytes, the second cannot read as values", false, err);
+        return refuse_order(first, second, "what the first has made bytes, the second cannot read as values", false,
+                            err);
     if (first->keys.encode != NULL && second->keys.encode != NULL)
         return refuse_order(first, second, "what the first has made bytes, the second cannot read as keys", false, err);
     if (first->lists.known != NULL && second->lists.known != NULL)
@@ -105,9 +112,12 @@ static plait_status check_order(const plait_filter *first, const plait_filter *s
     if (first->bytes.encode != NULL && second->bytes.encode != NULL)
         return refuse_order(first, second, "both pack what is left", false, err);
     if (first->bytes.encode != NULL)
-        return refuse_order(first, second, "the first packs everything into bytes, in which the second finds nothing to work on", true, err);
+        return refuse_order(first, second,
+                            "the first packs everything into bytes, in which the second finds nothing to work on", true,
+                            err);
     if (first->values.encode != NULL && second->rows.choose != NULL)
-        return refuse_order(first, second, "the second chooses rows by values, which the first has made bytes", true, err);
+        return refuse_order(first, second, "the second chooses rows by values, which the first has made bytes", true,
+                            err);
     if (first->keys.encode != NULL && second->lists.known != NULL)
         return refuse_order(first, second, "the second names lists of keys, which the first has made bytes", true, err);
     return PLAIT_OK;
@@ -116,7 +126,8 @@ static plait_status check_order(const plait_filter *first, const plait_filter *s
 /* --- a list ----------------------------------------------------------------------------------------------------- */
 
 /* Of the parameters by themselves, or (table not NULL) of the table too. */
-static plait_status try_parse(const plait_filter *filter, const char *parameters, const plait_filter_table *table, plait_error *err) {
+static plait_status try_parse(const plait_filter *filter, const char *parameters, const plait_filter_table *table,
+                              plait_error *err) {
     void *state = pli_calloc(1, filter->state_bytes);
     if (state == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for filter %s", filter->name);
     plait_status status = filter->parse(state, parameters, table, err);
@@ -130,7 +141,8 @@ static plait_status add(pli_filters_list *list, char *word, const pli_filter_sco
     if (colon != NULL) *colon = '\0';
     const plait_filter *filter = find(word, scope);
     if (filter == NULL) return unknown(word, scope, err);
-    if (list->n == PLI_FILTERS_MAX) return pli_fail(err, PLAIT_EINVAL, "more than %d filters in a list", PLI_FILTERS_MAX);
+    if (list->n == PLI_FILTERS_MAX)
+        return pli_fail(err, PLAIT_EINVAL, "more than %d filters in a list", PLI_FILTERS_MAX);
     for (int32_t i = 0; i < list->n; i++) PLI_TRY(check_order(list->filter[i], filter, err));
     PLI_TRY(try_parse(filter, colon == NULL ? NULL : colon + 1, NULL, err));
     if (filter->values.encode != NULL) list->values = list->n;
@@ -141,11 +153,13 @@ static plait_status add(pli_filters_list *list, char *word, const pli_filter_sco
     return PLAIT_OK;
 }
 
-plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, pli_filters_list *list, plait_error *err) {
+plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, pli_filters_list *list,
+                              plait_error *err) {
     *list = (pli_filters_list){ .values = -1, .lists = -1, .keys = -1 };
     if (text == NULL || text[0] == '\0') return PLAIT_OK;
-    if (strlen(text) >= sizeof list->text) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible", text,
-                                                          sizeof list->text - 1);
+    if (strlen(text) >= sizeof list->text)
+        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
+                        text, sizeof list->text - 1);
     strcpy(list->text, text);
     for (char *word = list->text; word != NULL;) {
         char *comma = strchr(word, ',');
@@ -171,7 +185,8 @@ bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed) 
     for (int32_t i = 0; i < list->n; i++) {
         const plait_filter *f = list->filter[i];
         bool                keys = keyed && way != PLAIT_ANSWERED && (f->lists.known != NULL || f->keys.encode != NULL);
-        bool values = (f->values.encode != NULL || f->rows.choose != NULL) && (way == PLAIT_PUSHED || (way == PLAIT_ANSWERED && f->answers));
+        bool                values = (f->values.encode != NULL || f->rows.choose != NULL) &&
+                      (way == PLAIT_PUSHED || (way == PLAIT_ANSWERED && f->answers));
         if (keys || values || f->bytes.encode != NULL) return true;
     }
     return false;
@@ -179,8 +194,8 @@ bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed) 
 
 /* --- promises ----------------------------------------------------------------------------------------------------- */
 
-/* The policy of plait's under which a row of a push may stay behind for any number of clocks: it promises nothing about when
- * others, or oneself, see it. */
+/* The policy of plait's under which a row of a push may stay behind for any number of clocks: it promises nothing about
+ * when others, or oneself, see it. */
 static bool allows_late_rows(const char *policy) { return strcmp(policy, "async") == 0; }
 
 /* Policies that promise values, not clocks: what is rounded away is an update that nobody sees. */
@@ -196,19 +211,25 @@ static const char *promise_of_values(const char *policy) { /* NULL: none */
 }
 
 static const char *what_is_lost(plait_loss loss) {
-    return loss == PLAIT_KEPT_BACK ? "keeps whole rows of updates back" : loss == PLAIT_SKIPPED ? "lets updates fall" : "rounds updates";
+    return loss == PLAIT_KEPT_BACK ? "keeps whole rows of updates back"
+           : loss == PLAIT_SKIPPED ? "lets updates fall"
+                                   : "rounds updates";
 }
 
-static plait_status check_policy(const plait_filter *filter, const plait_consistency *policy, const char *spec, plait_error *err) {
+static plait_status check_policy(const plait_filter *filter, const plait_consistency *policy, const char *spec,
+                                 plait_error *err) {
     if (filter->loss == PLAIT_EXACT || policy == NULL) return PLAIT_OK;
     const char *promise = promise_of_values(policy->name);
     if (promise != NULL)
-        return pli_fail(err, PLAIT_EREFUSED, "filter %s with consistency %s is refused: it %s, and %s; nearest is a filter without "
-                        "loss, as key-cache,key-delta,zstd", filter->name, spec, what_is_lost(filter->loss), promise);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filter %s with consistency %s is refused: it %s, and %s; nearest is a filter without "
+                        "loss, as key-cache,key-delta,zstd",
+                        filter->name, spec, what_is_lost(filter->loss), promise);
     if (filter->loss == PLAIT_KEPT_BACK && !allows_late_rows(policy->name))
-        return pli_fail(err, PLAIT_EREFUSED, "filter %s with consistency %s is refused: it %s for any number of clocks, and %s bounds "
-                        "by clocks which updates a read contains; nearest is %s with async, or fixed8 with %s", filter->name, spec,
-                        what_is_lost(filter->loss), policy->name, filter->name, spec);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filter %s with consistency %s is refused: it %s for any number of clocks, and %s bounds "
+                        "by clocks which updates a read contains; nearest is %s with async, or fixed8 with %s",
+                        filter->name, spec, what_is_lost(filter->loss), policy->name, filter->name, spec);
     return PLAIT_OK;
 }
 
@@ -218,16 +239,22 @@ plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *sc
     PLI_TRY(pli_filters_read(text, scope, &list, err));
     if (list.n == 0) return PLAIT_OK;
     if (topology->one_process)
-        return pli_fail(err, PLAIT_EREFUSED, "filters with topology %s are refused: its workers share the table's memory, no message "
-                        "carries values; nearest is --topology ps", topology->name);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filters with topology %s are refused: its workers share the table's memory, no message "
+                        "carries values; nearest is --topology ps",
+                        topology->name);
     if (!topology->on_servers)
-        return pli_fail(err, PLAIT_EREFUSED, "filters with topology %s are refused: they work on what workers push to and pull from "
-                        "servers; nearest is --topology ps", topology->name);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filters with topology %s are refused: they work on what workers push to and pull from "
+                        "servers; nearest is --topology ps",
+                        topology->name);
     for (int32_t i = 0; i < list.n; i++) {
         if (additive && list.filter[i]->loss != PLAIT_EXACT)
-            return pli_fail(err, PLAIT_EREFUSED, "filter %s on an additive table is refused: it %s, and a worker sees all of its own at "
-                            "once; take a filter without loss, as key-cache,key-delta,zstd, or give the table an update rule",
-                            list.filter[i]->name, what_is_lost(list.filter[i]->loss));
+            return pli_fail(
+                err, PLAIT_EREFUSED,
+                "filter %s on an additive table is refused: it %s, and a worker sees all of its own at "
+                "once; take a filter without loss, as key-cache,key-delta,zstd, or give the table an update rule",
+                list.filter[i]->name, what_is_lost(list.filter[i]->loss));
         PLI_TRY(check_policy(list.filter[i], pli_consistency_find(consistency, NULL), consistency, err));
     }
     return PLAIT_OK;

@@ -1,9 +1,9 @@
 /* What fixed8 and fixed16 share: whole numbers beside one scale a message, rounded up or down by chance.
  *
- * The scale is the message's largest absolute value s, and x becomes an integer near x / s * (2^(b-1) - 1). It is rounded
- * up with the probability of its fraction, so its mean is x; the random number is a function of seed, table, clock, row
- * and column, never of the worker. Zero stays zero. Where a value is not finite the message is not touched, so that a
- * diverged run is seen.
+ * The scale is the message's largest absolute value s, and x becomes an integer near x / s * (2^(b-1) - 1). It is
+ * rounded up with the probability of its fraction, so its mean is x; the random number is a function of seed, table,
+ * clock, row and column, never of the worker. Zero stays zero. Where a value is not finite the message is not touched,
+ * so that a diverged run is seen.
  *
  * Papers: Li et al., OSDI 2014, section 3.7 (fixed-point compression with random rounding); Alistarh et al., "QSGD",
  * NIPS 2017 (what it does to convergence). */
@@ -24,7 +24,8 @@ static int64_t round_by_chance(double x, double unit) {
     return (int64_t)low + (x - low > unit);
 }
 
-int64_t pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+int64_t pli_fixed_encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
+                         void *bytes) {
     int            width = ((const pli_fixed *)state)->width;
     unsigned char *to = bytes;
     double         scale = 0, most = width == 1 ? 127 : 32767;
@@ -51,7 +52,8 @@ int64_t pli_fixed_encode(void *state, const plait_part *part, int64_t n, const u
     return HEAD + n * width;
 }
 
-plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                              void *values) {
     int                  width = ((const pli_fixed *)state)->width;
     const unsigned char *from = bytes;
     double               scale, most = width == 1 ? 127 : 32767;
@@ -62,7 +64,8 @@ plait_status pli_fixed_decode(void *state, const plait_part *part, int64_t n, co
         memcpy(values, from + 1, (size_t)raw);
         return PLAIT_OK;
     }
-    if (from[0] != CODED || size < HEAD || (size - HEAD) / width != n || (size - HEAD) % width != 0) return PLAIT_EFORMAT;
+    if (from[0] != CODED || size < HEAD || (size - HEAD) / width != n || (size - HEAD) % width != 0)
+        return PLAIT_EFORMAT;
     memcpy(&scale, from + 1, sizeof scale);
     for (int64_t i = 0; i < n; i++) {
         int16_t q = (int8_t)from[HEAD + i * width];

@@ -1,5 +1,5 @@
-/* fp16 - values as IEEE 754 binary16: 11 bits of mantissa, from 6e-8 to 65504, two bytes. Rounded to the nearest, ties to
- * even; what is larger becomes 65504, and the rest follows as residual. Infinities and NaN stay what they are.
+/* fp16 - values as IEEE 754 binary16: 11 bits of mantissa, from 6e-8 to 65504, two bytes. Rounded to the nearest, ties
+ * to even; what is larger becomes 65504, and the rest follows as residual. Infinities and NaN stay what they are.
  *
  * Paper: IEEE 754-2019, section 3.6; Micikevicius et al., "Mixed Precision Training", ICLR 2018. */
 #include "table/filter/filter.h"

@@ -3,7 +3,8 @@
  * each; the sign sits in the lowest bit ("zigzag").
  *
  * Papers: Li et al., OSDI 2014, section 3.7; Lemire and Boytsov, "Decoding Billions of Integers per Second through
- * Vectorization", Software: Practice and Experience 45(1), 2015 (differential coding by bytes, and what else there is). */
+ * Vectorization", Software: Practice and Experience 45(1), 2015 (differential coding by bytes, and what else there
+ * is). */
 #include "table/filter/filter.h"
 
 static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {

@@ -1,12 +1,12 @@
 /* kkt - under an L1 penalty a weight that is 0, and whose gradient is not larger than the penalty's, stays 0: that is
  * the optimality condition of Karush, Kuhn and Tucker, and for the rules sgd and adagrad also what their step does with
- * it (the soft threshold takes back all of it). Such rows of a push never travel. And of an answer rows of zeros do not:
- * the worker takes what is missing as zeros, and remembers which weights were.
+ * it (the soft threshold takes back all of it). Such rows of a push never travel. And of an answer rows of zeros do
+ * not: the worker takes what is missing as zeros, and remembers which weights were.
  *
  * A row is skipped where all its weights were 0 when the worker last saw them, and all its gradients, divided by the
- * push's rows of data, lie inside of l1 (times its penalty factor). Each worker judges by its own gradient, so the sum of
- * several lies inside too wherever all skip. Rules that remember gradients of weights that stay 0 (ftrl, adam, momentum)
- * would miss them, and are refused.
+ * push's rows of data, lie inside of l1 (times its penalty factor). Each worker judges by its own gradient, so the sum
+ * of several lies inside too wherever all skip. Rules that remember gradients of weights that stay 0 (ftrl, adam,
+ * momentum) would miss them, and are refused.
  *
  * Paper: Li et al., "Communication Efficient Distributed Machine Learning with the Parameter Server", NIPS 2014,
  * section 4.2. */
@@ -29,11 +29,15 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
     PLI_TRY(pli_filter_takes_none("kkt", parameters, err));
     if (table == NULL) return PLAIT_OK;
     if (table->rule == NULL || table->l1 <= 0)
-        return pli_fail(err, PLAIT_EREFUSED, "filter kkt on table %s is refused: without an l1 penalty no weight is held at 0; give it "
-                        "one, as --l1 0.001, or take another filter", table->name);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filter kkt on table %s is refused: without an l1 penalty no weight is held at 0; give it "
+                        "one, as --l1 0.001, or take another filter",
+                        table->name);
     if (strcmp(table->rule, "sgd") != 0 && strcmp(table->rule, "adagrad") != 0)
-        return pli_fail(err, PLAIT_EREFUSED, "filter kkt on table %s is refused: the rule %s remembers gradients of weights that "
-                        "are 0, which would not reach it; nearest is adagrad", table->name, table->rule);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "filter kkt on table %s is refused: the rule %s remembers gradients of weights that "
+                        "are 0, which would not reach it; nearest is adagrad",
+                        table->name, table->rule);
     z->first = table->first;
     z->count = table->rows > 0 ? table->count : 0;
     pli_rowset_init(&z->set, 0, 0);
@@ -73,7 +77,8 @@ static plait_status seen(void *state, const plait_part *part, const void *values
     int64_t at[PLI_BLOCK];
     if (z->count > 0) {
         if (!reserve(z, z->count)) return PLAIT_ENOMEM;
-        for (int64_t i = 0; i < part->n; i++) mark(z, (int64_t)pli_part_row(part, i) - z->first, is_zero_row(part, values, i));
+        for (int64_t i = 0; i < part->n; i++)
+            mark(z, (int64_t)pli_part_row(part, i) - z->first, is_zero_row(part, values, i));
         return PLAIT_OK;
     }
     for (int64_t from = 0; from < part->n; from += PLI_BLOCK) {
@@ -89,7 +94,8 @@ static bool was_zero(const zeros *z, int64_t at) { return at >= 0 && z->bit != N
 static bool is_inside(const plait_part *part, const void *values, int64_t i, uint64_t row) {
     double bound = part->l1 * (part->examples > 0 ? (double)part->examples : 1);
     for (int64_t c = 0; c < part->cols; c++) {
-        double factor = part->penalty == NULL ? 1 : pli_value_at(part->type, part->penalty, (int64_t)row * part->cols + c);
+        double factor =
+            part->penalty == NULL ? 1 : pli_value_at(part->type, part->penalty, (int64_t)row * part->cols + c);
         if (!(fabs(pli_value_at(part->type, values, i * part->cols + c)) <= bound * factor)) return false;
     }
     return true;
@@ -107,7 +113,8 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
         if (z->count == 0) pli_rowset_find(&z->set, m, part->keys + from, at);
         for (int64_t i = 0; i < m; i++) {
             uint64_t row = pli_part_row(part, from + i);
-            if (was_zero(z, z->count > 0 ? (int64_t)row - z->first : at[i]) && is_inside(part, values, from + i, row)) keep[from + i] = 0;
+            if (was_zero(z, z->count > 0 ? (int64_t)row - z->first : at[i]) && is_inside(part, values, from + i, row))
+                keep[from + i] = 0;
         }
     }
     return PLAIT_OK;

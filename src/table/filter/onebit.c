@@ -1,5 +1,5 @@
-/* onebit - a value's sign, beside the two means of its column: of the values from 0 up, and of those below. The error is
- * larger than the value more often than not; what makes it work is that all of it joins the next push.
+/* onebit - a value's sign, beside the two means of its column: of the values from 0 up, and of those below. The error
+ * is larger than the value more often than not; what makes it work is that all of it joins the next push.
  *
  * Paper: Seide, Fu, Droppo, Li, Yu, "1-Bit Stochastic Gradient Descent and its Application to Data-Parallel Distributed
  * Training of Speech DNNs", Interspeech 2014. */
@@ -36,7 +36,8 @@ static void put_means(const plait_part *part, int64_t n, const void *values, voi
     }
 }
 
-static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
+                      void *bytes) {
     int64_t        means = 2 * part->cols * pli_value_bytes(part->type), size = size_of(part, n);
     unsigned char *bit = (unsigned char *)bytes + means;
     void          *mean = pli_malloc((size_t)means); /* bytes need not be aligned */
@@ -51,13 +52,15 @@ static int64_t encode(void *state, const plait_part *part, int64_t n, const uint
     return size;
 }
 
-static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                           void *values) {
     int64_t              width = pli_value_bytes(part->type), means = 2 * part->cols * width;
     const unsigned char *mean = bytes, *bit = mean + means;
     (void)state;
     if (size != size_of(part, n)) return PLAIT_EFORMAT;
     for (int64_t i = 0; i < n; i++)
-        memcpy((unsigned char *)values + i * width, mean + (2 * (i % part->cols) + (bit[i / 8] >> i % 8 & 1)) * width, (size_t)width);
+        memcpy((unsigned char *)values + i * width, mean + (2 * (i % part->cols) + (bit[i / 8] >> i % 8 & 1)) * width,
+               (size_t)width);
     return PLAIT_OK;
 }
 

@@ -10,7 +10,8 @@
 #include "table/values.h"
 
 void pli_residual_init(pli_residual *residual, const plait_filter_table *table) {
-    *residual = (pli_residual){ .type = table->type, .cols = table->cols, .row_bytes = table->cols * pli_value_bytes(table->type),
+    *residual = (pli_residual){ .type = table->type, .cols = table->cols,
+                                .row_bytes = table->cols * pli_value_bytes(table->type),
                                 .keyed = table->keyed != 0, .first = table->first, .rows = table->count };
     pli_rowset_init(&residual->set, (uint64_t)table->first, (uint64_t)table->count);
 }
@@ -43,7 +44,8 @@ void pli_residual_add_to(pli_residual *residual, const plait_part *part, void *v
     for (int64_t from = 0; from < part->n; from += PLI_BLOCK) {
         int64_t m = part->n - from < PLI_BLOCK ? part->n - from : PLI_BLOCK;
         pli_rowset_find(&residual->set, m, part->keys + from, at);
-        pli_values_gather_add(residual->type, m, residual->cols, at, residual->values, pli_at(values, from * residual->row_bytes));
+        pli_values_gather_add(residual->type, m, residual->cols, at, residual->values,
+                              pli_at(values, from * residual->row_bytes));
     }
 }
 
@@ -60,16 +62,18 @@ static bool reserve(pli_residual *residual, int64_t rows) {
 plait_status pli_residual_set(pli_residual *residual, const plait_part *part, const void *values) {
     if (part->n == 0) return PLAIT_OK;
     if (part->keys == NULL) {
-        if (residual->values == NULL) residual->values = pli_calloc((size_t)residual->rows, (size_t)residual->row_bytes);
+        if (residual->values == NULL)
+            residual->values = pli_calloc((size_t)residual->rows, (size_t)residual->row_bytes);
         if (residual->values == NULL) return PLAIT_ENOMEM;
         memcpy(range_at(residual, part), values, (size_t)(part->n * residual->row_bytes));
         return PLAIT_OK;
     }
     if (!pli_grow((void **)&residual->at, &residual->at_capacity, part->n, sizeof *residual->at) ||
-        !reserve(residual, residual->set.n + part->n) || !pli_rowset_add(&residual->set, part->n, part->keys, residual->at))
+        !reserve(residual, residual->set.n + part->n) ||
+        !pli_rowset_add(&residual->set, part->n, part->keys, residual->at))
         return PLAIT_ENOMEM;
     for (int64_t i = 0; i < part->n; i++)
-        memcpy(pli_at(residual->values, residual->at[i] * residual->row_bytes), pli_at_const(values, i * residual->row_bytes),
-               (size_t)residual->row_bytes);
+        memcpy(pli_at(residual->values, residual->at[i] * residual->row_bytes),
+               pli_at_const(values, i * residual->row_bytes), (size_t)residual->row_bytes);
     return PLAIT_OK;
 }

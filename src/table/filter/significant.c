@@ -1,5 +1,5 @@
-/* significant:X - a pushed row travels once what has gathered for it is larger than X: on a table with an update rule in
- * units of the mean gradient (the sum divided by the push's rows of data). Until then it waits at the worker.
+/* significant:X - a pushed row travels once what has gathered for it is larger than X: on a table with an update rule
+ * in units of the mean gradient (the sum divided by the push's rows of data). Until then it waits at the worker.
  *
  * Papers: Li et al., "Parameter Server for Distributed Machine Learning", Big Learning Workshop 2013 (the significantly
  * modified filter); Hsieh et al., "Gaia", NSDI 2017 (the same between data centres). */
@@ -17,8 +17,8 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
     threshold *t = state;
     (void)table;
     if (parameters != NULL && pli_parse_f64(parameters, &t->least) && t->least > 0) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "filter significant%s%s: expected significant:X, a number above 0", parameters != NULL ? ":" : "",
-                    parameters != NULL ? parameters : "");
+    return pli_fail(err, PLAIT_EINVAL, "filter significant%s%s: expected significant:X, a number above 0",
+                    parameters != NULL ? ":" : "", parameters != NULL ? parameters : "");
 }
 
 static plait_status choose(void *state, const plait_part *part, const void *values, unsigned char *keep) {

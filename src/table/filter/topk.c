@@ -1,8 +1,8 @@
-/* topk:F - of a push only the fraction F of rows travels whose values are largest; the others wait at the worker, with what
- * comes to them, until they are. A row counts by its largest absolute value.
+/* topk:F - of a push only the fraction F of rows travels whose values are largest; the others wait at the worker, with
+ * what comes to them, until they are. A row counts by its largest absolute value.
  *
- * Papers: Stich, Cordonnier, Jaggi, "Sparsified SGD with Memory", NeurIPS 2018 (converges as fast as without); Lin et al.,
- * "Deep Gradient Compression", ICLR 2018. */
+ * Papers: Stich, Cordonnier, Jaggi, "Sparsified SGD with Memory", NeurIPS 2018 (converges as fast as without); Lin et
+ * al., "Deep Gradient Compression", ICLR 2018. */
 #include "table/filter/filter.h"
 
 #include "table/values.h"
@@ -21,7 +21,8 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
     double       *score = pli_array((size_t)part->n, sizeof *score);
     int64_t row_bytes = part->cols * pli_value_bytes(part->type);
     if (score == NULL) return PLAIT_ENOMEM;
-    for (int64_t i = 0; i < part->n; i++) score[i] = pli_values_max_norm(part->type, part->cols, pli_at_const(values, i * row_bytes));
+    for (int64_t i = 0; i < part->n; i++)
+        score[i] = pli_values_max_norm(part->type, part->cols, pli_at_const(values, i * row_bytes));
     bool done = pli_filter_select(part->n, score, c->fraction, keep);
     pli_free(score);
     return done ? PLAIT_OK : PLAIT_ENOMEM;

@@ -53,8 +53,10 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", table->spec.name);
 }
 
-static plait_status put(pli_bucket *bucket, plait_table *table, pli_sum *sum, int64_t first, int64_t n, plait_error *err) {
-    if (!pli_grow((void **)&bucket->part, &bucket->parts_capacity, bucket->parts + 1, sizeof *bucket->part)) return no_memory(table, err);
+static plait_status put(pli_bucket *bucket, plait_table *table, pli_sum *sum, int64_t first, int64_t n,
+                        plait_error *err) {
+    if (!pli_grow((void **)&bucket->part, &bucket->parts_capacity, bucket->parts + 1, sizeof *bucket->part))
+        return no_memory(table, err);
     bucket->part[bucket->parts++] = (part){ .table = table, .sum = sum, .first = first, .n = n };
     bucket->n += n;
     return PLAIT_OK;
@@ -82,8 +84,8 @@ static pli_bucket *companion(const plait_table *table, const pli_sum *sum) {
     if (!is_small(spec, sum->n) || table->job->layout.workers == 1) return NULL;
     for (pli_bucket *bucket = table->job->bucket; bucket != NULL; bucket = bucket->next) {
         const pli_spec *other = spec_of(bucket);
-        if (!bucket->begun && flies(bucket) == sum->flies && type_of(other) == type_of(spec) && is_small(other, bucket->part->n) &&
-            bucket->n + sum->n <= values_of_bucket(spec))
+        if (!bucket->begun && flies(bucket) == sum->flies && type_of(other) == type_of(spec) &&
+            is_small(other, bucket->part->n) && bucket->n + sum->n <= values_of_bucket(spec))
             return bucket;
     }
     return NULL;
@@ -128,7 +130,8 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
     const pli_spec *spec = spec_of(bucket);
     plait_comm     *comm = bucket->part->table->job->comm;
     PLI_TRY(fill(bucket, err));
-    if (spec->exact) return pli_comm_sum_cells_begin(comm, spec->type == PLAIT_F64, bucket->n, bucket->values, &bucket->request);
+    if (spec->exact)
+        return pli_comm_sum_cells_begin(comm, spec->type == PLAIT_F64, bucket->n, bucket->values, &bucket->request);
     return plait_comm_allreduce_begin(comm, bucket->values, bucket->n, spec->type, PLAIT_SUM, &bucket->request);
 }
 
@@ -142,8 +145,8 @@ static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Of those that are waited for next, one at a time: side by side they would end together, and nothing could be applied while
- * others are under way. */
+/* Of those that are waited for next, one at a time: side by side they would end together, and nothing could be applied
+ * while others are under way. */
 static plait_status begin_next(const plait_job *job, plait_error *err) {
     pli_bucket *bucket = job->bucket;
     while (bucket != NULL && (flies(bucket) || bucket->summed)) bucket = bucket->next;
@@ -154,7 +157,8 @@ plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
     for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next) {
         if (bucket->begun) continue;
         if (!at_once || flies(bucket)) PLI_TRY(begin(bucket, err));
-        else if (!pli_comm_sums_by_messages(job->comm, bucket->n, type_of(spec_of(bucket)))) PLI_TRY(sum_now(bucket, err));
+        else if (!pli_comm_sums_by_messages(job->comm, bucket->n, type_of(spec_of(bucket))))
+            PLI_TRY(sum_now(bucket, err));
     }
     return at_once ? begin_next(job, err) : PLAIT_OK;
 }
@@ -190,7 +194,8 @@ static pli_bucket **bucket_with(plait_job *job, const pli_sum *sum) {
 static plait_status land_one(plait_table *table, const pli_sum *sum, plait_error *err) {
     pli_bucket **at = bucket_with(table->job, sum), *bucket = at == NULL ? NULL : *at;
     if (bucket != NULL && !flies(bucket)) PLI_TRY(begin_next(table->job, err));
-    if (bucket == NULL || (bucket->request == NULL && !bucket->summed)) /* its collective has failed, and whoever ends the job comes here again */
+    if (bucket == NULL || (bucket->request == NULL && !bucket->summed)) /* its collective has failed, and whoever ends
+                                                                           the job comes here again */
         return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
                                                     table->spec.name, (long long)sum->clock);
     if (bucket->request != NULL) PLI_TRY(plait_request_wait(&bucket->request));

@@ -1,14 +1,15 @@
-/* topology gossip - each worker has a copy of the table, moves it by its own updates, and averages it with the copies of
- * its neighbours (neighbours.h) only. No message goes to all, none waits for all: a clock's cost does not grow with the
- * number of workers. get returns the own copy; the model is the average of all copies.
+/* topology gossip - each worker has a copy of the table, moves it by its own updates, and averages it with the copies
+ * of its neighbours (neighbours.h) only. No message goes to all, none waits for all: a clock's cost does not grow with
+ * the number of workers. get returns the own copy; the model is the average of all copies.
  *
- *     at the end of a clock     own updates move the own copy, `workers` times as far as their share of the clock, so that
- *                               the average moves as the one copy of bsp would (and exactly by what was added, where a
- *                               table is additive)
+ *     at the end of a clock     own updates move the own copy, `workers` times as far as their share of the clock, so
+ *                               that the average moves as the one copy of bsp would (and exactly by what was added,
+ *                               where a table is additive)
  *     bsp, local-sgd:H          then, each clock or each H, a round: copies are exchanged with the neighbours and mixed
- *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed (gossip.h)
- *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next inc or clock
- *                               that is what it reads; its own copy is as it was
+ *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed
+ *                               (gossip.h)
+ *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next inc or
+ *                               clock that is what it reads; its own copy is as it was
  *
  * Papers: those of gossip.h. */
 #include <stdio.h>
@@ -40,7 +41,7 @@ struct pli_averaged {
     void             *average; /* [n + 1] of all copies, as of the last barrier; NULL: none */
 };
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 static plait_status open_machine(plait_job *job, plait_error *err) {
     if (job->gossip_port != NULL) return PLAIT_OK;
@@ -64,8 +65,10 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     a->graph = (pli_graph)spec->topology.word;
     pli_pending_init(&a->pending, spec, 0);
     if (spec->rows == 0)
-        return pli_fail(err, PLAIT_EREFUSED, "table %s is sparse: gossip averages copies, all rows of which every worker has; "
-                        "nearest is ps", spec->name);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "table %s is sparse: gossip averages copies, all rows of which every worker has; "
+                        "nearest is ps",
+                        spec->name);
     PLI_TRY(pli_policy_make(spec->consistency, &scope, &a->policy, err));
     PLI_TRY(pli_shard_open(&a->shard, spec, 0, false, initial, penalty, err));
     PLI_TRY(open_machine(job, err));
@@ -96,10 +99,12 @@ static void gossip_close(plait_table *table) {
     pli_free(a);
 }
 
-/* --- reads and updates ---------------------------------------------------------------------------------------------- */
+/* --- reads and updates -------------------------------------------------------------------------------------------- */
 
 /* Since the last barrier nothing has moved: what is read is the average. */
-static const void *average_of(const plait_table *table) { return table->job->client.met ? table->averaged->average : NULL; }
+static const void *average_of(const plait_table *table) {
+    return table->job->client.met ? table->averaged->average : NULL;
+}
 
 /* An inc moves the average by what it adds, so the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
@@ -113,7 +118,8 @@ static double scale_of_own(const plait_table *table) {
 
 static void raise_get(const plait_table *table, const pli_rows *rows) {
     const struct pli_averaged *a = table->averaged;
-    const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes, .incs = table->spec.ruled ? 0 : a->incs };
+    const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
+                                        .incs = table->spec.ruled ? 0 : a->incs };
     pli_raise_replica_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
                           table->job->clock, &seen, rows->n, rows->keys, rows->first);
 }
@@ -121,9 +127,11 @@ static void raise_get(const plait_table *table, const pli_rows *rows) {
 static void get_average(const plait_table *table, const pli_rows *rows, void *values) {
     const void *average = average_of(table);
     int64_t     row_bytes = pli_row_bytes(&table->spec);
-    if (rows->keys == NULL) memcpy(values, pli_at_const(average, rows->first * row_bytes), (size_t)(rows->n * row_bytes));
+    if (rows->keys == NULL)
+        memcpy(values, pli_at_const(average, rows->first * row_bytes), (size_t)(rows->n * row_bytes));
     for (int64_t i = 0; rows->keys != NULL && i < rows->n; i++)
-        memcpy(pli_at(values, i * row_bytes), pli_at_const(average, (int64_t)rows->keys[i] * row_bytes), (size_t)row_bytes);
+        memcpy(pli_at(values, i * row_bytes), pli_at_const(average, (int64_t)rows->keys[i] * row_bytes),
+               (size_t)row_bytes);
 }
 
 static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
@@ -139,7 +147,8 @@ static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *v
     return PLAIT_OK;
 }
 
-static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                plait_error *err) {
     const struct pli_averaged *a = table->averaged;
     const pli_rows             rows = { .first = first, .n = n };
     bool                       laid_over = !table->spec.ruled && a->pending.touched;
@@ -153,17 +162,18 @@ static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, co
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
-static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                               plait_error *err) {
     struct pli_averaged *a = table->averaged;
     pli_job_resume(table->job);
     PLI_TRY(pli_pending_add_rows(&a->pending, rows->n, rows->keys, rows->first, delta, examples, err));
     a->incs++;
-    pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
-                  rows->first, delta);
+    pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n,
+                  rows->keys, rows->first, delta);
     return PLAIT_OK;
 }
 
-/* --- waiting for neighbours ------------------------------------------------------------------------------------------- */
+/* --- waiting for neighbours --------------------------------------------------------------------------------------- */
 
 static bool is_there(void *arg) { return pli_gossip_is_there(arg); }
 
@@ -189,7 +199,7 @@ static plait_status wait_for_neighbours(plait_table *table, plait_error *err) {
     return pli_comm_wait(table->job->comm, is_there, table->averaged->peers, &reason, err);
 }
 
-/* --- clocks ----------------------------------------------------------------------------------------------------------- */
+/* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to average copies", table->spec.name);
@@ -197,8 +207,8 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 
 static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
     pli_event_raise(pli_comm_events(table->job->comm),
-                    &(pli_event){ .kind = kind, .rank = plait_comm_rank(table->job->comm), .peer = peer, .table = table->spec.id,
-                                  .clock = clock, .seq = (uint64_t)sent });
+                    &(pli_event){ .kind = kind, .rank = plait_comm_rank(table->job->comm), .peer = peer,
+                                  .table = table->spec.id, .clock = clock, .seq = (uint64_t)sent });
 }
 
 static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_part *part, plait_error *err) {
@@ -216,7 +226,8 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     const pli_pending   *p = &a->pending;
     if (!p->touched) return PLAIT_OK;
     const pli_push_part part = pli_push_part_of(p);
-    pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id, clock);
+    pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id,
+                   clock);
     PLI_TRY(apply_own(table, clock, &part, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
     a->incs = 0;
@@ -226,7 +237,8 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
 }
 
 /* The copies of one block, with equal weights: own, and those of from [n], in the order of workers. */
-static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count, void *into) {
+static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count,
+                      void *into) {
     const struct pli_averaged *a = table->averaged;
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
@@ -243,7 +255,8 @@ static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copie
 static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->averaged;
     plait_job           *job = table->job;
-    int32_t  to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = plait_comm_rank(job->comm);
+    int32_t              to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers,
+                                                              me = plait_comm_rank(job->comm);
     int32_t  n_to = pli_neighbours_to(a->graph, workers, me, a->rounds, to);
     int32_t  n_from = pli_neighbours_from(a->graph, workers, me, a->rounds, from);
     uint64_t now_ns;
@@ -271,7 +284,8 @@ static plait_status mix_round(plait_table *table, int64_t clock, plait_error *er
     pli_port_enter(job->gossip_port, &now_ns, &out);
     for (int32_t i = 0; i < n; i++) copies[i] = pli_gossip_take(a->peers, clock, a->peers->from[i]);
     pli_port_leave(job->gossip_port, &out);
-    for (int64_t at = 0; at < a->n; at += MIX) mix_block(table, n, copies, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
+    for (int64_t at = 0; at < a->n; at += MIX)
+        mix_block(table, n, copies, at, a->n - at < MIX ? a->n - at : MIX, mixed->memory);
     pli_store_swap(&a->shard.store, mixed);
     pli_comm_work(job->comm, PLI_WORK_SUMS, (uint64_t)(a->n * (n + 1)));
     for (int32_t i = 0; i < n; i++) {
@@ -316,7 +330,7 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;
-    int32_t              to = pli_neighbours_next(a->graph, job->layout.workers, plait_comm_rank(job->comm), a->rounds++);
+    int32_t to = pli_neighbours_next(a->graph, job->layout.workers, plait_comm_rank(job->comm), a->rounds++);
     pli_store_pay_all(&a->shard.store);
     if (!pli_store_own(&a->shard.store)) return no_memory(table, err);
     pli_port_enter(job->gossip_port, &now_ns, &out);
@@ -333,7 +347,8 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
 /* Must the next clock wait for others to have ended this one? */
 static bool must_meet(const plait_table *table, int64_t clock) {
     const plait_job *job = table->job;
-    return !pli_policy_may_start(&table->averaged->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1, clock);
+    return !pli_policy_may_start(&table->averaged->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
+                                 clock);
 }
 
 static plait_status gossip_clock(plait_table *table, plait_error *err) {
@@ -346,7 +361,7 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
     return must_meet(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
 }
 
-/* --- barriers --------------------------------------------------------------------------------------------------------- */
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 /* All copies that were sent have come. */
 static plait_status gather_copies(plait_table *table, plait_error *err) {
@@ -383,11 +398,13 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
-                                void *answer, size_t answer_bytes, plait_error *err) {
+static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                                size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
-    return pli_fail(err, PLAIT_EREFUSED, "table %s: server functions need one owner of each row, gossip has a copy at every "
-                    "worker; nearest is allreduce", tables[0]->spec.name);
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "table %s: server functions need one owner of each row, gossip has a copy at every "
+                    "worker; nearest is allreduce",
+                    tables[0]->spec.name);
 }
 
 const pli_topology_ops pli_averaged_ops = {

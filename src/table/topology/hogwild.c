@@ -3,8 +3,8 @@
  * atomics on values. A race may lose one of two steps to the same value at the same moment, which stochastic gradient
  * descent on sparse data bears; increments of an additive table are never lost (compare and swap).
  *
- * What bounds it are lines of memory that travel between the cores which write them: a dense row and its rule's state lie
- * side by side, so that a step to a short row moves one line.
+ * What bounds it are lines of memory that travel between the cores which write them: a dense row and its rule's state
+ * lie side by side, so that a step to a short row moves one line.
  *
  * Short rows are handled in packs: rows are fetched ahead of their turn, copied together, the rule runs over the pack,
  * and the rows go back.
@@ -64,21 +64,25 @@ static inline place place_of(const struct pli_hogwild *h, int64_t row, int64_t r
     return p;
 }
 
-/* --- relaxed atomics ------------------------------------------------------------------------------------------------ */
+/* --- relaxed atomics ---------------------------------------------------------------------------------------------- */
 
 static inline void load_row(const void *from, void *to, int64_t bytes, int64_t width) {
     if (width == 4) {
-        for (int64_t i = 0; i < bytes; i += 4) __atomic_load((const uint32_t *)pli_at_const(from, i), (uint32_t *)pli_at(to, i), __ATOMIC_RELAXED);
+        for (int64_t i = 0; i < bytes; i += 4)
+            __atomic_load((const uint32_t *)pli_at_const(from, i), (uint32_t *)pli_at(to, i), __ATOMIC_RELAXED);
     } else {
-        for (int64_t i = 0; i < bytes; i += 8) __atomic_load((const uint64_t *)pli_at_const(from, i), (uint64_t *)pli_at(to, i), __ATOMIC_RELAXED);
+        for (int64_t i = 0; i < bytes; i += 8)
+            __atomic_load((const uint64_t *)pli_at_const(from, i), (uint64_t *)pli_at(to, i), __ATOMIC_RELAXED);
     }
 }
 
 static inline void store_row(const void *from, void *to, int64_t bytes, int64_t width) {
     if (width == 4) {
-        for (int64_t i = 0; i < bytes; i += 4) __atomic_store((uint32_t *)pli_at(to, i), (uint32_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
+        for (int64_t i = 0; i < bytes; i += 4)
+            __atomic_store((uint32_t *)pli_at(to, i), (uint32_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
     } else {
-        for (int64_t i = 0; i < bytes; i += 8) __atomic_store((uint64_t *)pli_at(to, i), (uint64_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
+        for (int64_t i = 0; i < bytes; i += 8)
+            __atomic_store((uint64_t *)pli_at(to, i), (uint64_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
     }
 }
 
@@ -98,7 +102,7 @@ static inline void add_f64(double *to, double x) {
 
 static int64_t paid_of(const place *p) { return __atomic_load_n(p->paid, __ATOMIC_RELAXED); }
 
-/* --- creation --------------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------------- */
 
 static void close_dense(struct pli_hogwild *h) {
     pli_free(h->dense);
@@ -168,13 +172,14 @@ static void hogwild_close(plait_table *table) {
     pli_comm_shared_release(table->job->comm, h);
 }
 
-/* --- rows of a call ------------------------------------------------------------------------------------------------------ */
+/* --- rows of a call ----------------------------------------------------------------------------------------------- */
 
 static void find_rows(const struct pli_hogwild *h, const pli_rows *rows, int64_t from, int64_t n, int64_t *at) {
     if (h->spec.rows == 0) {
         pli_hogwild_rows_find(&h->rows, n, rows->keys + from, at);
     } else {
-        for (int64_t i = 0; i < n; i++) at[i] = rows->keys == NULL ? rows->first + from + i : (int64_t)rows->keys[from + i];
+        for (int64_t i = 0; i < n; i++)
+            at[i] = rows->keys == NULL ? rows->first + from + i : (int64_t)rows->keys[from + i];
     }
 }
 
@@ -187,8 +192,8 @@ static bool add_rows(struct pli_hogwild *h, const pli_rows *rows, int64_t from, 
                                 atomic_load_explicit(&h->examples, memory_order_relaxed), at);
 }
 
-/* A line that is about to be written is fetched as the core's own at once, where there is an instruction for it, instead
- * of shared with the core that wrote it last and asked for again by the store. */
+/* A line that is about to be written is fetched as the core's own at once, where there is an instruction for it,
+ * instead of shared with the core that wrote it last and asked for again by the store. */
 static inline void fetch_to_write(const void *at) {
 #ifdef __x86_64__
     __asm__("prefetchw %0" : : "m"(*(const char *)at));
@@ -216,7 +221,7 @@ static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t ro
     if (p.paid != NULL) fetch_to_write(p.paid);
 }
 
-/* --- a pack: copies of a few rows ------------------------------------------------------------------------------------------ */
+/* --- a pack: copies of a few rows --------------------------------------------------------------------------------- */
 
 typedef struct pack {
     place   at[PACK];
@@ -237,7 +242,8 @@ static void pay(const struct pli_hogwild *h, pack *p, int64_t i) {
     } else {
         double *slot[PLI_RULE_SLOTS_MAX];
         for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = (double *)(p->slot[k] + at);
-        spec->rule.ops->catch_up_f64(&spec->rule, &p->due, p->owed[i], spec->cols, (double *)(p->w + at), slot, penalty);
+        spec->rule.ops->catch_up_f64(&spec->rule, &p->due, p->owed[i], spec->cols, (double *)(p->w + at), slot,
+                                     penalty);
     }
 }
 
@@ -300,7 +306,7 @@ static bool open_pack(const struct pli_hogwild *h, pack_memory *m, pack *p) {
     return true;
 }
 
-/* --- get -------------------------------------------------------------------------------------------------------------------- */
+/* --- get ---------------------------------------------------------------------------------------------------------- */
 
 static void get_plain(const struct pli_hogwild *h, int64_t n, const int64_t *rows, void *values) {
     int64_t row_bytes = pli_row_bytes(&h->spec);
@@ -332,7 +338,7 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
     return true;
 }
 
-/* --- single values ------------------------------------------------------------------------------------------------------------
+/* --- single values ---------------------------------------------------------------------------------------------------
 
    The commonest table, of single float32 values by key, has loops of its own, so short that many loads are under way at
    once. What a row owes is paid when it is read, as one proximal step of the size of all (its factor on the penalty is
@@ -427,11 +433,12 @@ static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *
 }
 
 /* A copy: nobody else's loads of the live values would be atomic. */
-static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                 plait_error *err) {
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
-/* --- inc ---------------------------------------------------------------------------------------------------------------------- */
+/* --- inc ---------------------------------------------------------------------------------------------------------- */
 
 static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows, const void *delta) {
     int64_t row_bytes = pli_row_bytes(&h->spec), cols = h->spec.cols;
@@ -515,7 +522,7 @@ static plait_status hogwild_inc(plait_table *table, const pli_rows *rows, const 
     return PLAIT_OK;
 }
 
-/* --- functions and dumps: over a copy ------------------------------------------------------------------------------------------- */
+/* --- functions and dumps: over a copy ----------------------------------------------------------------------------- */
 
 static plait_status hogwild_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                  plait_error *err) {

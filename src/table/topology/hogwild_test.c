@@ -19,7 +19,10 @@
 
 enum { KEYS = 20000, PER_CALL = 50, THREADS = 3, WORKERS = 2, HOT_CALLS = 3000 /* on the last key */ };
 
-static const struct shape { int64_t rows; plait_type type; } shapes[] = { { 0, PLAIT_F32 }, { KEYS, PLAIT_F32 }, { KEYS, PLAIT_F64 } };
+static const struct shape {
+    int64_t    rows;
+    plait_type type;
+} shapes[] = { { 0, PLAIT_F32 }, { KEYS, PLAIT_F32 }, { KEYS, PLAIT_F64 } };
 
 typedef struct part {
     plait_table *table;
@@ -49,7 +52,8 @@ static void *add_all(void *arg) {
         if (p->seed % 2) keys[0] = keys[1], keys[1]--; /* out of order */
         p->status = plait_table_inc(p->table, PER_CALL, keys, ones, p->ruled);
         if (block % 8 == 0 && p->status >= 0) p->status = plait_table_get(p->table, PER_CALL, keys, values);
-        if (!p->ruled && block % 8 == 0 && p->status >= 0 && !(at(p->type, values, 5) >= 1)) p->status = PLAIT_EDIVERGED;
+        if (!p->ruled && block % 8 == 0 && p->status >= 0 && !(at(p->type, values, 5) >= 1))
+            p->status = PLAIT_EDIVERGED;
     }
     for (uint64_t i = 0; i < PER_CALL; i++) keys[i] = KEYS - 1;
     for (int i = 0; i < HOT_CALLS && !p->ruled && p->status >= 0; i++)
@@ -61,7 +65,8 @@ static plait_status add_by_threads(plait_comm *comm, plait_table *table, plait_t
     pthread_t thread[THREADS];
     part      parts[THREADS];
     for (int t = 0; t < THREADS; t++) {
-        parts[t] = (part){ .table = table, .type = type, .seed = (uint64_t)(plait_comm_rank(comm) * THREADS + t) * 31, .ruled = ruled };
+        parts[t] = (part){ .table = table, .type = type, .seed = (uint64_t)(plait_comm_rank(comm) * THREADS + t) * 31,
+                           .ruled = ruled };
         CHECK(pthread_create(&thread[t], NULL, add_all, &parts[t]) == 0);
     }
     for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
@@ -172,7 +177,8 @@ static plait_status compare_layouts(plait_job *job, void *user) {
         CHECK(plait_table_create(job, &opts, &sparse) == PLAIT_OK);
         for (int step = 0; step < STEPS; step++) {
             for (int j = 0; j < N * cols; j++) put(type, g, j, 0.25 * (j + 1) + 0.5 * step);
-            CHECK(plait_table_inc(dense, N, keys, g, 1) == PLAIT_OK && plait_table_inc(sparse, N, keys, g, 1) == PLAIT_OK);
+            CHECK(plait_table_inc(dense, N, keys, g, 1) == PLAIT_OK &&
+                  plait_table_inc(sparse, N, keys, g, 1) == PLAIT_OK);
             CHECK(plait_table_get(dense, N, keys, a) == PLAIT_OK && plait_table_get(sparse, N, keys, b) == PLAIT_OK);
             CHECK(at(type, a, 0) != 0 && memcmp(a, b, sizeof a) == 0);
         }

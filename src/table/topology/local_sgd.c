@@ -1,18 +1,19 @@
-/* Tables whose policy averages (local-sgd:H), over allreduce and over ps: a worker has a copy of its own, which its updates
- * move by the table's rule, and of which no message tells. Behind it lies the *common* table, additive and of the same
- * topology, that holds the average of all copies as of the last round:
+/* Tables whose policy averages (local-sgd:H), over allreduce and over ps: a worker has a copy of its own, which its
+ * updates move by the table's rule, and of which no message tells. Behind it lies the *common* table, additive and of
+ * the same topology, that holds the average of all copies as of the last round:
  *
  *     in a round                the copy begins as what the common table holds. At the end of a clock the worker's own
- *                               gradient moves it, `workers` times as far as its share of the clock, so that the average
- *                               moves as the one copy of bsp would (pli_shard_apply_own)
+ *                               gradient moves it, `workers` times as far as its share of the clock, so that the
+ *                               average moves as the one copy of bsp would (pli_shard_apply_own)
  *     at the end of a round     the worker adds what its copy has moved since the round began, divided by the number of
- *                               workers, to the common table: which so becomes the average. The next read begins a round
- *     at a barrier              what all copies have moved since the round began is summed: until the worker's next inc or
- *                               clock it reads the common table plus that, the average; its own copy is as it was
+ *                               workers, to the common table: which so becomes the average. The next read begins a
+ *                               round
+ *     at a barrier              what all copies have moved since the round began is summed: until the worker's next inc
+ *                               or clock it reads the common table plus that, the average; its own copy is as it was
  *
- * On an additive table each inc moves the copy by itself, and nothing is divided: the common table is the sum of all incs.
- * Where updates come by key a copy has, of a round, the rows that were read or updated in it, and these pay the penalty's
- * steps since the worker last had them. A rule's state stays with its worker. */
+ * On an additive table each inc moves the copy by itself, and nothing is divided: the common table is the sum of all
+ * incs. Where updates come by key a copy has, of a round, the rows that were read or updated in it, and these pay the
+ * penalty's steps since the worker last had them. A rule's state stays with its worker. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     pli_pending_init(&l->pending, spec, 0);
     pli_pending_init(&l->moved, &l->common.spec, 0);
     l->own = *spec;
-    l->own.placement = pli_placement_make(spec->rows, pli_row_bytes(spec), true, table->job->layout.servers, table->job->layout.first_server);
+    l->own.placement = pli_placement_make(spec->rows, pli_row_bytes(spec), true, table->job->layout.servers,
+                                          table->job->layout.first_server);
     l->whole = pli_spec_additive(&l->own);
     l->whole.keyed = is_sparse(table);
     pli_pending_init(&l->average, &l->whole, 0);
@@ -120,9 +122,11 @@ static plait_status fetch_rows(plait_table *table, int64_t from, plait_error *er
     const uint64_t   *keys = l->held.keys + from;
     void             *base = pli_at(l->base, from * row_bytes);
     PLI_TRY(l->common.ops->get(&l->common, &(pli_rows){ .keys = keys, .n = n }, base, err));
-    if (is_sparse(table) ? !pli_store_add_rows(store, n, keys, l->at) : !pli_store_own(store)) return no_memory(table, err);
+    if (is_sparse(table) ? !pli_store_add_rows(store, n, keys, l->at) : !pli_store_own(store))
+        return no_memory(table, err);
     for (int64_t i = 0; i < n; i++)
-        memcpy(pli_store_row(store, is_sparse(table) ? l->at[i] : (int64_t)keys[i], row_bytes), pli_at(base, i * row_bytes), (size_t)row_bytes);
+        memcpy(pli_store_row(store, is_sparse(table) ? l->at[i] : (int64_t)keys[i], row_bytes),
+               pli_at(base, i * row_bytes), (size_t)row_bytes);
     return PLAIT_OK;
 }
 
@@ -139,7 +143,8 @@ static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, pl
 
 /* --- reads and updates ------------------------------------------------------------------------------------------- */
 
-/* Past a barrier, and nothing has moved since: the average is read, and over it what the worker has added in this clock. */
+/* Past a barrier, and nothing has moved since: the average is read, and over it what the worker has added in this
+ * clock. */
 static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->local;
     double            scale = table->spec.ruled ? 0 : 1;
@@ -182,7 +187,8 @@ static plait_status local_get(plait_table *table, const pli_rows *rows, void *va
     return PLAIT_OK;
 }
 
-static plait_status local_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+static plait_status local_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                               plait_error *err) {
     struct pli_local *l = table->local;
     if (!table->job->client.met && !table->spec.keyed && (table->spec.ruled || !l->pending.touched)) {
         PLI_TRY(begin_round(table, err));
@@ -192,7 +198,8 @@ static plait_status local_read(plait_table *table, int64_t first, int64_t n, con
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
-static plait_status local_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+static plait_status local_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                              plait_error *err) {
     pli_pending *pending = &table->local->pending;
     pli_job_resume(table->job);
     return pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err);
@@ -222,7 +229,9 @@ static void take_way(const plait_table *table, int64_t n, const void *base, void
     if (spec->ruled) pli_values_scale(spec->type, n * spec->cols, 1 / (double)table->job->layout.workers, now);
 }
 
-static bool is_zero(const unsigned char *row, int64_t bytes) { return row[0] == 0 && memcmp(row, row + 1, (size_t)bytes - 1) == 0; }
+static bool is_zero(const unsigned char *row, int64_t bytes) {
+    return row[0] == 0 && memcmp(row, row + 1, (size_t)bytes - 1) == 0;
+}
 
 /* By key: the rows that have moved alone. */
 static plait_status add_rows(plait_table *table, int64_t n, const unsigned char *way, plait_error *err) {
@@ -267,7 +276,8 @@ static plait_status give_moved(plait_table *table, plait_error *err) {
 static bool ends_round(const plait_table *table) {
     const plait_job *job = table->job;
     int64_t          clock = job->clock;
-    return !pli_policy_may_start(&table->local->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1, clock);
+    return !pli_policy_may_start(&table->local->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
+                                 clock);
 }
 
 static plait_status local_ends(plait_table *table, plait_error *err) {
@@ -291,7 +301,7 @@ static plait_status local_clock_end(plait_table *table, plait_error *err) {
     return common->ops->clock_end == NULL ? PLAIT_OK : common->ops->clock_end(common, err);
 }
 
-/* --- barriers ------------------------------------------------------------------------------------------------------ */
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 /* Sums l->moved of all workers into l->average, by a replica that lives as long as that takes. */
 static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error *err) {
@@ -303,9 +313,11 @@ static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error
     int64_t            n = 0, row_bytes = pli_row_bytes(&sums->spec);
     if (m->touched && sums->spec.keyed) PLI_TRY(pli_replica_inc(replica, m->set.n, m->set.keys, 0, m->sum, 0, err));
     if (m->touched && !sums->spec.keyed)
-        PLI_TRY(pli_replica_inc(replica, m->high - m->low, NULL, m->low, pli_at_const(m->sum, m->low * row_bytes), 0, err));
+        PLI_TRY(
+            pli_replica_inc(replica, m->high - m->low, NULL, m->low, pli_at_const(m->sum, m->low * row_bytes), 0, err));
     PLI_TRY(pli_replica_ops.clock(sums, err));
-    if (!is_sparse(table)) return pli_pending_add_range(&l->average, 0, sums->spec.rows, replica->shard.store.slab->memory, 0, err);
+    if (!is_sparse(table))
+        return pli_pending_add_range(&l->average, 0, sums->spec.rows, replica->shard.store.slab->memory, 0, err);
     PLI_TRY(pli_replica_dump(replica, &n, &keys, &values, err));
     plait_status status = n == 0 ? PLAIT_OK : pli_pending_add(&l->average, n, keys, values, 0, err);
     pli_free(keys);
@@ -320,7 +332,8 @@ static plait_status local_settle(plait_table *table, plait_error *err) {
     strcpy(sums.spec.consistency, "bsp");
     sums.spec.placement = l->own.placement;
     pli_pending_clear(&l->average);
-    PLI_TRY(pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &sums.replica, err));
+    PLI_TRY(
+        pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &sums.replica, err));
     plait_status status = measure(table, err);
     if (status >= 0) status = sum_moved(table, &sums, err);
     pli_pending_clear(&l->moved);
@@ -333,15 +346,18 @@ static void local_refresh(plait_table *table) {
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
 
-static plait_status local_call(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
-                               void *answer, size_t answer_bytes, plait_error *err) {
+static plait_status local_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                               size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
-    return pli_fail(err, PLAIT_EREFUSED, "table %s: server functions need one owner of each row, under %s each worker has a copy of "
-                    "its own; nearest is bsp", tables[0]->spec.name, tables[0]->spec.consistency);
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "table %s: server functions need one owner of each row, under %s each worker has a copy of "
+                    "its own; nearest is bsp",
+                    tables[0]->spec.name, tables[0]->spec.consistency);
 }
 
 /* What the common table holds, and what has moved since: all copies, past a barrier; else the own one. */
-static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err) {
+static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
+                               plait_error *err) {
     struct pli_local  *l = table->local;
     const pli_pending *since = table->job->client.met ? &l->average : &l->moved;
     uint64_t          *keys = NULL;
@@ -374,6 +390,7 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
 }
 
 const pli_topology_ops pli_local_sgd_ops = {
-    .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc, .ends = local_ends,
-    .clock_begin = local_clock_begin, .clock_end = local_clock_end, .settle = local_settle, .refresh = local_refresh, .call = local_call, .dump = local_dump,
+    .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc,
+    .ends = local_ends, .clock_begin = local_clock_begin, .clock_end = local_clock_end, .settle = local_settle,
+    .refresh = local_refresh, .call = local_call, .dump = local_dump,
 };

@@ -20,8 +20,9 @@ typedef struct policy_rule {
 
 static const char no_copy[] = "its workers share the table's memory, so none has a copy of its own";
 static const char in_flight[] = "a copy changes by whole sums, which are under way for a number of clocks";
-static const char unbounded[] = "a worker hears of its neighbours' copies alone, each clock or when they come, so nothing "
-                                "bounds what it misses of the others";
+static const char unbounded[] =
+    "a worker hears of its neighbours' copies alone, each clock or when they come, so nothing "
+    "bounds what it misses of the others";
 
 /* Workers share the table's memory. */
 static const policy_rule of_shared[] = {
@@ -77,20 +78,24 @@ static plait_status check_matrix(const pli_topology_kind *kind, const pli_pair *
     size_t first = parameters[0] == ':' ? 1 + strcspn(parameters + 1, ":") : 0;
     size_t carried = r->carries == ALL ? strlen(parameters) : r->carries == FIRST ? first : 0;
     return pli_fail(err, PLAIT_EREFUSED, "topology %s x %s is refused: %s; nearest is %s x %s%.*s, or ps x %s",
-                    pair->topology, consistency, r->why, pair->topology, r->nearest, (int)carried, parameters, consistency);
+                    pair->topology, consistency, r->why, pair->topology, r->nearest, (int)carried, parameters,
+                    consistency);
 }
 
 static plait_status check_steps(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     pli_policy policy;
     if (!pair->staleness_aware) return PLAIT_OK;
     PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
-    bool one_by_one = kind->on_servers && !pli_policy_at_clock(&policy) && !pli_pair_is_unlocked(kind, pair->consistency, pair->scope);
+    bool one_by_one = kind->on_servers && !pli_policy_at_clock(&policy) &&
+                      !pli_pair_is_unlocked(kind, pair->consistency, pair->scope);
     bool unasked = policy.ops->refreshes;
     pli_policy_destroy(&policy);
     if (one_by_one && unasked)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "steps by staleness with %s x %s are refused: fresh values come unasked, so an owner does not know from which "
-                        "a push was computed; nearest is ps x ssp:S", pair->topology, pair->consistency);
+                        "steps by staleness with %s x %s are refused: fresh values come unasked, so an owner does not "
+                        "know from which "
+                        "a push was computed; nearest is ps x ssp:S",
+                        pair->topology, pair->consistency);
     if (one_by_one) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED,
                     "steps by staleness with %s x %s are refused: no owner applies its pushes one by one; nearest is "
@@ -100,18 +105,20 @@ static plait_status check_steps(const pli_topology_kind *kind, const pli_pair *p
 static plait_status check_backup(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     if (pair->scope == NULL || pair->scope->setting.backup == 0) return PLAIT_OK;
     if (strcmp(pair->consistency, "bsp") != 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "backup workers with consistency %s are refused: only under bsp does a clock wait for all; nearest is bsp",
-                        pair->consistency);
+        return pli_fail(
+            err, PLAIT_EREFUSED,
+            "backup workers with consistency %s are refused: only under bsp does a clock wait for all; nearest is bsp",
+            pair->consistency);
     if (!kind->on_servers)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "backup workers with topology %s are refused: %s; nearest is ps", pair->topology,
-                        kind->averages ? "a round waits for neighbours alone, not for all" : "a sum needs every worker's part");
+        return pli_fail(err, PLAIT_EREFUSED, "backup workers with topology %s are refused: %s; nearest is ps",
+                        pair->topology,
+                        kind->averages ? "a round waits for neighbours alone, not for all"
+                                       : "a sum needs every worker's part");
     return PLAIT_OK;
 }
 
-/* A topology whose tables travel by one or the other of two: the pair of the one that is meant; where that is not known,
- * either will do. */
+/* A topology whose tables travel by one or the other of two: the pair of the one that is meant; where that is not
+ * known, either will do. */
 static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     bool     dense = pair->fill == PLI_FILL_DENSE;
     pli_pair of = *pair;
@@ -127,28 +134,38 @@ static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *p
 static plait_status check_aggregate(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     if (!pair->aggregates) return PLAIT_OK;
     if (kind->one_process || kind->averages)
-        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with topology %s is refused: %s; nearest is %s", pair->topology,
-                        kind->averages ? "its workers average copies with neighbours one by one" : "its workers share the table's memory already",
+        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with topology %s is refused: %s; nearest is %s",
+                        pair->topology,
+                        kind->averages ? "its workers average copies with neighbours one by one"
+                                       : "its workers share the table's memory already",
                         kind->averages ? "allreduce" : "ps");
     if (!kind->on_servers) {
         bool native = pair->one_process || pair->collective == NULL || strcmp(pair->collective, "hierarchical") == 0;
         return native ? PLAIT_OK
-                      : pli_fail(err, PLAIT_EREFUSED, "aggregation by host with topology %s is refused with collective %s, which does not "
-                                 "know of hosts; nearest is collective hierarchical", pair->topology, pair->collective);
+                      : pli_fail(err, PLAIT_EREFUSED,
+                                 "aggregation by host with topology %s is refused with collective %s, which does not "
+                                 "know of hosts; nearest is collective hierarchical",
+                                 pair->topology, pair->collective);
     }
     pli_policy policy;
     PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &policy, err));
     bool at_clock = pli_policy_at_clock(&policy);
     pli_policy_destroy(&policy);
     if (!at_clock)
-        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with %s x %s is refused: a host's updates are added up clock by clock, "
-                        "and each is wanted when it is made; nearest is %s x bsp", pair->topology, pair->consistency, pair->topology);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "aggregation by host with %s x %s is refused: a host's updates are added up clock by clock, "
+                        "and each is wanted when it is made; nearest is %s x bsp",
+                        pair->topology, pair->consistency, pair->topology);
     if (pair->scope != NULL && pair->scope->setting.backup > 0)
-        return pli_fail(err, PLAIT_EREFUSED, "aggregation by host with backup workers is refused: what a host's slowest worker adds "
-                        "cannot be dropped by itself; nearest is %s x bsp without backup workers", pair->topology);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "aggregation by host with backup workers is refused: what a host's slowest worker adds "
+                        "cannot be dropped by itself; nearest is %s x bsp without backup workers",
+                        pair->topology);
     if (pair->logged)
-        return pli_fail(err, PLAIT_EREFUSED, "an event log of %s with aggregation by host is refused: it would not tell whose updates "
-                        "a host's sum holds; nearest is a log without aggregation", pair->topology);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "an event log of %s with aggregation by host is refused: it would not tell whose updates "
+                        "a host's sum holds; nearest is a log without aggregation",
+                        pair->topology);
     return PLAIT_OK;
 }
 
@@ -161,9 +178,11 @@ static plait_status check_sharded(const pli_topology_kind *kind, const pli_pair 
                       : pair->fill == PLI_FILL_SPARSE    ? "updates by key go to every worker whole"
                                                          : NULL;
     if (!pair->sharded || why == NULL) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "an optimizer's state in parts with topology %s x %s%s is refused: %s; nearest is %s", pair->topology,
-                    pair->consistency, pair->fill == PLI_FILL_SPARSE ? ", sparse updates," : "", why,
-                    pair->rule == NULL || pair->fill == PLI_FILL_SPARSE ? "the whole state on each" : "allreduce x bsp");
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "an optimizer's state in parts with topology %s x %s%s is refused: %s; nearest is %s",
+                    pair->topology, pair->consistency, pair->fill == PLI_FILL_SPARSE ? ", sparse updates," : "", why,
+                    pair->rule == NULL || pair->fill == PLI_FILL_SPARSE ? "the whole state on each"
+                                                                        : "allreduce x bsp");
 }
 
 /* A rule that makes its values from its state makes nothing of an average of values. */
@@ -172,8 +191,10 @@ static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pa
     if (pair->rule == NULL || !pli_pair_averages(kind, pair->consistency, pair->scope)) return PLAIT_OK;
     while (*rule != NULL && strcmp((*rule)->name, pair->rule) != 0) rule++;
     if (*rule == NULL || !(*rule)->derives) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "%s with %s x %s is refused: it makes its values from sums of its own, so an average of values "
-                    "would be lost at its next step; nearest is adagrad", pair->rule, pair->topology, pair->consistency);
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "%s with %s x %s is refused: it makes its values from sums of its own, so an average of values "
+                    "would be lost at its next step; nearest is adagrad",
+                    pair->rule, pair->topology, pair->consistency);
 }
 
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
@@ -187,13 +208,18 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     PLI_TRY(check_sharded(topology.kind, pair, err));
     PLI_TRY(check_rule(topology.kind, pair, err));
-    bool adds = pair->rule == NULL || pli_pair_averages(topology.kind, pair->consistency, pair->scope); /* what travels */
+    /* what travels */
+    bool adds = pair->rule == NULL || pli_pair_averages(topology.kind, pair->consistency, pair->scope);
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;
     if (pair->exact && topology.kind->averages)
-        return pli_fail(err, PLAIT_EREFUSED, "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "
-                        "the other; nearest is allreduce", pair->topology);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "exact sums with topology %s are refused: its copies are averaged with neighbours, one after "
+                        "the other; nearest is allreduce",
+                        pair->topology);
     if (pair->exact) PLI_TRY(pli_exact_check(pair->consistency, backup, pair->filter, pair->filters, err));
-    plait_status status = pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
+    plait_status status =
+        pli_filters_check_pair(pair->filter, pair->filters, topology.kind, pair->consistency, adds, err);
     bool averages = adds && pair->rule != NULL && topology.kind->on_servers;
-    return status < 0 && averages ? pli_fail_at(err, "what %s sends is added to an average", pair->consistency) : status;
+    return status < 0 && averages ? pli_fail_at(err, "what %s sends is added to an average", pair->consistency)
+                                  : status;
 }

@@ -21,8 +21,10 @@ static pli_msg *make_create(const plait_table *table, int32_t shard, const void 
     int64_t         first = 0, n = 0, row_bytes = pli_row_bytes(spec);
     if (spec->rows > 0) pli_placement_range(&spec->placement, shard, &first, &n);
     uint64_t        bytes = (uint64_t)(n * row_bytes);
-    pli_wire_create create = { .job_hash = table->job->layout.job_hash, .spec_hash = pli_spec_hash(spec, initial, penalty),
-                               .initial_bytes = initial == NULL ? 0 : bytes, .penalty_bytes = penalty == NULL ? 0 : bytes };
+    pli_wire_create create = { .job_hash = table->job->layout.job_hash,
+                               .spec_hash = pli_spec_hash(spec, initial, penalty),
+                               .initial_bytes = initial == NULL ? 0 : bytes,
+                               .penalty_bytes = penalty == NULL ? 0 : bytes };
     pli_spec_encode(spec, &create.spec);
     uint64_t names = spec->filter[0] == '\0' ? 0 : pli_pad8(strlen(spec->filter) + 1);
     pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) + names);
@@ -32,7 +34,8 @@ static pli_msg *make_create(const plait_table *table, int32_t shard, const void 
     body += sizeof create;
     if (initial != NULL) memcpy(body, pli_at_const(initial, first * row_bytes), bytes);
     if (penalty != NULL) memcpy(body + pli_pad8(create.initial_bytes), pli_at_const(penalty, first * row_bytes), bytes);
-    if (names > 0) strncpy((char *)body + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes), spec->filter, names);
+    if (names > 0)
+        strncpy((char *)body + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes), spec->filter, names);
     return msg;
 }
 
@@ -149,8 +152,8 @@ void pli_served_finish_gets(plait_job *job) {
     while (job->gets != NULL) complete_request(job->gets);
 }
 
-static plait_status served_get_begin(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
-                                     plait_error *err) {
+static plait_status served_get_begin(plait_table *table, const pli_rows *rows, void *values,
+                                     plait_request **request_out, plait_error *err) {
     plait_job       *job = table->job;
     pli_get_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
@@ -170,7 +173,7 @@ static plait_status served_get_begin(plait_table *table, const pli_rows *rows, v
     return PLAIT_OK;
 }
 
-/* --- read ---------------------------------------------------------------------------------------------------------- */
+/* --- read --------------------------------------------------------------------------------------------------------- */
 
 static bool is_pinned(const plait_table *table, const pli_msg *msg) {
     for (const pli_msg *at = table->pins; at != NULL; at = at->next)
@@ -184,7 +187,8 @@ static const pli_held *sole_piece(const plait_table *table, const pli_ask *ask) 
     if (pending->touched && pli_client_own_scale(&table->job->client, table->served) != 0) return NULL;
     for (int32_t s = 0; s < table->spec.placement.shards; s++) {
         const pli_held *piece = &ask->piece[s];
-        if (piece->msg != NULL && piece->first <= ask->first && piece->first + piece->n >= ask->first + ask->n) return piece;
+        if (piece->msg != NULL && piece->first <= ask->first && piece->first + piece->n >= ask->first + ask->n)
+            return piece;
     }
     return NULL;
 }
@@ -213,7 +217,8 @@ static plait_status lend(plait_table *table, pli_ask *ask, const void **values_o
     return PLAIT_OK;
 }
 
-static plait_status served_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+static plait_status served_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                plait_error *err) {
     pli_ask      ask;
     plait_status status = begin(table, &(pli_rows){ .first = first, .n = n }, NULL, &ask, err);
     if (status >= 0) status = complete(table->job, &ask, err);
@@ -222,7 +227,7 @@ static plait_status served_read(plait_table *table, int64_t first, int64_t n, co
     return status;
 }
 
-/* --- inc ------------------------------------------------------------------------------------------------------------- */
+/* --- inc ---------------------------------------------------------------------------------------------------------- */
 
 static pli_get_request *get_under_way(const plait_table *table) {
     pli_get_request *request = table->job->gets;
@@ -270,7 +275,8 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
     pli_pending *pending = &table->served->pending;
     PLI_TRY(pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err));
     table->served->incs++;
-    pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys, rows->first, delta);
+    pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
+                  rows->first, delta);
     return PLAIT_OK;
 }
 
@@ -326,18 +332,20 @@ plait_status pli_served_send_kept(plait_job *job, plait_error *err) {
         const pli_client_table *served = job->table[i]->served;
         if (served == NULL) continue;
         if (served->kept) PLI_TRY(send_pending(job->table[i], err));
-        if (!served->at_clock && pli_filters_have(&served->filters, PLAIT_KEPT_BACK)) PLI_TRY(send_kept_back(job->table[i], err));
+        if (!served->at_clock && pli_filters_have(&served->filters, PLAIT_KEPT_BACK))
+            PLI_TRY(send_kept_back(job->table[i], err));
     }
     return PLAIT_OK;
 }
 
-/* --- server functions ------------------------------------------------------------------------------------------------- */
+/* --- server functions --------------------------------------------------------------------------------------------- */
 
-static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                          size_t args_bytes, size_t answer_bytes) {
+static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int32_t n, int32_t function,
+                          const void *args, size_t args_bytes, size_t answer_bytes) {
     uint64_t      numbers = pli_pad8((uint64_t)n * 4);
     pli_wire_call call = { .function = (uint32_t)function, .updates = job->functions[function].updates != 0,
-                           .n_tables = (uint32_t)n, .met = job->client.met, .args_bytes = args_bytes, .answer_bytes = answer_bytes };
+                           .n_tables = (uint32_t)n, .met = job->client.met, .args_bytes = args_bytes,
+                           .answer_bytes = answer_bytes };
     pli_msg *msg = pli_msg_new(sizeof call + numbers + args_bytes);
     if (msg == NULL) return NULL;
     unsigned char *body = pli_msg_body(msg);
@@ -359,7 +367,8 @@ static plait_status merge_answers(const plait_job *job, const plait_table *table
         const pli_msg *reply = ticket->replies;
         while (reply != NULL && reply->head.src != pli_placement_rank(placement, shard)) reply = reply->next;
         if (reply == NULL || reply->head.body_bytes != answer_bytes)
-            return pli_fail(err, PLAIT_EFORMAT, "shard %d of table %s answered a call wrongly", shard, table->spec.name);
+            return pli_fail(err, PLAIT_EFORMAT, "shard %d of table %s answered a call wrongly", shard,
+                            table->spec.name);
         if (answer_bytes == 0) continue;
         if (shard == 0) memcpy(answer, pli_msg_body(reply), answer_bytes);
         else pli_function_merge(&job->functions[function], answer, pli_msg_body(reply), answer_bytes);
@@ -402,7 +411,7 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     return status;
 }
 
-/* --- dump ---------------------------------------------------------------------------------------------------------------- */
+/* --- dump --------------------------------------------------------------------------------------------------------- */
 
 static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error *err) {
     plait_job           *job = table->job;
@@ -413,7 +422,8 @@ static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_open(&job->client, ticket);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
-        pli_wire_pull pull = { .table = (uint32_t)table->spec.id, .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
+        pli_wire_pull pull = { .table = (uint32_t)table->spec.id,
+                               .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
         pli_msg      *msg = pli_msg_new(sizeof pull);
         if (msg != NULL) memcpy(pli_msg_body(msg), &pull, sizeof pull), msg->head.clock = job->client.clock;
         status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
@@ -435,7 +445,8 @@ static plait_status gather_all(const plait_table *table, const pli_ticket *ticke
     uint64_t *keys = pli_array((size_t)most, sizeof *keys);
     void     *values = pli_array((size_t)most, (size_t)row_bytes);
     plait_status status = keys == NULL || values == NULL
-                              ? pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name) : PLAIT_OK;
+                              ? pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name)
+                              : PLAIT_OK;
     for (const pli_msg *reply = ticket->replies; status >= 0 && reply != NULL; reply = reply->next) {
         int64_t m = rows_in(table, reply);
         if (m == 0) continue;
@@ -443,7 +454,9 @@ static plait_status gather_all(const plait_table *table, const pli_ticket *ticke
         memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
         n += m;
     }
-    if (status >= 0 && !pli_pending_append(&table->served->pending, pli_client_own_scale(&table->job->client, table->served), n, keys, values, n_out))
+    if (status >= 0 &&
+        !pli_pending_append(&table->served->pending, pli_client_own_scale(&table->job->client, table->served), n, keys,
+                            values, n_out))
         status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
     if (status < 0) {
         pli_free(keys);
@@ -466,5 +479,6 @@ static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **k
 
 const pli_topology_ops pli_served_ops = {
     .open = served_open, .close = served_close, .get = served_get, .get_begin = served_get_begin, .read = served_read,
-    .inc = served_inc, .flush = served_flush, .refresh = served_refresh, .leave = served_leave, .call = served_call, .dump = served_dump,
+    .inc = served_inc, .flush = served_flush, .refresh = served_refresh, .leave = served_leave, .call = served_call,
+    .dump = served_dump,
 };

@@ -5,17 +5,19 @@
 #include "table/table.h"
 
 static const pli_topology_kind local = {
-    .name = "local", .parameters = "", .summary = "workers are threads of one process and share the table's memory; nothing is sent",
-    .one_process = true, .on_servers = true,
-    .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
+    .name = "local", .parameters = "",
+    .summary = "workers are threads of one process and share the table's memory; nothing is sent", .one_process = true,
+    .on_servers = true, .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
 };
 static const pli_topology_kind allreduce = {
-    .name = "allreduce", .parameters = "", .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
+    .name = "allreduce", .parameters = "",
+    .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
                                                       "tables and equal hosts",
     .needs_all = true, .ops = &pli_replica_ops
 };
 static const pli_topology_kind ps = {
-    .name = "ps", .parameters = "", .summary = "servers own the rows; workers pull what they read and push what they add: for sparse "
+    .name = "ps", .parameters = "",
+    .summary = "servers own the rows; workers pull what they read and push what they add: for sparse "
                                                "tables and uneven hosts",
     .on_servers = true, .ops = &pli_served_ops
 };
@@ -87,7 +89,8 @@ plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *to
 
 void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_TEXT]) {
     bool takes = kind->parameters[0] != '\0';
-    snprintf(text, PLI_TOPOLOGY_TEXT, "%s%s%.*s", kind->name, takes ? ":" : "", (int)strcspn(kind->parameters, "|"), kind->parameters);
+    snprintf(text, PLI_TOPOLOGY_TEXT, "%s%s%.*s", kind->name, takes ? ":" : "", (int)strcspn(kind->parameters, "|"),
+             kind->parameters);
 }
 
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {

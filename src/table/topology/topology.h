@@ -16,13 +16,15 @@ struct pli_topology_ops; /* table/table.h: what it does for a table */
 
 typedef struct pli_topology_kind {
     const char *name;
-    const char *parameters; /* the words of which one follows the name and a colon, as "ring|torus|exp"; "": takes none */
+    const char *parameters; /* the words of which one follows the name and a colon, as "ring|torus|exp"; "": takes
+                               none */
     const char *summary;     /* one line, for help */
     bool        one_process; /* workers share a process's memory: one shard a table, no byte counts as sent    */
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
-    const struct pli_topology_kind *dense, *sparse; /* its tables travel by one of these, after their updates' form; else NULL */
+    const struct pli_topology_kind *dense, *sparse; /* its tables travel by one of these, after their updates' form;
+                                                       else NULL */
     const struct pli_topology_ops *ops;
     const struct pli_topology_ops *unlocked; /* instead, under a policy that shares memory: get and inc by any thread of
                                                 the rank; NULL: has no such form */
@@ -56,23 +58,24 @@ plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *to
 
 /* A topology, a consistency, and what they must go with. */
 typedef struct pli_pair {
-    const char      *topology, *consistency; /* as users write them                                                       */
-    const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL: nothing   */
-    bool             one_process; /* all ranks are threads of one process                                                 */
-    pli_fill         fill;        /* ANY: does it train for some table?                                                   */
-    bool             staleness_aware; /* plait_rule_opts'                                                                 */
-    const char      *rule;            /* NULL: additive                                                                   */
-    bool             sharded;         /* the rule's state is in parts                                                     */
-    bool             exact;           /* sums are exact                                                                   */
-    bool             aggregates;      /* hosts add up before anything leaves them                                         */
-    bool             logged;          /* there is an event log                                                            */
-    const char      *collective;      /* how sums go, with aggregates; NULL: not known yet                                */
-    const char      *filter;          /* NULL, "": none                                                                   */
-    const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere                       */
+    const char      *topology, *consistency; /* as users write them */
+    const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL:
+                                     nothing */
+    bool             one_process; /* all ranks are threads of one process */
+    pli_fill         fill;        /* ANY: does it train for some table? */
+    bool             staleness_aware; /* plait_rule_opts' */
+    const char      *rule;            /* NULL: additive */
+    bool             sharded;         /* the rule's state is in parts */
+    bool             exact;           /* sums are exact */
+    bool             aggregates;      /* hosts add up before anything leaves them */
+    bool             logged;          /* there is an event log */
+    const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
+    const char      *filter;          /* NULL, "": none */
+    const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere */
 } pli_pair;
 
-/** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one place
- *  that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
+/** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one
+ *  place that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
 /** Has each worker under this pair, which trains, a copy of its own, which is averaged with others'? */
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);

@@ -41,7 +41,7 @@ plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, vo
     return status;
 }
 
-/* --- the run -------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 /* Did anything happen? */
 static bool is_empty(const pli_audit *audit) {
@@ -60,9 +60,10 @@ static void judge(pli_audit *audit) {
     for (int64_t t = 0; audit->as != NULL && audit->verdict == PLI_AUDIT_PROVEN && t < audit->tables; t++) {
         if (!audit->table[t].known || audit->table[t].way != PLI_WAY_SHARED) continue;
         audit->verdict = PLI_AUDIT_EMPTY;
-        snprintf(audit->why, sizeof audit->why,
-                 "table %s cannot be judged by %s: workers write its shared values in place (Hogwild), and it is not logged",
-                 audit->table[t].name, audit->as);
+        snprintf(
+            audit->why, sizeof audit->why,
+            "table %s cannot be judged by %s: workers write its shared values in place (Hogwild), and it is not logged",
+            audit->table[t].name, audit->as);
     }
     for (int32_t w = 0; audit->verdict == PLI_AUDIT_PROVEN && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
@@ -166,7 +167,7 @@ const pli_audit_figures *pli_audit_table_figures(const pli_audit *audit, int32_t
     return of == NULL ? NULL : &of->figures;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------------------- */
+/* --- for people --------------------------------------------------------------------------------------------------- */
 
 static const char *verdict_name(const pli_audit *audit) {
     static const char *const names[] = { "proven", "refuted", "cut", "empty" };
@@ -233,7 +234,8 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     pli_text_add(text, "\n");
     add_staleness(table, text);
     if (figures->violations > 0) {
-        pli_text_add(text, "  refuted: %lld violation%s\n", (long long)figures->violations, pli_plural(figures->violations));
+        pli_text_add(text, "  refuted: %lld violation%s\n", (long long)figures->violations,
+                     pli_plural(figures->violations));
         return;
     }
     if (table->way == PLI_WAY_AVERAGED) {
@@ -261,7 +263,7 @@ void pli_audit_text(const pli_audit *audit, pli_text *text) {
                      pli_plural(audit->violations), audit->first.rule, audit->first.text);
 }
 
-/* --- for machines ---------------------------------------------------------------------------------------------------------- */
+/* --- for machines ------------------------------------------------------------------------------------------------- */
 
 static void json_first(const pli_audit *audit, pli_text *text) {
     pli_text one = { 0 };

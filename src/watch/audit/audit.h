@@ -39,8 +39,8 @@ typedef struct pli_audit_violation {
 
 typedef struct pli_audit pli_audit;
 
-/** as NULL: each table's own consistency. file is borrowed. Errors: EINVAL parameters in `as`; ENAME a name in it; EFORMAT the log contradicts
- *  itself, or a rank's is missing; ENOMEM. */
+/** as NULL: each table's own consistency. file is borrowed. Errors: EINVAL parameters in `as`; ENAME a name in it;
+ *  EFORMAT the log contradicts itself, or a rank's is missing; ENOMEM. */
 plait_status      pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err);
 void              pli_audit_free(pli_audit **audit);
 pli_audit_verdict pli_audit_result(const pli_audit *audit);

@@ -1,5 +1,5 @@
-/* Logs made by hand: good ones are proven, and one for every way to break a promise is refuted for that reason; logs that
- * are cut, garbled, empty, of a newer version or of another run are told as such. */
+/* Logs made by hand: good ones are proven, and one for every way to break a promise is refuted for that reason; logs
+ * that are cut, garbled, empty, of a newer version or of another run are told as such. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,18 +42,21 @@ static void begin_table(maker *m, const pli_event_table *table, int32_t backup) 
     assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
     for (int32_t rank = 0; rank < RANKS; rank++) {
         raise_event(m, (pli_event){ .kind = PLI_EVENT_JOB, .rank = rank, .info.job = &job });
-        if (rank < SERVER || !replicas) raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = table });
+        if (rank < SERVER || !replicas)
+            raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = table });
     }
 }
 
 static void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {
-    const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency, .rows = 100,
-                                    .cols = 2, .way = replicas ? PLI_WAY_SUMMED : PLI_WAY_SERVED,
+    const pli_event_table table = { .name = "w", .topology = replicas ? "allreduce" : "ps", .consistency = consistency,
+                                    .rows = 100, .cols = 2, .way = replicas ? PLI_WAY_SUMMED : PLI_WAY_SERVED,
                                     .shards = replicas ? 0 : SHARDS, .ruled = ruled };
     begin_table(m, &table, backup);
 }
 
-static void begin(maker *m, const char *consistency, bool ruled, bool replicas) { begin_with(m, consistency, ruled, replicas, 0); }
+static void begin(maker *m, const char *consistency, bool ruled, bool replicas) {
+    begin_with(m, consistency, ruled, replicas, 0);
+}
 
 static void inc_norm(maker *m, int32_t rank, double norm) {
     raise_event(m, (pli_event){ .kind = PLI_EVENT_INC, .rank = rank, .rows = 1, .row = 7, .norm = norm });
@@ -71,19 +74,29 @@ static void push(maker *m, int32_t rank, int64_t clock) {
 }
 
 static void part(maker *m, pli_event_kind kind, int32_t shard, int32_t rank, uint64_t seq, int64_t clock) {
-    raise_event(m, (pli_event){ .kind = kind, .rank = SERVER + shard, .peer = rank, .seq = seq, .clock = clock, .shard = shard });
+    raise_event(m, (pli_event){ .kind = kind, .rank = SERVER + shard, .peer = rank, .seq = seq, .clock = clock,
+                                .shard = shard });
 }
-static void apply(maker *m, int32_t shard, int32_t rank, uint64_t seq, int64_t clock) { part(m, PLI_EVENT_APPLY, shard, rank, seq, clock); }
+static void apply(maker *m, int32_t shard, int32_t rank, uint64_t seq, int64_t clock) {
+    part(m, PLI_EVENT_APPLY, shard, rank, seq, clock);
+}
 static void apply_all(maker *m, int32_t rank, int64_t clock) {
     for (int32_t s = 0; s < SHARDS; s++) apply(m, s, rank, m->seq[rank][s], clock);
 }
 
-static void plain(maker *m, int32_t rank, pli_event_kind kind) { raise_event(m, (pli_event){ .kind = kind, .rank = rank, .table = -1 }); }
-static void end_clock(maker *m, int32_t rank, int64_t clock) { raise_event(m, (pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock }); }
-static void tick(maker *m, int32_t shard, int32_t rank, int64_t clock) {
-    raise_event(m, (pli_event){ .kind = PLI_EVENT_TICK, .rank = SERVER + shard, .table = -1, .peer = rank, .seq = 1000 + (uint64_t)clock, .clock = clock });
+static void plain(maker *m, int32_t rank, pli_event_kind kind) {
+    raise_event(m, (pli_event){ .kind = kind, .rank = rank, .table = -1 });
 }
-static void sum(maker *m, int32_t rank, int64_t clock) { raise_event(m, (pli_event){ .kind = PLI_EVENT_SUM, .rank = rank, .clock = clock }); }
+static void end_clock(maker *m, int32_t rank, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock });
+}
+static void tick(maker *m, int32_t shard, int32_t rank, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_TICK, .rank = SERVER + shard, .table = -1, .peer = rank,
+                                .seq = 1000 + (uint64_t)clock, .clock = clock });
+}
+static void sum(maker *m, int32_t rank, int64_t clock) {
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_SUM, .rank = rank, .clock = clock });
+}
 
 /* A clock of one worker, from its inc to where both shards know that it has ended. */
 static void whole_clock(maker *m, int32_t rank, int64_t clock) {
@@ -95,19 +108,20 @@ static void whole_clock(maker *m, int32_t rank, int64_t clock) {
 }
 
 static void get_full(maker *m, int32_t rank, int64_t clock, pli_event_piece piece, uint64_t incs, uint64_t asked_ns) {
-    raise_event(m, (pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .clock = clock, .incs = incs, .n = 1, .info.piece = &piece,
-                                .asked_ns = asked_ns });
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .clock = clock, .incs = incs, .n = 1,
+                                .info.piece = &piece, .asked_ns = asked_ns });
 }
 /* Rows 0 .. 9 of shard 0, just fetched, with all own pushes in it. */
 static void get(maker *m, int32_t rank, int64_t clock, uint64_t version, uint64_t incs) {
-    get_full(m, rank, clock, (pli_event_piece){ .shard = m->replicas ? -1 : 0, .version = version, .rows = 10 }, incs, 0);
+    get_full(m, rank, clock, (pli_event_piece){ .shard = m->replicas ? -1 : 0, .version = version,
+                                                .rows = 10 }, incs, 0);
 }
 
 static void end(maker *m) {
     for (int32_t rank = 0; rank < RANKS; rank++) plain(m, rank, PLI_EVENT_DONE);
 }
 
-/* --- judging ---------------------------------------------------------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 
 static void judge(maker *m, const char *as, pli_audit_verdict verdict, const char *rule, const char *words) {
     pli_logfile *file = NULL;
@@ -115,9 +129,11 @@ static void judge(maker *m, const char *as, pli_audit_verdict verdict, const cha
     plait_error  err = { 0 };
     const char  *path = m->path;
     assert_int_equal(pli_eventlog_close(&m->log, &err), PLAIT_OK);
-    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0) fail_msg("%s", err.text);
+    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0)
+        fail_msg("%s", err.text);
     const pli_audit_violation *first = pli_audit_first(audit);
-    if (pli_audit_result(audit) != verdict) fail_msg("verdict %d: %s", (int)pli_audit_result(audit), first != NULL ? first->text : "");
+    if (pli_audit_result(audit) != verdict)
+        fail_msg("verdict %d: %s", (int)pli_audit_result(audit), first != NULL ? first->text : "");
     if (rule != NULL) {
         assert_string_equal(first->rule, rule);
         if (words != NULL && strstr(first->text, words) == NULL) fail_msg("'%s' is not in: %s", words, first->text);
@@ -141,7 +157,7 @@ static void refuted(maker *m, const char *rule, const char *words) {
     judge(m, NULL, PLI_AUDIT_REFUTED, rule, words);
 }
 
-/* --- what holds ------------------------------------------------------------------------------------------------------- */
+/* --- what holds --------------------------------------------------------------------------------------------------- */
 
 /* All workers in step for some clocks, reading at each begin. */
 static void in_step(maker *m, int64_t clocks) {
@@ -152,8 +168,9 @@ static void in_step(maker *m, int64_t clocks) {
 }
 
 static void test_lockstep_keeps_every_promise(void **state) {
-    static const char *const all[] = { "bsp", "ssp:0", "ssp:3", "essp:2", "asp:2:3", "async", "bounded-delay:0", "bounded-delay:2",
-                                       "vap:100", "vap:50:weak", "downpour:1:1", "my-own:4" };
+    static const char *const all[] = { "bsp",     "ssp:0",       "ssp:3",           "essp:2",
+                                       "asp:2:3", "async",       "bounded-delay:0", "bounded-delay:2",
+                                       "vap:100", "vap:50:weak", "downpour:1:1",    "my-own:4" };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int ruled = 0; ruled < 2; ruled++) {
@@ -230,9 +247,11 @@ static void test_copies_with_own_updates(void **state) {
     get_full(&m, 1, 0, (pli_event_piece){ .shard = 0, .rows = 10 }, 1, 0); /* not yet pushed: laid over */
     push(&m, 1, 0);
     end_clock(&m, 1, 0);
-    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .rows = 10, .to = 1, .age = 1 }, 0, 0); /* pushed: laid over the copy */
+    /* pushed: laid over the copy */
+    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .rows = 10, .to = 1, .age = 1 }, 0, 0);
     apply_all(&m, 1, 0);
-    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .version = 1, .rows = 10, .from = 1, .to = 1 }, 0, 0); /* in what was fetched */
+    /* in what was fetched */
+    get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .version = 1, .rows = 10, .from = 1, .to = 1 }, 0, 0);
     for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 1, 0);
     proven(&m);
 }
@@ -263,14 +282,16 @@ static void test_dropped_died_and_left(void **state) {
     whole_clock(&m, 1, 0);
     inc(&m, 2);
     push(&m, 2, 0); /* and dies */
-    for (int32_t s = 0; s < SHARDS; s++) raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
+    for (int32_t s = 0; s < SHARDS; s++)
+        raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
     get(&m, 0, 1, 2, 0);
     for (int32_t rank = 0; rank < RANKS; rank++)
         if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
     judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
 }
 
-/* A backup rule drops what comes when all but the backup workers, or all others that are there, have ended the clock. */
+/* A backup rule drops what comes when all but the backup workers, or all others that are there, have ended the
+ * clock. */
 static void test_dropped_too_soon(void **state) {
     enum { LATE = 2 };
     (void)state;
@@ -328,9 +349,10 @@ static void test_replicas(void **state) {
     }
 }
 
-/* --- what does not ------------------------------------------------------------------------------------------------------ */
+/* --- what does not ------------------------------------------------------------------------------------------------ */
 
-/* Rounds of two clocks over servers: what copies have moved leaves at the round's end, from what the round began with. */
+/* Rounds of two clocks over servers: what copies have moved leaves at the round's end, from what the round began
+ * with. */
 static void test_rounds_of_clocks(void **state) {
     static const char *const rules[] = { NULL, "rounds", "rounds", "staleness" };
     (void)state;
@@ -399,8 +421,9 @@ static void test_rows_that_go_back(void **state) {
     const pli_event_piece by_key = { .shard = 0, .first = -1, .rows = 3, .keys = keys, .n_keys = 3 };
     const pli_event_piece by_other = { .shard = 0, .first = -1, .rows = 2, .keys = others, .n_keys = 2 };
     const pli_event_piece by_range = { .shard = 0, .first = 3, .rows = 5 };
-    const pli_event_piece pairs[5][2] = { { by_key, by_key }, { by_range, by_range }, { by_key, by_range }, { by_range, by_key },
-                                          { by_key, by_other } };
+    const pli_event_piece pairs[5][2] = {
+        { by_key, by_key }, { by_range, by_range }, { by_key, by_range }, { by_range, by_key }, { by_key, by_other }
+    };
     (void)state;
     for (int i = 0; i < 5; i++) {
         maker m;
@@ -451,7 +474,8 @@ static void test_exactly_once(void **state) {
         if (broken == 3) apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0), apply(&m, 0, 0, 3, 0);
         if (broken == 4) part(&m, PLI_EVENT_DROP, 0, 0, 1, 0), apply(&m, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0);
         if (broken == 5) apply(&m, 0, 0, 1, 0), part(&m, PLI_EVENT_DROP, 0, 0, 1, 0), apply(&m, 0, 0, 2, 0);
-        static const char *const words[] = { "was applied twice", "never applied", "before its earlier push", "never sent",
+        static const char *const words[] = { "was applied twice",           "never applied",
+                                             "before its earlier push",     "never sent",
                                              "was dropped and yet applied", "applied and yet reported as dropped" };
         if (broken == 2) refuted(&m, "exactly once", "was applied at");
         else refuted(&m, "exactly once", words[broken]);
@@ -563,7 +587,8 @@ static void test_a_push_goes_to_every_shard(void **state) {
         inc(&m, 2);
         raise_event(&m, (pli_event){ .kind = PLI_EVENT_PUSH, .rank = 2 });
         if (sent > 0)
-            raise_event(&m, (pli_event){ .kind = PLI_EVENT_SEND, .rank = 2, .peer = 1, .table = -1, .seq = 1, .n = 1, .info.part = &p });
+            raise_event(&m, (pli_event){ .kind = PLI_EVENT_SEND, .rank = 2, .peer = 1, .table = -1, .seq = 1, .n = 1,
+                                         .info.part = &p });
         if (sent > 0) apply(&m, 1, 2, 1, 0);
         end_clock(&m, 2, 0);
         for (int32_t s = 0; s < SHARDS; s++) tick(&m, s, 2, 0);
@@ -581,7 +606,8 @@ static void test_what_is_lost_with_a_dead_worker(void **state) {
             if (c != lost) whole_clock(&m, 2, c);
             else inc(&m, 2), push(&m, 2, c), end_clock(&m, 2, c), tick(&m, 0, 2, c), tick(&m, 1, 2, c);
         }
-        for (int32_t s = 0; s < SHARDS; s++) raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
+        for (int32_t s = 0; s < SHARDS; s++)
+            raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
         for (int32_t rank = 0; rank < RANKS; rank++)
             if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
         if (lost == 2) judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
@@ -623,7 +649,8 @@ static void test_bounded_delay_0_sees_no_more_than_bsp(void **state) {
 }
 
 static void test_shared_memory_is_judged_by_no_promise(void **state) {
-    const pli_event_table table = { .name = "w", .topology = "local", .consistency = "async", .rows = 100, .cols = 2, .way = PLI_WAY_SHARED };
+    const pli_event_table table = { .name = "w", .topology = "local", .consistency = "async", .rows = 100, .cols = 2,
+                                    .way = PLI_WAY_SHARED };
     (void)state;
     for (int as = 0; as < 2; as++) {
         maker m;
@@ -699,14 +726,16 @@ static void test_values(void **state) {
     proven(&m);
 }
 
-/* What is accepted within a worker's share of the bound counts from then on, though its worker does nothing else for long. */
+/* What is accepted within a worker's share of the bound counts from then on, though its worker does nothing else for
+ * long. */
 static void test_incs_return_at_once(void **state) {
     (void)state;
     for (int small = 0; small < 2; small++) {
         maker m;
         begin(&m, "vap:4", true, false);
         for (int32_t w = 1; w < WORKERS; w++)
-            for (int i = 0; i <= small; i++) inc_norm(&m, w, small ? 1.5 : 3); /* one of 3 may wait until it is applied */
+            for (int i = 0; i <= small; i++) inc_norm(&m, w, small ? 1.5 : 3); /* one of 3 may wait until it is
+                                                                                  applied */
         get_full(&m, 0, 0, (pli_event_piece){ .shard = 0, .rows = 4 }, 0, m.now_ns + 1);
         for (int32_t w = 1; w < WORKERS; w++) push(&m, w, 0), apply_all(&m, w, 0);
         if (small) refuted(&m, "values", "misses updates of norm 6");
@@ -759,7 +788,7 @@ static void test_the_first_violation_is_named(void **state) {
     refuted(&m, "future", "rank 1 in clock 0");
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 static size_t read_file(const char *path, unsigned char **bytes_out) {
     FILE *file = fopen(path, "rb");
@@ -826,7 +855,8 @@ static void test_cut_tells_how_far(void **state) {
 }
 
 static void test_two_consistencies_of_a_table(void **state) {
-    const pli_event_table other = { .name = "w", .topology = "ps", .consistency = "ssp:3", .rows = 100, .cols = 2, .shards = SHARDS };
+    const pli_event_table other = { .name = "w", .topology = "ps", .consistency = "ssp:3", .rows = 100, .cols = 2,
+                                    .shards = SHARDS };
     (void)state;
     maker             m;
     plait_error       err = { 0 };
@@ -887,7 +917,8 @@ static void test_cut_and_garbled(void **state) {
 static void test_a_file_a_rank(void **state) {
     (void)state;
     const pli_event_job   job = { .workers = 2, .servers = 1, .first_server = 0 };
-    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 1, .cols = 1, .shards = 1 };
+    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 1, .cols = 1,
+                                    .shards = 1 };
     char                  path[2][64];
     const char           *paths[2] = { path[0], path[1] };
     for (int32_t rank = 0; rank < 2; rank++) {
@@ -896,13 +927,17 @@ static void test_a_file_a_rank(void **state) {
         assert_int_equal(pli_eventlog_open(path[rank], 2, "r", NULL, NULL, &log, NULL), PLAIT_OK);
         const pli_event_sink *sink = pli_eventlog_sink(log);
         for (int server = 0; server <= (rank == 0); server++) {
-            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .info.job = &job });
-            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank, .info.table = &table });
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank,
+                                                  .info.job = &job });
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank,
+                                                  .info.table = &table });
             if (!server) sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1 });
             if (server)
                 for (int32_t w = 0; w < 2; w++)
-                    sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = rank, .table = -1, .peer = w });
-            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_DONE, .server = server, .rank = rank, .table = -1 });
+                    sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = rank,
+                                                          .table = -1, .peer = w });
+            sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_DONE, .server = server, .rank = rank,
+                                                  .table = -1 });
         }
         assert_int_equal(pli_eventlog_close(&log, NULL), PLAIT_OK);
     }
@@ -921,11 +956,11 @@ static void test_a_file_a_rank(void **state) {
     for (int32_t rank = 0; rank < 2; rank++) unlink(path[rank]);
 }
 
-/* --- copies that are averaged ------------------------------------------------------------------------------------------ */
+/* --- copies that are averaged ------------------------------------------------------------------------------------- */
 
 static void begin_copies(maker *m, const char *consistency) {
-    const pli_event_table table = { .name = "w", .topology = "gossip:ring", .consistency = consistency, .rows = 100, .cols = 2,
-                                    .way = PLI_WAY_AVERAGED, .ruled = true };
+    const pli_event_table table = { .name = "w", .topology = "gossip:ring", .consistency = consistency, .rows = 100,
+                                    .cols = 2, .way = PLI_WAY_AVERAGED, .ruled = true };
     begin_table(m, &table, 0);
     m->replicas = true;
 }
@@ -935,7 +970,8 @@ static void give(maker *m, int32_t rank, int32_t to, int64_t clock) {
 }
 
 static void mix(maker *m, int32_t rank, int32_t from, int64_t given, int64_t clock) {
-    raise_event(m, (pli_event){ .kind = PLI_EVENT_MIX, .rank = rank, .peer = from, .clock = clock, .seq = (uint64_t)given });
+    raise_event(m, (pli_event){ .kind = PLI_EVENT_MIX, .rank = rank, .peer = from, .clock = clock,
+                                .seq = (uint64_t)given });
 }
 
 static void own_clock(maker *m, int32_t rank, int64_t clock) {
@@ -993,20 +1029,41 @@ static void test_copies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lockstep_keeps_every_promise), cmocka_unit_test(test_turns), cmocka_unit_test(test_turns_after_a_barrier),
-        cmocka_unit_test(test_an_update_that_is_never_pushed), cmocka_unit_test(test_a_push_goes_to_every_shard),
-        cmocka_unit_test(test_what_is_lost_with_a_dead_worker), cmocka_unit_test(test_a_server_that_hears_of_no_clock),
-        cmocka_unit_test(test_a_push_is_of_its_workers_clock), cmocka_unit_test(test_bounded_delay_0_sees_no_more_than_bsp),
-        cmocka_unit_test(test_shared_memory_is_judged_by_no_promise), cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
-        cmocka_unit_test(test_a_fast_worker_under_ssp), cmocka_unit_test(test_copies_with_own_updates),
-        cmocka_unit_test(test_dropped_died_and_left), cmocka_unit_test(test_broken_off_before_a_late_push),
-        cmocka_unit_test(test_dropped_too_soon), cmocka_unit_test(test_incs_return_at_once), cmocka_unit_test(test_two_consistencies_of_a_table),
-        cmocka_unit_test(test_replicas), cmocka_unit_test(test_rounds_of_clocks), cmocka_unit_test(test_own_updates),
-        cmocka_unit_test(test_rows_that_go_back), cmocka_unit_test(test_exactly_once), cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_the_future), cmocka_unit_test(test_fetches_and_pushes), cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_barriers_of_asp), cmocka_unit_test(test_values), cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_another_promise), cmocka_unit_test(test_the_first_violation_is_named),
-        cmocka_unit_test(test_cut_and_garbled), cmocka_unit_test(test_cut_tells_how_far), cmocka_unit_test(test_a_file_a_rank),
+        cmocka_unit_test(test_lockstep_keeps_every_promise),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_turns_after_a_barrier),
+        cmocka_unit_test(test_an_update_that_is_never_pushed),
+        cmocka_unit_test(test_a_push_goes_to_every_shard),
+        cmocka_unit_test(test_what_is_lost_with_a_dead_worker),
+        cmocka_unit_test(test_a_server_that_hears_of_no_clock),
+        cmocka_unit_test(test_a_push_is_of_its_workers_clock),
+        cmocka_unit_test(test_bounded_delay_0_sees_no_more_than_bsp),
+        cmocka_unit_test(test_shared_memory_is_judged_by_no_promise),
+        cmocka_unit_test(test_of_gets_under_way_the_later_may_be_newer),
+        cmocka_unit_test(test_a_fast_worker_under_ssp),
+        cmocka_unit_test(test_copies_with_own_updates),
+        cmocka_unit_test(test_dropped_died_and_left),
+        cmocka_unit_test(test_broken_off_before_a_late_push),
+        cmocka_unit_test(test_dropped_too_soon),
+        cmocka_unit_test(test_incs_return_at_once),
+        cmocka_unit_test(test_two_consistencies_of_a_table),
+        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_rounds_of_clocks),
+        cmocka_unit_test(test_own_updates),
+        cmocka_unit_test(test_rows_that_go_back),
+        cmocka_unit_test(test_exactly_once),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_the_future),
+        cmocka_unit_test(test_fetches_and_pushes),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_barriers_of_asp),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_another_promise),
+        cmocka_unit_test(test_the_first_violation_is_named),
+        cmocka_unit_test(test_cut_and_garbled),
+        cmocka_unit_test(test_cut_tells_how_far),
+        cmocka_unit_test(test_a_file_a_rank),
         cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,15 @@
-/* Fourth pass: copies that are averaged. What a worker gives to another comes to be mixed there once, in order, and nothing
- * else is; so what all copies hold together changes by the workers' own updates alone. Where a round is promised, a worker
- * mixes in it as many copies as it gives, and each is of the same clock. */
+/* Fourth pass: copies that are averaged. What a worker gives to another comes to be mixed there once, in order, and
+ * nothing else is; so what all copies hold together changes by the workers' own updates alone. Where a round is
+ * promised, a worker mixes in it as many copies as it gives, and each is of the same clock. */
 #include <string.h>
 
 #include "watch/audit/model.h"
 
-static void wrong(pli_audit *audit, audit_table *table, int32_t rank, const audit_copy *copy, const char *rule, const char *what) {
+static void wrong(pli_audit *audit, audit_table *table, int32_t rank, const audit_copy *copy, const char *rule,
+                  const char *what) {
     audit_violation(audit, table,
-                    &(pli_audit_violation){ .rule = rule, .rank = rank, .clock = copy->clock, .time_ns = copy->time_ns },
+                    &(pli_audit_violation){ .rule = rule, .rank = rank, .clock = copy->clock,
+                                            .time_ns = copy->time_ns },
                     "rank %d, at %.6f s in clock %lld, %s of table %s that rank %d gave in clock %lld", rank,
                     audit_seconds(audit, copy->time_ns), (long long)copy->clock, what, table->name, copy->peer,
                     (long long)copy->given);
@@ -19,7 +21,8 @@ static int64_t next_for(const audit_copies *giver, int64_t from, int32_t to) {
     return from;
 }
 
-/* Every copy given to this worker, against those that it mixed. next [workers]: the first of each giver not yet looked at. */
+/* Every copy given to this worker, against those that it mixed. next [workers]: the first of each giver not yet looked
+ * at. */
 static void check_mixes(pli_audit *audit, audit_table *table, int32_t rank, int64_t *next) {
     const audit_copies *own = &table->copies[rank];
     memset(next, 0, (size_t)audit->job.workers * sizeof *next);
@@ -44,11 +47,14 @@ static void check_mixes(pli_audit *audit, audit_table *table, int32_t rank, int6
 static bool is_round(const audit_table *table, int64_t clock) { return (clock + 1) % table->promise.rounds == 0; }
 
 /* Of one clock: as many mixed as given, at least one, all of the same clock. */
-static void check_round(pli_audit *audit, audit_table *table, int32_t rank, int64_t clock, int64_t gives, int64_t mixes, uint64_t time_ns) {
-    if (audit->job.workers == 1 || (is_round(table, clock) ? gives > 0 && gives == mixes : gives == 0 && mixes == 0)) return;
-    audit_violation(audit, table, &(pli_audit_violation){ .rule = "rounds", .rank = rank, .clock = clock, .time_ns = time_ns },
-                    "rank %d gave %lld copies of table %s in clock %lld and mixed %lld; %s promises %s", rank, (long long)gives,
-                    table->name, (long long)clock, (long long)mixes, table->promise.spec,
+static void check_round(pli_audit *audit, audit_table *table, int32_t rank, int64_t clock, int64_t gives, int64_t mixes,
+                        uint64_t time_ns) {
+    if (audit->job.workers == 1 || (is_round(table, clock) ? gives > 0 && gives == mixes : gives == 0 && mixes == 0))
+        return;
+    audit_violation(audit, table, &(pli_audit_violation){ .rule = "rounds", .rank = rank, .clock = clock,
+                                                          .time_ns = time_ns },
+                    "rank %d gave %lld copies of table %s in clock %lld and mixed %lld; %s promises %s", rank,
+                    (long long)gives, table->name, (long long)clock, (long long)mixes, table->promise.spec,
                     is_round(table, clock) ? "one for one, at least one" : "none in this clock");
 }
 

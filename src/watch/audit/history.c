@@ -4,7 +4,7 @@
 
 #include "watch/audit/model.h"
 
-/* --- parts and their applications ----------------------------------------------------------------------------------- */
+/* --- parts and their applications --------------------------------------------------------------------------------- */
 
 /* The index of the part that the message carried, or -1. Most come in order. */
 static int64_t find_part(audit_sender *sender, uint64_t seq) {
@@ -95,9 +95,10 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
     return PLAIT_OK;
 }
 
-/* By a backup rule the server drops what comes when the clock is complete without it: all of the others but `backup`, or all
- * that are there, have ended it. (So no more than `backup` workers can be too late for a clock.) Whether one that left was
- * still there the log of the server does not say; one that had ended the clock counts as there and as having ended it. */
+/* By a backup rule the server drops what comes when the clock is complete without it: all of the others but `backup`,
+ * or all that are there, have ended it. (So no more than `backup` workers can be too late for a clock.) Whether one
+ * that left was still there the log of the server does not say; one that had ended the clock counts as there and as
+ * having ended it. */
 static bool is_late(const pli_audit *audit, const audit_server *server, const pli_event *event) {
     int64_t there = 0, ended = 0, needed = audit->job.workers - audit->job.backup;
     for (int32_t w = 0; w < audit->job.workers; w++) {
@@ -122,7 +123,8 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
     if (audit->job.backup == 0 && table->promise.known)
         audit_violation(audit, table, &v, "%s was dropped at %.6f s, which no rule of this job allows", name, at);
     else if (table->promise.known && !is_late(audit, server, event))
-        audit_violation(audit, table, &v, "%s was dropped at %.6f s, when the clock was not complete without it", name, at);
+        audit_violation(audit, table, &v, "%s was dropped at %.6f s, when the clock was not complete without it", name,
+                        at);
     if (part->at > 0)
         audit_violation(audit, table, &v, "%s was applied and yet reported as dropped at %.6f s", name, at);
     else
@@ -157,7 +159,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     }
 }
 
-/* --- what never came, and what came in another order ------------------------------------------------------------------- */
+/* --- what never came, and what came in another order -------------------------------------------------------------- */
 
 /* later: one that its worker sent after it was applied, so it had come, whatever became of its worker. */
 static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part,
@@ -187,9 +189,9 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
                                             .rank = worker,
                                             .clock = pusher->push[i].clock,
                                             .time_ns = pusher->push[i].time_ns },
-                    "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once", (long long)i + 1,
-                    worker, table->name, (long long)pusher->push[i].clock, audit_seconds(audit, pusher->push[i].time_ns),
-                    (int)(shard - table->shard));
+                    "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once",
+                    (long long)i + 1, worker, table->name, (long long)pusher->push[i].clock,
+                    audit_seconds(audit, pusher->push[i].time_ns), (int)(shard - table->shard));
 }
 
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
@@ -221,7 +223,8 @@ static void check_ticks(pli_audit *audit, int32_t s) {
     for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w] > 0;
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++)
-            used = used || (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == audit->job.first_server + s);
+            used = used ||
+                   (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == audit->job.first_server + s);
     for (int32_t w = 0; used && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (!worker->done || worker->dead || server->ticks[w] == worker->clocks) continue;
@@ -233,7 +236,7 @@ static void check_ticks(pli_audit *audit, int32_t s) {
     }
 }
 
-/* --- states ---------------------------------------------------------------------------------------------------------- */
+/* --- states ------------------------------------------------------------------------------------------------------- */
 
 /* A tournament of the workers: each brings the turn of its first push that is not contained; the least wins. */
 typedef struct tournament {

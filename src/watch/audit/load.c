@@ -10,7 +10,7 @@ static plait_status contradicts(const pli_event *event, const char *what, plait_
                     event->server ? "server" : "worker", event->rank, what);
 }
 
-/* --- job and tables ------------------------------------------------------------------------------------------------ */
+/* --- job and tables ----------------------------------------------------------------------------------------------- */
 
 static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
     const pli_event_job *job = event->info.job;
@@ -64,7 +64,8 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     table->replica = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->replica);
     table->copies = pli_calloc(info->way == PLI_WAY_AVERAGED ? workers : 0, sizeof *table->copies);
     table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
-    if (table->pusher == NULL || table->replica == NULL || table->copies == NULL || table->shard == NULL) return audit_no_memory(err);
+    if (table->pusher == NULL || table->replica == NULL || table->copies == NULL || table->shard == NULL)
+        return audit_no_memory(err);
     for (int32_t s = 0; s < info->shards; s++) {
         table->shard[s].server = -1;
         table->shard[s].sender = pli_calloc(workers, sizeof *table->shard[s].sender);
@@ -79,8 +80,8 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     audit_table           *known = audit_table_of(audit, event->table);
     if (audit->job.workers == 0) return contradicts(event, "knew a table before it had a job", err);
     if (known != NULL) {
-        bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->way == info->way && known->shards == info->shards &&
-                    known->rows == info->rows && known->ruled == info->ruled;
+        bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->way == info->way &&
+                    known->shards == info->shards && known->rows == info->rows && known->ruled == info->ruled;
         if (!same) return contradicts(event, "knew a table by other dimensions", err);
         same = strncmp(known->consistency, info->consistency, sizeof known->consistency - 1) == 0;
         return same ? PLAIT_OK : contradicts(event, "knew a table by another consistency", err);
@@ -94,10 +95,10 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     return open_table(audit, &audit->table[event->table], info, err);
 }
 
-/* --- what a worker did ----------------------------------------------------------------------------------------------- */
+/* --- what a worker did -------------------------------------------------------------------------------------------- */
 
-/* Has an inc of that norm returned as soon as it was accepted? One that alone is more than its worker's share of the bound
- * may still send what it was given, and wait until it is applied. */
+/* Has an inc of that norm returned as soon as it was accepted? One that alone is more than its worker's share of the
+ * bound may still send what it was given, and wait until it is applied. */
 static bool returns_at_once(const pli_audit *audit, const pli_promise *promise, double norm) {
     bool shared = !promise->value_each && audit->job.workers > 2;
     return norm < (shared ? promise->value / (audit->job.workers - 1) : promise->value);
@@ -111,7 +112,8 @@ static plait_status add_inc(const pli_audit *audit, audit_table *table, const pl
     if (!pli_grow((void **)&pusher->inc, &pusher->incs_capacity, pusher->n_incs + 1, sizeof *pusher->inc))
         return audit_no_memory(err);
     bool returned = returns_at_once(audit, &table->promise, event->norm);
-    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = returned ? event->time_ns : UINT64_MAX, .norm = event->norm };
+    pusher->inc[pusher->n_incs++] = (struct audit_inc){ .time_ns = returned ? event->time_ns : UINT64_MAX,
+                                                        .norm = event->norm };
     pusher->n_timed += returned;
     return PLAIT_OK;
 }
@@ -159,8 +161,8 @@ static plait_status add_copy(pli_audit *audit, audit_table *table, const pli_eve
     int64_t      *n = gives ? &copies->gives : &copies->mixes;
     if (!pli_grow((void **)list, gives ? &copies->gives_capacity : &copies->mixes_capacity, *n + 1, sizeof **list))
         return audit_no_memory(err);
-    (*list)[(*n)++] = (audit_copy){ .peer = event->peer, .given = gives ? event->clock : (int64_t)event->seq, .clock = event->clock,
-                                    .time_ns = event->time_ns };
+    (*list)[(*n)++] = (audit_copy){ .peer = event->peer, .given = gives ? event->clock : (int64_t)event->seq,
+                                    .clock = event->clock, .time_ns = event->time_ns };
     if (!gives) table->figures.applied++;
     return PLAIT_OK;
 }
@@ -179,7 +181,9 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
     return PLAIT_OK;
 }
 
-static bool has_copies(const audit_table *table) { return table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED; }
+static bool has_copies(const audit_table *table) {
+    return table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED;
+}
 
 /* A push is of the clock that its worker is in, or (a replica's) has just ended. */
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {

@@ -5,8 +5,8 @@ int64_t audit_clock_of(const pli_audit *audit, int64_t turn) {
     return turn == AUDIT_NEVER ? AUDIT_NEVER : turn / audit->job.workers;
 }
 
-/* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes in
- * that clock, if anything, was dropped. */
+/* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes
+ * in that clock, if anything, was dropped. */
 static bool is_late(const pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
     if (audit->job.backup == 0 || v->piece->shard < 0) return false;
@@ -28,7 +28,8 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
         audit_misses(audit, r, v, "staleness");
     else if (promise->barrier > 0 && missing < r->clock - r->clock % promise->barrier)
         audit_misses(audit, r, v, "barriers");
-    if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited for */
+    if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited
+                                                                   for */
     if (promise->turns && v->missing < turn) audit_misses(audit, r, v, "turns");
     bool future = v->newest >= 0 && v->newest / workers >= r->clock;
     if (promise->exact && future && !is_late(audit, r, v)) audit_sees_too_much(audit, r, v, "future");

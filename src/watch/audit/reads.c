@@ -3,7 +3,7 @@
 
 #include "watch/audit/reads.h"
 
-/* --- gets ------------------------------------------------------------------------------------------------------------------ */
+/* --- gets --------------------------------------------------------------------------------------------------------- */
 
 /* A version counts what its holder has applied. */
 static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t applied, const char *what) {
@@ -100,14 +100,15 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
     return PLAIT_OK;
 }
 
-/* --- the worker's other events --------------------------------------------------------------------------------------------- */
+/* --- the worker's other events ------------------------------------------------------------------------------------ */
 
-/* The oldest clock whose updates need not have left when a clock ends: all leave with their own, under downpour within P. A
- * replica's leave just behind the clock's end. */
+/* The oldest clock whose updates need not have left when a clock ends: all leave with their own, under downpour within
+ * P. A replica's leave just behind the clock's end. */
 static int64_t may_stay(const audit_table *table, int64_t clock) {
     const pli_promise *promise = &table->promise;
     if (!promise->known) return INT64_MIN;
-    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) - (table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED);
+    return clock + 1 - (promise->push > 0 ? promise->push - 1 : 0) -
+           (table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED);
 }
 
 /* from: the oldest clock of which updates may be left. */
@@ -119,7 +120,8 @@ static void check_pushed(pli_audit *audit, const reader *r, int32_t t, int64_t f
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "pushes", .rank = r->rank, .clock = r->clock, .time_ns = event->time_ns },
-        "rank %d %s clock %lld at %.6f s with an update of clock %lld of table %s not yet pushed; %s promises it", r->rank,
+        "rank %d %s clock %lld at %.6f s with an update of clock %lld of table %s not yet pushed; %s promises it",
+        r->rank,
         event->kind == PLI_EVENT_CLOCK     ? "ended"
         : event->kind == PLI_EVENT_BARRIER ? "passed a barrier in"
                                            : "ended its part in",
@@ -145,17 +147,20 @@ static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
     if (reads->incs++ == pushed) reads->oldest = r->clock;
 }
 
-/* In rounds of several clocks what leaves is how far a copy has come in its round: at the round's end, and from the values
- * that the round began with, which the worker must have got in it. */
+/* In rounds of several clocks what leaves is how far a copy has come in its round: at the round's end, and from the
+ * values that the round began with, which the worker must have got in it. */
 static void check_way(pli_audit *audit, const reader *r, audit_table *table, const pli_event *event) {
     int64_t clocks = table->promise.rounds, begun = event->clock - clocks + 1;
-    bool    ends = clocks <= 1 || (event->clock + 1) % clocks == 0, began = clocks <= 1 || r->table[event->table].got >= begun;
+    bool    ends = clocks <= 1 || (event->clock + 1) % clocks == 0,
+         began = clocks <= 1 || r->table[event->table].got >= begun;
     if (table->way == PLI_WAY_AVERAGED || (ends && began)) return;
     audit_violation(audit, table,
-                    &(pli_audit_violation){ .rule = "rounds", .rank = r->rank, .clock = event->clock, .time_ns = event->time_ns },
+                    &(pli_audit_violation){ .rule = "rounds", .rank = r->rank, .clock = event->clock,
+                                            .time_ns = event->time_ns },
                     "rank %d pushed to table %s at %.6f s in clock %lld, %s; %s promises it", r->rank, table->name,
                     audit_seconds(audit, event->time_ns), (long long)event->clock,
-                    ends ? "but had not got in this round what it began with" : "in the middle of a round", table->promise.spec);
+                    ends ? "but had not got in this round what it began with" : "in the middle of a round",
+                    table->promise.spec);
 }
 
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
@@ -186,10 +191,10 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     }
 }
 
-/* --- sums of replicas ------------------------------------------------------------------------------------------------------ */
+/* --- sums of replicas --------------------------------------------------------------------------------------------- */
 
-/* Each replica applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each once,
- * and of every one in which it pushed. */
+/* Each replica applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each
+ * once, and of every one in which it pushed. */
 static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
     const audit_replica *replica = &table->replica[rank];
     const audit_worker  *worker = &audit->worker[rank];
@@ -214,7 +219,7 @@ static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
                     (long long)next);
 }
 
-/* --- all workers --------------------------------------------------------------------------------------------------------------- */
+/* --- all workers -------------------------------------------------------------------------------------------------- */
 
 static bool open_reads(const pli_audit *audit, const audit_table *table, table_reads *reads) {
     if (!table->known) return true;

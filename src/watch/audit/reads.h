@@ -1,5 +1,5 @@
-/* The third pass of the audit, a subject a file: own.c what a worker has done itself, rows.c rows that never go back, others.c
- * what is promised of the others, telling.c the words; reads.c goes through the events. */
+/* The third pass of the audit, a subject a file: own.c what a worker has done itself, rows.c rows that never go back,
+ * others.c what is promised of the others, telling.c the words; reads.c goes through the events. */
 #ifndef PLI_WATCH_AUDIT_READS_H
 #define PLI_WATCH_AUDIT_READS_H
 

@@ -1,5 +1,5 @@
-/* Value bounds: the sum of the norms of what a get misses. Times of different ranks are compared here, and here alone; so
- * the ranks' clocks must be one clock: threads, processes of one host, simulated ranks. */
+/* Value bounds: the sum of the norms of what a get misses. Times of different ranks are compared here, and here alone;
+ * so the ranks' clocks must be one clock: threads, processes of one host, simulated ranks. */
 #include <string.h>
 
 #include "watch/audit/model.h"
