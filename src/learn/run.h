@@ -117,6 +117,8 @@ plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text
 
 /** Charges for a gradient pass over the batch, whose result has `values` values. */
 void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values);
+/** The same of a batch that was parsed for its clock. */
+void pli_run_charge_parsed(const pli_run *run, const pli_batch *batch);
 
 /** Everything up to the tables. */
 plait_status pli_prepare(pli_run *run);

@@ -119,7 +119,7 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
 /* --- a batch by key -------------------------------------------------------------------------------------- */
 
 /* Renumbers the batch's columns: keys [unique] increasing, local [entries] in the order of rows. */
-static plait_status localise(pli_sgd *sgd, const pli_batch *batch, int64_t *unique_out) {
+static plait_status localise(pli_sgd *sgd, const pli_batch *batch) {
     int64_t n = 0;
     if (!pli_grow((void **)&sgd->local_start, &sgd->start_capacity, batch->parts, sizeof *sgd->local_start)) return PLAIT_ENOMEM;
     for (int32_t p = 0; p < batch->parts; p++) {
@@ -150,15 +150,14 @@ static plait_status localise(pli_sgd *sgd, const pli_batch *batch, int64_t *uniq
         if (i == 0 || sgd->keys[i] != sgd->keys[unique - 1]) sgd->keys[unique++] = sgd->keys[i];
         sgd->local[sgd->order[i]] = (uint32_t)(unique - 1);
     }
-    *unique_out = unique;
+    sgd->unique = unique;
+    pli_comm_work(sgd->run->comm, PLI_WORK_KEYS, (uint64_t)unique);
     return PLAIT_OK;
 }
 
 static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
     pli_run *run = sgd->run;
-    int64_t  k = run->linear.columns, d = run->linear.features, unique = 0;
-    if (localise(sgd, batch, &unique) < 0) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
-    int64_t n = unique;
+    int64_t  k = run->linear.columns, d = run->linear.features, unique = sgd->unique, n = unique;
     if (d > 0 && unique > 0 && sgd->keys[unique - 1] >= (uint64_t)d)
         return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)batch->part[0].block->first_row + 1);
     if (run->linear.intercept && run->b == NULL) sgd->keys[n++] = (uint64_t)d; /* the last row */
@@ -174,7 +173,6 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
             for (int64_t c = 0; c < k; c++)
                 sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
     pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
-    pli_comm_work(run->comm, PLI_WORK_KEYS, (uint64_t)n);
     if (run->exact) return pli_blocks_push_keyed(sgd, &weights, unique, batch);
     PLI_TRY(compute(sgd, &weights, unique, batch, sgd->local));
     for (int64_t i = 0; i < unique; i++) {
@@ -250,17 +248,30 @@ static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
 
 /* --- the loop -------------------------------------------------------------------------------------------- */
 
+/* The batch of a clock, as far as it can be prepared before the clock has begun. */
+static plait_status fetch(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+    pli_run   *run = sgd->run;
+    pli_batch *batch = &sgd->batch;
+    if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, batch));
+    else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, batch, run->err));
+    if (run->stream) pli_run_charge_parsed(run, batch);
+    if (batch->rows > 0 && !run->rowwise && run->form != PLI_DENSE && localise(sgd, batch) < 0)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
+    sgd->fetched = true;
+    return PLAIT_OK;
+}
+
 static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out) {
-    pli_run  *run = sgd->run;
-    pli_batch batch;
+    pli_run         *run = sgd->run;
+    const pli_batch *batch = &sgd->batch;
     *sums_out = (pli_sums){ 0 };
     sgd->clock = (pli_total){ 0 };
     if (run->rowwise && run->stream) return pli_hogwild_step(sgd, NULL, clock, sums_out);
-    if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, &batch));
-    else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, &batch, run->err));
-    if (batch.rows == 0) return PLAIT_OK;
-    if (run->rowwise) return pli_hogwild_step(sgd, &batch, clock, sums_out);
-    if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, &batch) : keyed_step(sgd, &batch));
+    if (!sgd->fetched) PLI_TRY(fetch(sgd, epoch, clock));
+    sgd->fetched = false;
+    if (batch->rows == 0) return PLAIT_OK;
+    if (run->rowwise) return pli_hogwild_step(sgd, batch, clock, sums_out);
+    if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));
     if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
     else *sums_out = run->exact ? pli_total_sums(&sgd->clock) : sgd->gradient.sums[0];
     return PLAIT_OK;
@@ -300,6 +311,19 @@ static plait_status should_stop(pli_sgd *sgd, int64_t clock, bool *stop_out) {
     return run->paced ? PLAIT_OK : hear_others(sgd, stop_out);
 }
 
+/* Ends the clock. Where its sums travel by themselves, the next batch of the epoch is fetched meanwhile. */
+static plait_status end_clock(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+    pli_run       *run = sgd->run;
+    plait_request *ended;
+    if (!sgd->overlaps) return plait_job_clock(run->job);
+    PLI_TRY(plait_job_clock_begin(run->job, &ended));
+    plait_status fetched = clock + 1 < run->clocks ? fetch(sgd, epoch, clock + 1) : PLAIT_OK;
+    plait_error  why = *run->err;
+    plait_status status = plait_request_wait(&ended);
+    if (fetched < 0) *run->err = why;
+    return fetched < 0 ? fetched : status;
+}
+
 /* One epoch; PLAIT_END: the caller has asked to stop. */
 static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
@@ -310,7 +334,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (!run->exact) pli_total_add(&sgd->clock, &sums);
         if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
-        PLI_TRY(plait_job_clock(run->job));
+        PLI_TRY(end_clock(sgd, epoch, clock));
         run->clocks_done++;
         pli_pace_clock(run);
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
@@ -420,6 +444,7 @@ plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
     if (status == PLAIT_OK) sgd.sums_need_all = pli_table_needs_all(run->w) || (run->b != NULL && pli_table_needs_all(run->b));
+    sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
         status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,

@@ -9,6 +9,9 @@ struct pli_row_worker;
 typedef struct pli_sgd {
     pli_run     *run;
     pli_batches *batches;
+    pli_batch    batch;   /* of this clock, or of the next one if that is fetched */
+    bool         fetched;
+    bool         overlaps; /* the next batch is fetched while sums travel          */
     pli_balance  balance; /* of a run that is balanced */
     pli_gradient gradient;
     pli_meter    meter;
@@ -24,6 +27,7 @@ typedef struct pli_sgd {
     uint64_t *keys;
     uint32_t *order, *local;
     int64_t  *local_start; /* [parts] */
+    int64_t   unique;      /* columns of the batch */
     int64_t   push_capacity, keys_capacity, order_capacity, local_capacity, start_capacity;
     pli_total    clock; /* losses of the clock at hand, own rows */
     /* block by block */

@@ -59,8 +59,7 @@ plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
                     "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
 }
 
-void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values) {
-    if (!pli_comm_charges(run->comm)) return;
+static int64_t entries_of(const pli_batch *batch) {
     int64_t entries = 0;
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
@@ -69,8 +68,17 @@ void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values) 
             entries += part->block->row_start[r + 1] - part->block->row_start[r];
         }
     }
-    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(entries * run->linear.columns));
+    return entries;
+}
+
+void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values) {
+    if (!pli_comm_charges(run->comm)) return;
+    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(entries_of(batch) * run->linear.columns));
     pli_comm_work(run->comm, PLI_WORK_SUMS, (uint64_t)values);
+}
+
+void pli_run_charge_parsed(const pli_run *run, const pli_batch *batch) {
+    if (pli_comm_charges(run->comm)) pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)entries_of(batch));
 }
 
 /* --- pieces of a run ------------------------------------------------------------------------------------- */

@@ -451,6 +451,16 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     return status;
 }
 
+bool pli_job_overlaps(const plait_job *job) {
+    int64_t summed = 0;
+    for (int64_t i = 0; i < job->tables; i++) {
+        if (job->table[i]->replica == NULL) continue;
+        if (!pli_replica_overlaps(job->table[i])) return false;
+        summed++;
+    }
+    return summed > 0;
+}
+
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
     plait_status status = PLAIT_OK;
     if (!job->ticking) return PLAIT_OK;

@@ -188,7 +188,7 @@ static plait_status apply_dense(pli_replica *replica, pli_sum *sum, int64_t firs
                                   pli_at_const(sum->values, first * spec->sum_width), err);
 }
 
-/* One array: values [rows, cols], a mark for each row that somebody touched, what put_extra says. */
+/* One array: values [rows, cols], for each row how many workers have touched it, what put_extra says. */
 static plait_status make_marked(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec    *spec = replica->spec;
     const pli_pending *own = &sum->own;
@@ -212,13 +212,15 @@ static plait_status apply_marked(pli_replica *replica, pli_sum *sum, plait_error
     if (keys == NULL) return no_memory(replica, err);
     pli_push_part part = { .keyed = true, .keys = keys, .values = sum->values };
     take_extra(spec, sum->values, sum->n - EXTRA, &part);
+    replica->keys = 0;
     for (int64_t row = 0; row < spec->rows; row++) {
-        if (!(pli_updates_at(spec, sum->values, values + row) > 0)) continue;
+        int64_t workers = (int64_t)pli_updates_at(spec, sum->values, values + row);
+        if (workers == 0) continue;
+        replica->keys += workers;
         if (n < row) memcpy(pli_at(sum->values, n * row_bytes), pli_at_const(sum->values, row * row_bytes), (size_t)row_bytes);
         keys[n++] = (uint64_t)row;
     }
     part.n = n;
-    replica->keys = n;
     plait_status status = pli_shard_apply_clock(&replica->shard, sum->clock, 1, &part, err);
     pli_free(keys);
     return status;

@@ -21,7 +21,7 @@
 enum { PLI_SUM_EXTRA = 3 }; /* values at the end of a sum: what is known of the whole push */
 
 /* Dense: values in place. Keyed: a list of rows of each worker; or, where these would fill much of a dense table, values of
- * all rows with a mark for each that was touched, so that the result is the same either way. */
+ * all rows and for each how many have touched it, so that the result is the same either way. */
 typedef enum pli_sum_form { PLI_SUM_DENSE, PLI_SUM_LISTS, PLI_SUM_MARKED } pli_sum_form;
 
 typedef struct pli_sum {
@@ -54,7 +54,7 @@ typedef struct pli_replica {
     uint64_t        incs;           /* pending                                   */
     uint64_t        pushes, landed; /* own: taken; of them applied               */
     uint64_t        sums;           /* applied                                   */
-    int64_t         keys;           /* in the sum that was applied last          */
+    int64_t         keys;           /* in all workers' parts of the sum that was applied last */
     pli_slab       *lists[2];       /* memory of lists of clocks before, in turns: others may still read the last */
 } pli_replica;
 
@@ -74,7 +74,7 @@ plait_status pli_replica_dump(const pli_replica *replica, int64_t *n_out, uint64
 
 /** May `clock` start when the sums of all clocks below `applied` are? */
 bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t applied);
-/** The form of a keyed sum that is to be begun without asking how many keys the others have: as the last one suggests. */
+/** The form of the next sum: of a keyed one, as the last one suggests, so that nobody has to ask how many keys the others have. */
 pli_sum_form pli_replica_form(const pli_replica *replica);
 /** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read over
  *  until it is applied; else (nothing is read before) its values may be summed where they lie. */

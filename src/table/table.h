@@ -58,6 +58,9 @@ typedef struct pli_topology_ops {
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
 } pli_topology_ops;
 
+/** pli_job_overlaps of a table under allreduce. */
+bool pli_replica_overlaps(const plait_table *table);
+
 extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
 
 typedef struct pli_get_request pli_get_request;
@@ -120,6 +123,9 @@ static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm
  *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
+/** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums travel
+ *  meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
+bool pli_job_overlaps(const plait_job *job);
 /** Ends the clock that is between its halves; else nothing. */
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 /** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */

@@ -147,17 +147,6 @@ static plait_status replica_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Where the sum is made at once, the workers tell each other how many keys they have. */
-static plait_status choose_form(const plait_table *table, pli_sum_form *form_out) {
-    const pli_spec *spec = &table->spec;
-    int64_t         keys = table->replica->pending.set.n;
-    *form_out = spec->keyed ? PLI_SUM_LISTS : PLI_SUM_DENSE;
-    if (!spec->keyed || spec->rows == 0 || table->job->layout.workers == 1) return PLAIT_OK;
-    PLI_TRY(plait_comm_allreduce(table->job->comm, &keys, 1, PLAIT_I64, PLAIT_SUM));
-    if (keys > spec->rows / 4) *form_out = PLI_SUM_MARKED;
-    return PLAIT_OK;
-}
-
 static plait_status replica_clock_end(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
@@ -170,12 +159,18 @@ static plait_status replica_clock_begin(plait_table *table, bool at_once, plait_
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
     bool         flies = pli_replica_may_start(replica, clock + 1, clock);
-    pli_sum_form form = pli_replica_form(replica);
     pli_sum     *sum;
+    (void)at_once; /* the buckets' affair */
     if (!flies) PLI_TRY(replica_settle(table, err));
-    if (!flies && at_once) PLI_TRY(choose_form(table, &form));
-    PLI_TRY(pli_replica_take(replica, clock, form, flies, &sum, err));
+    PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), flies, &sum, err));
     return table->spec.sharded ? sum_in_slices(table, sum, err) : begin_sum(table, sum, err);
+}
+
+/* Lists always go by messages. */
+bool pli_replica_overlaps(const plait_table *table) {
+    const pli_spec *spec = &table->spec;
+    if (spec->rows == 0) return true;
+    return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
 }
 
 /* Of this table alone. */

@@ -36,11 +36,15 @@ static plait_type type_of(const pli_spec *spec) {
     return spec->exact ? pli_cells_of(spec->type) : spec->type;
 }
 
+bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
+    return pli_comm_sums_by_messages(table->job->comm, n, type_of(&table->spec));
+}
+
 /* What is behind the last whole bucket is one of its own, unless it is less than what stands behind the values. */
 int64_t pli_buckets_of(const plait_table *table, int64_t n) {
     const pli_spec *spec = &table->spec;
     int64_t         most = values_of_bucket(spec), buckets = (n - PLI_SUM_EXTRA + most - 1) / most;
-    return buckets > 1 && pli_comm_sums_by_messages(table->job->comm, n, type_of(spec)) ? buckets : 1;
+    return buckets > 1 && pli_buckets_go_by_messages(table, n) ? buckets : 1;
 }
 
 int64_t pli_bucket_first(const plait_table *table, int64_t n, int64_t i) {

@@ -36,6 +36,8 @@ plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err
 /** Gives up what is under way of this table: nothing lends its memory any more. */
 void pli_buckets_drop(const plait_table *table);
 
+/** Does a table's sum of n values go by messages, even where it is waited for at once? */
+bool pli_buckets_go_by_messages(const plait_table *table, int64_t n);
 /** How many parts a table's sum of n values is cut into, and where part i = 0, 1, ... begins. */
 int64_t pli_buckets_of(const plait_table *table, int64_t n);
 int64_t pli_bucket_first(const plait_table *table, int64_t n, int64_t i);
