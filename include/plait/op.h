@@ -8,6 +8,7 @@
 #ifndef PLAIT_OP_H
 #define PLAIT_OP_H
 
+#include <plait/log.h>
 #include <plait/tensor.h>
 
 #ifdef __cplusplus
@@ -61,6 +62,7 @@ typedef struct plait_call {
     uint64_t            seed;      /* kernels of random ops: of the session and the node ...                 */
     uint64_t            step;      /* ... and of the run                                                     */
     void               *user;      /* the op's                                                               */
+    const plait_log    *log;       /* kernels: the session's; NULL: silence                                  */
     plait_error        *error;     /* what a function that fails fills                                       */
 } plait_call;
 

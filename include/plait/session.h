@@ -36,6 +36,7 @@ typedef struct plait_session_opts {
     size_t             size;  /* set by plait_session_opts_init                                               */
     const plait_store *store; /* copied; NULL: the session's own memory, in which inc adds                    */
     uint64_t           seed;  /* of random ops                                                                */
+    const plait_log   *log;   /* where print speaks; NULL: silence                                            */
     void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after each
                                  node, by the thread that computed it; may be NULL                            */
     void *trace_user;

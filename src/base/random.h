@@ -14,7 +14,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_SCHEDULE = 4, /* tests: order of events      */
     PLI_RANDOM_DATA = 5,    /* generators of data           */
     PLI_RANDOM_ROUND = 6,   /* random rounding in filters   */
-    PLI_RANDOM_CLUSTER = 7  /* events of a simulated cluster */
+    PLI_RANDOM_CLUSTER = 7, /* events of a simulated cluster */
+    PLI_RANDOM_GRAPH = 8    /* a: run, b: piece of an array  */
 } pli_purpose;
 
 typedef struct pli_random {

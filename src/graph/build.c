@@ -175,13 +175,30 @@ static bool keep_attr(plait_graph *g, plait_attr *attr) {
     return true;
 }
 
+/* May an output of equal lengths share those of input 0, although some are not known? Sharing them says that they are the same in
+ * every run. It is so element by element, if no other input decides an unknown length. */
+static bool may_share_unknown(const plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in, int32_t n) {
+    if (op->infer != NULL) return false;
+    for (int32_t k = 1; k < n; k++) {
+        const pli_value *v = &g->value[in[k]];
+        for (int32_t i = 0; i < t->shape.rank && v->dim != g->value[in[0]].dim; i++) {
+            const int32_t at = i - (t->shape.rank - v->rank);
+            if (t->shape.dim[i] < 0 && at >= 0 && g->dim[v->dim + at] != 1) return false;
+        }
+    }
+    return true;
+}
+
 /* Appends one output; its lengths are shared with those of the node's first input where they are equal. */
-static void append_value(plait_graph *g, const plait_tensor *t, int32_t first_input, int32_t n_inputs) {
+static void append_value(plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in, int32_t n) {
     int32_t at = -1;
-    if (n_inputs > 0) {
-        const pli_value *in = &g->value[g->input[first_input]];
-        if (in->rank == t->shape.rank && memcmp(g->dim + in->dim, t->shape.dim, (size_t)in->rank * sizeof *g->dim) == 0)
-            at = in->dim;
+    bool    known = true;
+    for (int32_t i = 0; i < t->shape.rank; i++) known = known && t->shape.dim[i] >= 0;
+    if (n > 0) {
+        const pli_value *first = &g->value[in[0]];
+        if (first->rank == t->shape.rank && memcmp(g->dim + first->dim, t->shape.dim, (size_t)first->rank * sizeof *g->dim) == 0 &&
+            (known || may_share_unknown(g, op, t, in, n)))
+            at = first->dim;
     }
     if (at < 0) {
         at = (int32_t)g->n_dims;
@@ -229,7 +246,7 @@ static plait_value append(plait_graph *g, const plait_op *op, const plait_value 
     g->n_inputs += n;
     if (op->n_attrs > 0) memcpy(g->attr + g->n_attrs, attrs, (size_t)op->n_attrs * sizeof *attrs);
     g->n_attrs += op->n_attrs;
-    for (int64_t i = 0; i < n_out; i++) append_value(g, &out[i], node->input, n);
+    for (int64_t i = 0; i < n_out; i++) append_value(g, op, &out[i], inputs, n);
     g->n_nodes++;
     return node->value;
 }

@@ -88,6 +88,28 @@ plait_status pli_infer_map(const plait_op *op, const plait_call *call) {
     return PLAIT_OK;
 }
 
+/* --- axes ------------------------------------------------------------------------------------------------------ */
+
+plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out) {
+    if (attr < -rank || attr >= rank)
+        return plait_call_fail(call, PLAIT_ESHAPE, "axis %lld of an array of %d axes", (long long)attr, rank);
+    *axis_out = (int32_t)(attr < 0 ? attr + rank : attr);
+    return PLAIT_OK;
+}
+
+plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all, pli_axes *axes_out) {
+    const bool all = none_is_all && attr->n == 0;
+    *axes_out = (pli_axes){ .n = all ? rank : attr->n };
+    for (int32_t i = 0; all && i < rank; i++) axes_out->in[i] = true;
+    for (int32_t k = 0; k < attr->n; k++) {
+        int32_t axis;
+        PLI_TRY(pli_axis_find(call, attr->u.ints[k], rank, &axis));
+        if (axes_out->in[axis]) return plait_call_fail(call, PLAIT_ESHAPE, "axis %d twice", axis);
+        axes_out->in[axis] = true;
+    }
+    return PLAIT_OK;
+}
+
 /* --- for gradients --------------------------------------------------------------------------------------------- */
 
 plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like) {
@@ -102,4 +124,8 @@ plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like)
 
 void pli_gradient_refuse(const plait_gradient *at, const char *what) {
     pli_graph_failed(at->graph, PLAIT_EINVAL, "gradients: there is no rule to differentiate %s; stop_gradient before it leaves it out", what);
+}
+
+plait_value pli_scalar_like(plait_graph *g, plait_value like, double value) {
+    return like < 0 ? PLAIT_NONE : plait_graph_scalar(g, (plait_type)g->value[like].type, value);
 }

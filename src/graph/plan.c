@@ -182,12 +182,20 @@ static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in
 
 static bool is(const pli_node *node, const plait_op *op) { return node->op == op; }
 
-static pli_work work_of(const pli_node *node) {
+/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? */
+static bool is_view(const pli_plan *p, const pli_node *node, int32_t input, const plait_tensor *out) {
+    if ((node->op->flags & PLAIT_OP_ALIAS) != 0) return true;
+    if (!is(node, &pli_op_sum_like) && !is(node, &pli_op_broadcast_like)) return false;
+    const plait_shape *from = &p->value[input].t.shape; /* gradients sum to a shape that may turn out to be the same */
+    return from->rank == out->shape.rank && memcmp(from->dim, out->shape.dim, (size_t)from->rank * sizeof *from->dim) == 0;
+}
+
+static pli_work work_of(const pli_node *node, bool view) {
     if (is(node, &pli_op_variable)) return PLI_WORK_GET;
     if (is(node, &pli_op_get_rows)) return PLI_WORK_GET_ROWS;
     if (is(node, &pli_op_inc)) return PLI_WORK_INC;
     if (is(node, &pli_op_inc_rows)) return PLI_WORK_INC_ROWS;
-    if ((node->op->flags & PLAIT_OP_ALIAS) != 0 || is(node, &pli_op_constant)) return PLI_WORK_NONE;
+    if (view || is(node, &pli_op_constant)) return PLI_WORK_NONE;
     return node->op->kernels != NULL ? PLI_WORK_KERNEL : PLI_WORK_MAP;
 }
 
@@ -202,10 +210,15 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
     if (!pli_grow((void **)&p->node, &p->node_capacity, p->n_nodes + 1, sizeof *p->node) ||
         !pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + node->n_inputs, sizeof *p->input))
         return out_of_memory(m->err);
+    const size_t bytes = (size_t)node->op->n_attrs * sizeof(plait_attr);
+    plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* the graph's own may move when it grows */
+    if (attr == NULL) return out_of_memory(m->err);
+    if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
+    const bool     view = node->n_inputs > 0 && is_view(p, node, m->number[m->g->input[node->input]], &out[0]);
     pli_plan_node *n = &p->node[p->n_nodes];
-    *n = (pli_plan_node){ .op = node->op, .attr = m->g->attr + node->attr, .origin = node->value, .input = (int32_t)p->n_inputs,
+    *n = (pli_plan_node){ .op = node->op, .attr = attr, .origin = node->value, .input = (int32_t)p->n_inputs,
                           .n_in = node->n_inputs, .output = (int32_t)p->n_values, .n_out = node->n_values,
-                          .work = work_of(node), .variable = variable_of(m->g, node) };
+                          .work = work_of(node, view), .variable = variable_of(m->g, node) };
     for (int32_t i = 0; i < node->n_inputs; i++) p->input[p->n_inputs + i] = m->number[m->g->input[node->input + i]];
     for (int32_t i = 0; i < node->n_values; i++) {
         pli_place place = computed ? PLI_PLACE_MEMORY : PLI_PLACE_NONE;
@@ -213,7 +226,7 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
         if (computed && is(node, &pli_op_variable)) {
             place = PLI_PLACE_VARIABLE;
             number = n->variable;
-        } else if (computed && i == 0 && (node->op->flags & PLAIT_OP_ALIAS) != 0) {
+        } else if (computed && i == 0 && view) {
             place = PLI_PLACE_VIEW;
             number = p->input[p->n_inputs];
         }

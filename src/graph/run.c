@@ -64,6 +64,7 @@ static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t en
     call.scratch = r->x->scratch;
     call.seed = pli_hash_u64(r->session->opts.seed + pli_hash_u64((uint64_t)(uint32_t)n->origin));
     call.step = r->step;
+    call.log = r->session->opts.log;
     for (int64_t i = first; i < end; i++) PLI_TRY(n->kernel->run(&call, i));
     return PLAIT_OK;
 }

@@ -46,6 +46,36 @@ static inline double pli_exp(double x) {
     return e * pli_power_of_two(half) * pli_power_of_two(whole - half);
 }
 
+/* e^x - 1 of x <= 0 without losing the digits of a small result: 2^k (e^r - 1) + (2^k - 1). Below -64 it is -1. */
+static inline double pli_expm1_negative(double x) {
+    const double magic = 0x1.8p52;
+    x = x > 0.0 ? 0.0 : x;
+    x = x < -64.0 ? -64.0 : x;
+    const double rounded = x * 0x1.71547652b82fep+0 + magic, k = rounded - magic;
+    const double r = (x - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
+    double p = 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    uint64_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    const double power = pli_power_of_two(bits - UINT64_C(0x4338000000000000));
+    return power * (r + r * r * p) + (power - 1.0);
+}
+
+static inline double pli_tanh(double x) {
+    const double t = pli_expm1_negative(-2.0 * fabs(x));
+    return copysign(t / (2.0 + t), x);
+}
+
 static inline double pli_sigmoid(double x) {
     const double e = pli_exp(-fabs(x));
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
@@ -68,6 +98,35 @@ static inline double pli_log1p_unit(double t) {
     p = p * q + 1.0 / 5.0;
     p = p * q + 1.0 / 3.0;
     return upper * 0x1.62e42fefa39efp-1 + (s2 + s2 * (q * p) + upper * 0x1.abc9e3b39803fp-56);
+}
+
+/* log x = k ln 2 + log m, x = 2^k m with m between sqrt 1/2 and sqrt 2, log m = 2 atanh((m - 1) / (m + 1)) by the same series.
+ * Subnormals are scaled by 2^54 first. */
+static inline double pli_ln(double x) {
+    const double scaled = x * (x < 0x1p-1022 ? 0x1p54 : 1.0), taken = x < 0x1p-1022 ? 54.0 : 0.0;
+    uint64_t bits;
+    memcpy(&bits, &scaled, sizeof bits);
+    const uint64_t biased = (bits + UINT64_C(0x00095f619980c433)) >> 52; /* so that sqrt 1/2 begins a new power: k + 1023 */
+    const uint64_t rest = bits - (biased << 52) + UINT64_C(0x3ff0000000000000), whole = biased | UINT64_C(0x4330000000000000);
+    double m, k;
+    memcpy(&m, &rest, sizeof m);
+    memcpy(&k, &whole, sizeof k);
+    k = k - 0x1.00000000003ffp52 - taken;
+    const double s2 = 2.0 * (m - 1.0) / (m + 1.0), q = 0.25 * (s2 * s2);
+    double p = 1.0 / 23.0;
+    p = p * q + 1.0 / 21.0;
+    p = p * q + 1.0 / 19.0;
+    p = p * q + 1.0 / 17.0;
+    p = p * q + 1.0 / 15.0;
+    p = p * q + 1.0 / 13.0;
+    p = p * q + 1.0 / 11.0;
+    p = p * q + 1.0 / 9.0;
+    p = p * q + 1.0 / 7.0;
+    p = p * q + 1.0 / 5.0;
+    p = p * q + 1.0 / 3.0;
+    const double y = k * 0x1.62e42fee00000p-1 + (s2 + (s2 * (q * p) + k * 0x1.a39ef35793c76p-33));
+    const double past = x > 0x1.fffffffffffffp1023 ? x : y; /* of infinity; NaN below */
+    return x > 0.0 ? past : (x == 0.0 ? -HUGE_VAL : NAN);
 }
 
 static inline double pli_softplus(double x) {

@@ -104,6 +104,22 @@ static void softplus_f64(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++) out[i] = pli_softplus(x[i]);
 }
 
+static void log_f32(int64_t n, const float *x, float *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = (float)pli_ln((double)x[i]);
+}
+
+static void log_f64(int64_t n, const double *x, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = pli_ln(x[i]);
+}
+
+static void tanh_f32(int64_t n, const float *x, float *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = (float)pli_tanh((double)x[i]);
+}
+
+static void tanh_f64(int64_t n, const double *x, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = pli_tanh(x[i]);
+}
+
 /* --- exact sums of floats: exact_loops.h, eight at a time ----------------------------------------------------------- */
 
 /* 1.5 x 2^23 units of these bins. */
@@ -249,6 +265,10 @@ static const pli_kernels avx2 = {
     .sigmoid_f64 = sigmoid_f64,
     .softplus_f32 = softplus_f32,
     .softplus_f64 = softplus_f64,
+    .log_f32 = log_f32,
+    .log_f64 = log_f64,
+    .tanh_f32 = tanh_f32,
+    .tanh_f64 = tanh_f64,
     .softmax_f32 = pli_softmax_f32,
     .softmax_f64 = pli_softmax_f64,
     .exact_add_f32 = exact_add_f32,

@@ -298,11 +298,11 @@ static void test_float_functions_are_monotone(void **state) {
     const pli_kernels *k = pli_kernels_get();
     enum { RUN = 4096 };
     static float x[RUN], out[RUN];
-    map_f32 *maps[] = { k->exp_f32, k->sigmoid_f32, k->softplus_f32 };
+    map_f32 *maps[] = { k->exp_f32, k->sigmoid_f32, k->softplus_f32, k->tanh_f32 };
     for (float start = -20.0F; start < 20.0F; start += 0.37F) {
         x[0] = start;
         for (int i = 1; i < RUN; i++) x[i] = nextafterf(x[i - 1], INFINITY);
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; m < 4; m++) {
             maps[m](RUN, x, out);
             for (int i = 1; i < RUN; i++) assert_true(out[i] >= out[i - 1]);
         }
@@ -330,11 +330,11 @@ static void test_edges(void **state) {
 static void test_elementary_functions_do_not_depend_on_place(void **state) {
     (void)state;
     const pli_kernels *ref = pli_kernels_ref(), *best = pli_kernels_get();
-    map_f32 *whole32[] = { ref->exp_f32, ref->sigmoid_f32, ref->softplus_f32 };
-    map_f32 *apart32[] = { best->exp_f32, best->sigmoid_f32, best->softplus_f32 };
-    map_f64 *whole64[] = { ref->exp_f64, ref->sigmoid_f64, ref->softplus_f64 };
-    map_f64 *apart64[] = { best->exp_f64, best->sigmoid_f64, best->softplus_f64 };
-    for (int m = 0; m < 3; m++) {
+    map_f32 *whole32[] = { ref->exp_f32, ref->sigmoid_f32, ref->softplus_f32, ref->log_f32, ref->tanh_f32 };
+    map_f32 *apart32[] = { best->exp_f32, best->sigmoid_f32, best->softplus_f32, best->log_f32, best->tanh_f32 };
+    map_f64 *whole64[] = { ref->exp_f64, ref->sigmoid_f64, ref->softplus_f64, ref->log_f64, ref->tanh_f64 };
+    map_f64 *apart64[] = { best->exp_f64, best->sigmoid_f64, best->softplus_f64, best->log_f64, best->tanh_f64 };
+    for (int m = 0; m < 5; m++) {
         vectors v, whole, apart;
         fill(&v, 6);
         whole = apart = v;

@@ -77,14 +77,18 @@ typedef struct pli_kernels {
     void (*csr_t_axpy_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g);
     void (*csr_t_axpy_f64)(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g);
 
-    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x). f32: the double's result rounded once (below 0.501 ulp); f64: below
-     * 1.5, 3 and 2.5 ulp. No spurious overflow or underflow; NaN stays NaN. out may be x. */
+    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x), log x, tanh x. f32: the double's result rounded once (below 0.501 ulp); f64:
+     * below 1.5, 3, 2.5, 2.5 and 4 ulp. No spurious overflow or underflow; NaN stays NaN. out may be x. */
     void (*exp_f32)(int64_t n, const float *x, float *out);
     void (*exp_f64)(int64_t n, const double *x, double *out);
     void (*sigmoid_f32)(int64_t n, const float *x, float *out);
     void (*sigmoid_f64)(int64_t n, const double *x, double *out);
     void (*softplus_f32)(int64_t n, const float *x, float *out);
     void (*softplus_f64)(int64_t n, const double *x, double *out);
+    void (*log_f32)(int64_t n, const float *x, float *out);
+    void (*log_f64)(int64_t n, const double *x, double *out);
+    void (*tanh_f32)(int64_t n, const float *x, float *out);
+    void (*tanh_f64)(int64_t n, const double *x, double *out);
 
     /* p = softmax of one row of n >= 1 scores; returns log sum e^x. Added in order. p may be x. */
     double (*softmax_f32)(int64_t n, const float *x, float *p);

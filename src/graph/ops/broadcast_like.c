@@ -24,12 +24,21 @@ static plait_status run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+/* In runs instead of elements. */
+static plait_status run_runs(const plait_call *call, int64_t item) {
+    int64_t strides[PLAIT_RANK_MAX];
+    pli_broadcast_strides(&call->in[0].shape, &call->out[0].shape, strides);
+    pli_read_strided(call, &call->in[0], 0, strides, item);
+    return PLAIT_OK;
+}
+
 static void gradient(const plait_gradient *at) {
     at->d_in[0] = pli_op2(at->graph, &pli_op_sum_like, at->d_out[0], at->in[0]);
 }
 
+static const plait_kernel        runs = { .name = "runs", .items = pli_items_by_output, .run = run_runs };
 static const plait_kernel        ref = { .name = "ref", .items = pli_items_by_output, .run = run };
-static const plait_kernel *const kernels[] = { &ref, NULL };
+static const plait_kernel *const kernels[] = { &runs, &ref, NULL };
 
 const plait_op pli_op_broadcast_like = {
     .size = sizeof(plait_op),

@@ -10,6 +10,14 @@
     X(add) X(sub) X(mul) X(neg) X(add_n)                                                                                         \
     X(ones_like) X(zeros_like) X(sum_like) X(broadcast_like)                                                                     \
     X(gather) X(scatter_rows)                                                                                                    \
+    X(div) X(pow) X(exp) X(log) X(sqrt) X(square) X(abs) X(sign) X(reciprocal) X(maximum) X(minimum) X(erf) X(clip)              \
+    X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_not)          \
+    X(where) X(cast)                                                                                                             \
+    X(sigmoid) X(tanh) X(relu) X(leaky_relu) X(relu_gradient) X(elu) X(softplus) X(gelu)                                         \
+    X(sum) X(mean) X(max) X(min) X(count) X(argmax) X(top_k) X(gather_last) X(scatter_last)                                      \
+    X(reshape) X(reshape_like) X(squeeze) X(expand_dims) X(identity) X(stop_gradient)                                            \
+    X(transpose) X(concat) X(concat_part) X(split) X(slice) X(unslice) X(pad) X(one_hot) X(scatter_add)                          \
+    X(random_uniform) X(random_normal) X(print) X(assert)                              \
     X(matmul)                                                                                                                    \
     X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)\
     X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                                   \
@@ -28,6 +36,30 @@ static inline plait_value pli_op2(plait_graph *g, const plait_op *op, plait_valu
     const plait_value in[] = { a, b };
     return pli_graph_node(g, op, in, 2, NULL);
 }
+static inline plait_value pli_op3(plait_graph *g, const plait_op *op, plait_value a, plait_value b, plait_value c) {
+    const plait_value in[] = { a, b, c };
+    return pli_graph_node(g, op, in, 3, NULL);
+}
+/** A constant of rank 0 in the type of like. */
+plait_value pli_scalar_like(plait_graph *graph, plait_value like, double value);
+/** An attribute of ints, of which n may be 0. */
+static inline plait_attr pli_attr_ints(const char *name, int32_t n, const int64_t *ints) {
+    return (plait_attr){ .name = name, .kind = PLAIT_ATTR_INTS, .n = n, .u.ints = ints };
+}
+static inline plait_attr pli_attr_int(const char *name, int64_t i) {
+    return (plait_attr){ .name = name, .kind = PLAIT_ATTR_INT, .u.i = i };
+}
+
+/* Axes as attributes have them: -1 is the last. */
+typedef struct pli_axes {
+    bool    in[PLAIT_RANK_MAX];
+    int32_t n;
+} pli_axes;
+/** Of an attribute of ints; none at all: every axis where none_is_all. Answers with a failure where one is not of the rank, or stands there twice. */
+plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all, pli_axes *axes_out);
+/** One axis, 0 <= *axis_out < rank. */
+plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out);
+
 /** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are known
  *  to be equal. */
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);

@@ -7,7 +7,8 @@
 
 static plait_status infer(const plait_call *call) {
     if (call->in[1].type != PLAIT_I64 || call->in[2].type != call->in[0].type || call->in[0].shape.rank < 1)
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs something with rows, their numbers (i64), and values of its type");
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs something with rows, their numbers (i64), and values of its type");
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
     return PLAIT_OK;
 }
@@ -19,9 +20,9 @@ static plait_status run(const plait_call *call, int64_t item) {
     const int64_t       rows = out->shape.dim[0], width = rows > 0 ? all / rows : 0, *row = call->in[1].data;
     memset(out->data, 0, (size_t)all * plait_type_bytes(out->type));
     for (int64_t i = 0; i < n; i++) {
-        if (row[i] < 0 || row[i] >= rows) return plait_call_fail(call, PLAIT_EINVAL, "row %lld of %lld", (long long)row[i], (long long)rows);
-        for (int64_t j = 0; j < width; j++)
-            pli_element_set(out, row[i] * width + j, pli_element(out, row[i] * width + j) + pli_element(&call->in[2], i * width + j));
+        if (row[i] < 0 || row[i] >= rows)
+            return plait_call_fail(call, PLAIT_EINVAL, "row %lld of %lld", (long long)row[i], (long long)rows);
+        pli_add_row(out, row[i] * width, &call->in[2], i * width, width);
     }
     return PLAIT_OK;
 }

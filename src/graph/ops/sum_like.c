@@ -1,7 +1,6 @@
 /* sum_like: input 0 summed over the axes along which input 1's shape would broadcast to it: the gradient of broadcasting, and of
- * which only the shape of input 1 is needed. Sums of floats are taken in double, in the order of the elements. */
-#include "graph/kernel.h"
-#include "graph/ops/ops.h"
+ * which only the shape of input 1 is needed. The order of the terms: reduce.h. */
+#include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {
     plait_shape wide;
@@ -11,43 +10,54 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* An item is an output element: a walk over the places of input 0 that it came to. */
-static plait_status run(const plait_call *call, int64_t item) {
-    const plait_shape *from = &call->in[0].shape, *to = &call->out[0].shape;
-    int64_t            stride[PLAIT_RANK_MAX], out_stride[PLAIT_RANK_MAX], at[PLAIT_RANK_MAX] = { 0 }, base = 0, step = 0;
-    pli_strides(from, stride);
-    pli_strides(to, out_stride);
-    bool summed[PLAIT_RANK_MAX];
+/* Axes of `from` along which `to` would be repeated. */
+static void summed_axes(const plait_shape *from, const plait_shape *to, bool summed[PLAIT_RANK_MAX]) {
     for (int32_t i = 0; i < from->rank; i++) {
         const int32_t k = i - (from->rank - to->rank);
         summed[i] = k < 0 || (to->dim[k] == 1 && from->dim[i] != 1);
-        if (!summed[i]) base += item / out_stride[k] % to->dim[k] * stride[i];
     }
-    double sum = 0;
-    for (bool more = plait_shape_elements(from) > 0; more;) {
-        sum += pli_element(&call->in[0], base + step);
-        more = false;
-        for (int32_t i = from->rank - 1; i >= 0 && !more; i--) {
-            if (!summed[i]) continue;
-            step += stride[i];
-            more = ++at[i] < from->dim[i];
-            if (more) break;
-            step -= stride[i] * from->dim[i];
-            at[i] = 0;
-        }
-    }
-    pli_element_set(&call->out[0], item, sum);
+}
+
+/* An item is an output element. */
+static plait_status run(const plait_call *call, int64_t item) {
+    bool summed[PLAIT_RANK_MAX];
+    summed_axes(&call->in[0].shape, &call->out[0].shape, summed);
+    const pli_reduction r = pli_reduction_of(&call->in[0].shape, summed);
+    pli_reduction_sum(call, &r, item, 1);
     return PLAIT_OK;
 }
 
 static int64_t items(const plait_call *call) { return plait_shape_elements(&call->out[0].shape); }
 
+static bool blocks(const plait_call *call, pli_block_sum *b) {
+    bool summed[PLAIT_RANK_MAX];
+    summed_axes(&call->in[0].shape, &call->out[0].shape, summed);
+    return pli_block_sum_of(&call->in[0].shape, summed, b);
+}
+
+static int suits_f32(const plait_call *call) {
+    pli_block_sum b;
+    return call->in[0].type == PLAIT_F32 && blocks(call, &b);
+}
+
+static int64_t items_f32(const plait_call *call) {
+    pli_block_sum b;
+    return blocks(call, &b) ? pli_block_sum_items(&b) : 0;
+}
+
+static plait_status run_f32(const plait_call *call, int64_t item) {
+    pli_block_sum b;
+    if (blocks(call, &b)) pli_block_sum_f32(&b, item, 1, call->in[0].data, call->out[0].data);
+    return PLAIT_OK;
+}
+
 static void gradient(const plait_gradient *at) {
     at->d_in[0] = pli_op2(at->graph, &pli_op_broadcast_like, at->d_out[0], at->in[0]);
 }
 
+static const plait_kernel        f32 = { .name = "f32", .suits = suits_f32, .items = items_f32, .run = run_f32 };
 static const plait_kernel        ref = { .name = "ref", .items = items, .run = run };
-static const plait_kernel *const kernels[] = { &ref, NULL };
+static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 
 const plait_op pli_op_sum_like = {
     .size = sizeof(plait_op),
