@@ -56,6 +56,10 @@ static const struct {
     { "lstm", "lstm_test.c: of its outputs the gates are not differentiated" },
     { "lstm_gradient", "lstm_test.c: refuses by name" },
     { "recurrent_product", "lstm_test.c" },
+    { "layer_norm", "norm_test.c: of its outputs the statistics are not differentiated" },
+    { "layer_norm_gradient", "norm_test.c: refuses by name" },
+    { "batch_norm", "norm_test.c: as layer_norm" },
+    { "batch_norm_gradient", "norm_test.c: refuses by name" },
 };
 
 /* Reads a variable of the store, so no case can feed its input 0; scatter_rows and gather are its rule. */
