@@ -63,16 +63,17 @@ static inline plait_call op_case_call(op_case *c) {
                          .error = &c->error };
 }
 
-static inline plait_status op_case_infer(op_case *c) {
-    const plait_call call = op_case_call(c);
-    return c->op->infer != NULL ? c->op->infer(&call) : pli_infer_map(c->op, &call);
-}
-
 static inline void op_case_free(plait_tensor *t, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         free(t[i].data);
         t[i].data = NULL;
     }
+}
+
+static inline plait_status op_case_infer(op_case *c) {
+    const plait_call call = op_case_call(c);
+    op_case_free(c->out, 8);
+    return c->op->infer != NULL ? c->op->infer(&call) : pli_infer_map(c->op, &call);
 }
 
 static inline void op_case_end(op_case *c) {

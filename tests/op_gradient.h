@@ -49,6 +49,10 @@ static inline void op_values_node(op_values *e, const pli_node *node) {
         c.out[0] = *t;
         c.out[0].data = malloc(64 + (size_t)plait_shape_elements(&t->shape) * plait_type_bytes(t->type));
         memcpy(c.out[0].data, t->data, (size_t)plait_shape_elements(&t->shape) * plait_type_bytes(t->type));
+    } else if ((node->op->flags & PLAIT_OP_ALIAS) != 0) {
+        const size_t bytes = (size_t)plait_shape_elements(&c.out[0].shape) * plait_type_bytes(c.out[0].type);
+        c.out[0].data = malloc(bytes + 1);
+        memcpy(c.out[0].data, c.in[0].data, bytes);
     } else if (node->op->kernels == NULL) {
         c.out[0].data = calloc((size_t)plait_shape_elements(&c.out[0].shape) + 1, 8);
         op_values_map(node->op, &call);

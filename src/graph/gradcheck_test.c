@@ -46,6 +46,7 @@ static const struct grad_case {
     { "avg_pool2d_gradient", "1,2,4,4; 1,2,2,2", "window=2,2" },
     { "plane_gather", "1,2,2,3; j6:1,2,2,1", "" }, { "plane_scatter", "1,2,2,3; j6:1,2,2,1; 1,2,2,1", "" },
     { "softmax_cross_entropy", "3,4; i4:3", "" }, { "softmax_cross_entropy_gradient", "3,4; i4:3; 3", "" },
+    { "sigmoid_cross_entropy", "3,4; 1,4", "" }, { "squared_loss", "3,4; 4", "" }, { "hinge_loss", "3,4; 3,1", "" },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -60,6 +61,7 @@ static const struct {
     { "layer_norm_gradient", "norm_test.c: refuses by name" },
     { "batch_norm", "norm_test.c: as layer_norm" },
     { "batch_norm_gradient", "norm_test.c: refuses by name" },
+    { "dropout", "losses_test.c: its mask is not differentiated" },
 };
 
 /* Reads a variable of the store, so no case can feed its input 0; scatter_rows and gather are its rule. */

@@ -196,12 +196,29 @@ static plait_value product(const plait_gradient *at, plait_value a, int ta, plai
     return pli_graph_node(at->graph, &pli_op_matmul, in, 2, given);
 }
 
+/* The last axis stays, the others become one. */
+static plait_value rows(plait_graph *g, plait_value a) {
+    const plait_shape shape = pli_value_tensor(g, a).shape;
+    const int64_t     flat[] = { -1, shape.dim[shape.rank - 1] };
+    const plait_attr  attr = { .name = "shape", .kind = PLAIT_ATTR_INTS, .n = 2, .u.ints = flat };
+    return pli_graph_node(g, &pli_op_reshape, &a, 1, &attr);
+}
+
+/* A batch by one b: the derivative by b is one product, too, rather than a sum of many. */
+static bool is_tall(const plait_graph *g, const plait_gradient *at, int ta) {
+    const plait_shape a = pli_value_tensor(g, at->in[0]).shape, b = pli_value_tensor(g, at->in[1]).shape;
+    const int64_t     k = a.dim[a.rank - 1], n = pli_value_tensor(g, at->d_out[0]).shape.dim[a.rank - 1];
+    return !ta && b.rank == 2 && a.rank > 2 && k > 0 && n > 0;
+}
+
 static void gradient(const plait_gradient *at) {
     const int         ta = at->attr[TA].u.i != 0, tb = at->attr[TB].u.i != 0;
     const plait_value a = at->in[0], b = at->in[1], g = at->d_out[0];
+    const bool        tall = is_tall(at->graph, at, ta);
     const plait_value da = ta ? product(at, b, tb, g, 1) : product(at, g, 0, b, !tb);
-    const plait_value db = tb ? product(at, g, 1, a, ta) : product(at, a, !ta, g, 0);
     at->d_in[0] = pli_unbroadcast(at->graph, da, a);
+    const plait_value left = tall ? rows(at->graph, a) : a, right = tall ? rows(at->graph, g) : g;
+    const plait_value db = tb ? product(at, right, 1, left, ta) : product(at, left, !ta, right, 0);
     at->d_in[1] = pli_unbroadcast(at->graph, db, b);
 }
 

@@ -1,6 +1,6 @@
 /* Products by BLAS against the plain loops, over lengths at and beside the edges of tiles, sides and batches. */
 #include "graph/gemm.h"
-#include "op_case.h"
+#include "op_gradient.h"
 
 static const double tolerance[PLAIT_TYPES] = { [PLAIT_F32] = 1e-4, [PLAIT_F64] = 1e-12, [PLAIT_BF16] = 0.02 };
 
@@ -60,6 +60,20 @@ static void test_tiles_cover_the_whole(void **state) {
               side & 2 ? plait_shape_2(330, 401) : plait_shape_2(401, 330), side & 1, side >> 1);
 }
 
+static void test_gradients(void **state) {
+    (void)state;
+    for (int side = 0; side < 4; side++)
+        for (int batch = 0; batch < 3; batch++) {
+            const int64_t ar = side & 1 ? 3 : 2, ac = side & 1 ? 2 : 3, br = side & 2 ? 4 : 3, bc = side & 2 ? 3 : 4;
+            op_case       c = op_case_of(&pli_op_matmul);
+            op_case_input(&c, PLAIT_F64, batch > 0 ? shape3(2, ar, ac) : plait_shape_2(ar, ac), 0);
+            op_case_input(&c, PLAIT_F64, batch > 1 ? shape3(2, br, bc) : plait_shape_2(br, bc), 0);
+            op_case_attr(&c, "ta")->u.i = side & 1;
+            op_case_attr(&c, "tb")->u.i = side >> 1;
+            op_case_gradients(&c, 2, 1e-6);
+        }
+}
+
 static void test_refuses(void **state) {
     (void)state;
     op_case c = op_case_of(&pli_op_matmul);
@@ -79,6 +93,7 @@ int main(void) {
         cmocka_unit_test(test_blas_agrees),
         cmocka_unit_test(test_batches_broadcast),
         cmocka_unit_test(test_tiles_cover_the_whole),
+        cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

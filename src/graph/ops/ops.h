@@ -23,7 +23,8 @@
     X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                                   \
     X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)                                          \
     X(lstm) X(lstm_gradient) X(recurrent_product)                                                                                \
-    X(layer_norm) X(layer_norm_gradient) X(batch_norm) X(batch_norm_gradient)
+    X(layer_norm) X(layer_norm_gradient) X(batch_norm) X(batch_norm_gradient)                                                    \
+    X(sigmoid_cross_entropy) X(squared_loss) X(hinge_loss) X(dropout)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)
