@@ -49,7 +49,10 @@ typedef struct plait_table_setting {
 
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
-    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber"           */
+    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp"   */
+    const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: the model's own  */
+    const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
+                                             are no classes                                                 */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
     const plait_data      *memory;        /* or a data set in memory, the same on all ranks of the process   */
     const plait_data_opts *test;          /* NULL: none                                                     */
@@ -96,7 +99,7 @@ typedef struct plait_report_table {
     char name[16], topology[32], consistency[48], filter[112];
 } plait_report_table;
 
-enum { PLAIT_REPORT_TABLES = 4 };
+enum { PLAIT_REPORT_TABLES = 32 };
 
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
@@ -138,12 +141,13 @@ PLAIT_API int64_t     plait_model_features(const plait_model *model);
 PLAIT_API int64_t     plait_model_classes(const plait_model *model);           /* 0: regression */
 PLAIT_API const char *plait_model_label(const plait_model *model, int64_t k);  /* as the data wrote it */
 PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* of row j: "age", "city=Rome", "17"; valid until the next call */
-/** The weights held: features where j counts them all, else those that were met (j is then a row's number). */
+/** The weights held: features where j counts them all, else those that were met (j is then a row's number). Of a net: all its
+ *  values, which plait_model_feature names "w1 0,3" (a place in layer 1's weights), in one column and without intercept. */
 PLAIT_API int64_t     plait_model_rows(const plait_model *model);
 PLAIT_API uint64_t    plait_model_key(const plait_model *model, int64_t j);     /* feature of row j */
 PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of row j */
 PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or classes */
-PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k);
+PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k); /* NaN: of a net, or no such column */
 PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 
 /** Scores of all rows of data, which is read with the model's schema by plait_model_read. proba: scores

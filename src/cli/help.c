@@ -35,6 +35,12 @@ static const struct topic {
     { "huber", "linear regression that outliers move little.\n"
                "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
                "  tells    loss, root mean squared error, mean absolute error\n" },
+    { "mlp", "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
+             "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
+             "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where\n"
+             "           labels are no classes\n"
+             "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
+             "  tells    as the model of that loss\n" },
 };
 enum { MODELS = sizeof models / sizeof models[0] };
 

@@ -1,5 +1,6 @@
 /* inspect - what a model file holds: description, labels, feature names; or the weights. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,10 @@ static void describe(const plait_model *model) {
     printf("description\t%s\n", plait_model_description(model));
     printf("classes\t%" PRId64 "\n", plait_model_classes(model));
     for (int64_t k = 0; k < plait_model_classes(model); k++) printf("label\t%s\n", plait_model_label(model, k));
+    if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
+        printf("values\t%" PRId64 "\n", n);
+        return;
+    }
     if (numbered(model)) {
         printf("feature\t%s .. ", plait_model_feature(model, 0));
         printf("%s\n", plait_model_feature(model, n - 1));
@@ -57,6 +62,7 @@ static void list_weights(const plait_model *model) {
         for (int64_t k = 0; k < columns; k++) put_number(plait_model_weight(model, j, k));
         putchar('\n');
     }
+    if (isnan(plait_model_intercept(model, 0))) return; /* a net's biases were among them */
     printf("(intercept)");
     for (int64_t k = 0; k < columns; k++) put_number(plait_model_intercept(model, k));
     putchar('\n');

@@ -18,7 +18,7 @@
 static const char later[] = "comes with a later version";
 
 const pli_opt pli_train_rows[] = {
-    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber", "what to fit", 0, 0, "model" },
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp", "what to fit", 0, 0, "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
@@ -31,7 +31,9 @@ const pli_opt pli_train_rows[] = {
     { "normalize", PLI_OPT_CHOICE, AT(normalize), "auto", "auto|none",
       "scale features while fitting; undone in the model", 0, 0, "model" },
     { "init-model", PLI_OPT_TEXT, AT(init_model), NULL, "FILE", "start from this model", 0, 0, "model" },
-    { "layers", PLI_OPT_LATER, 0, NULL, "N,...", later, 0, 0, "model" },
+    { "layers", PLI_OPT_TEXT, AT(layers), NULL, "N,...", "hidden widths of a net, from the data's end on; default 128", 0, 0, "model" },
+    { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber",
+      "what a net's scores cost; default logistic, or squared where labels are no classes", 0, 0, "model" },
 
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D",
       "what to learn from: file, directory, quoted pattern, or - for standard input", 0, 0, "data" },
@@ -192,6 +194,8 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
 static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_train_opts *t) {
     plait_train_opts_init(t);
     t->model = s->model;
+    t->layers = s->layers;
+    t->loss = s->loss;
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;

@@ -26,6 +26,8 @@ plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_sch
 void         pli_schema_destroy(pli_schema **schema);
 int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; keys may be sparse        */
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
+/** Lengths of the axes that a row's features are an array of (an image); 1, and all of them, where they are none. */
+int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */

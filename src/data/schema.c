@@ -293,6 +293,13 @@ static const pli_dict *label_texts(const pli_schema *schema) {
 int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }
 int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }
 
+int32_t pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]) {
+    const bool image = schema->format == PLI_FORMAT_IDX && schema->axes > 0;
+    length_out[0] = schema->features;
+    for (int32_t i = 0; image && i < schema->axes; i++) length_out[i] = schema->length[i];
+    return image ? schema->axes : 1;
+}
+
 int64_t pli_schema_labels(const pli_schema *schema) {
     const pli_dict *texts = label_texts(schema);
     if (texts != NULL) return texts->n <= PLI_MAX_LABELS ? texts->n : -1;

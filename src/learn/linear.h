@@ -13,6 +13,8 @@
 #include "learn/loss.h"
 #include "learn/metrics.h"
 
+struct pli_net;
+
 /* The form of a model, and how a label becomes a target. Borrowed arrays. */
 typedef struct pli_linear {
     const pli_loss *loss;
@@ -23,6 +25,7 @@ typedef struct pli_linear {
     const double   *label;        /* [classes] label values, increasing                      */
     const double   *class_weight; /* [classes], or NULL: all 1                               */
     bool            intercept;
+    const struct pli_net *net; /* scores are the net's (net.h); NULL: x w + b                   */
 } pli_linear;
 
 /* Weights as a pass reads them: one of f32, f64 [rows, K]; bias [K]. */

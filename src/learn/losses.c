@@ -15,7 +15,7 @@ static plait_status unknown(const char *model, plait_error *err) {
     size_t      n = 0;
     for (int32_t i = 0; losses[i] != NULL; i++)
         if (n == 0 || strcmp(names[n - 1], losses[i]->model) != 0) names[n++] = losses[i]->model;
-    return pli_fail_unknown(err, "model", model, names, n);
+    return pli_fail_unknown(err, "loss", model, names, n);
 }
 
 plait_status pli_loss_is_class(const char *model, bool *classes_out, plait_error *err) {

@@ -20,6 +20,7 @@ void pli_solution_free(pli_solution *solution) {
     pli_free(solution->key);
     pli_free(solution->weight);
     pli_free(solution->bias);
+    pli_free(solution->net);
     *solution = (pli_solution){ 0 };
 }
 
@@ -39,9 +40,19 @@ static plait_status take_labels(plait_model *model, int64_t classes, plait_error
     return ok ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld labels", (long long)classes);
 }
 
-plait_status pli_model_make(const char *name, double parameter, bool intercept, int64_t features, int64_t classes,
-                            pli_solution *solution, pli_schema *schema, const char *description,
+static plait_status take_net(plait_model *model, const pli_model_form *form, plait_error *err) {
+    const pli_net_kind *kind = pli_net_kind_find(form->name);
+    if (kind == NULL) return PLAIT_OK;
+    PLI_TRY(pli_net_create(kind, form->layers, model->schema, &model->linear, &model->net, err));
+    model->linear.net = model->net;
+    if (model->solution.net != NULL && model->solution.rows == model->net->values) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EFORMAT, "%s of layers %s has %lld values, not %lld", form->name, form->layers,
+                    (long long)model->net->values, (long long)model->solution.rows);
+}
+
+plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema, const char *description,
                             plait_model **model_out, plait_error *err) {
+    const int64_t classes = form->classes;
     plait_model *model = pli_calloc(1, sizeof *model);
     if (model == NULL) {
         pli_solution_free(solution);
@@ -52,21 +63,22 @@ plait_status pli_model_make(const char *name, double parameter, bool intercept, 
     *solution = (pli_solution){ 0 };
     model->schema = schema;
     model->linear.classes = classes;
-    snprintf(model->name, sizeof model->name, "%s", name);
+    snprintf(model->name, sizeof model->name, "%s", form->name);
     model->description = pli_strdup(description);
     plait_status status = PLAIT_OK;
     if (model->description == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a model");
     if (status == PLAIT_OK) status = take_labels(model, classes, err);
-    if (status == PLAIT_OK) status = pli_loss_find(name, classes, &model->linear.loss, err);
+    if (status == PLAIT_OK) status = pli_loss_find(form->loss, classes, &model->linear.loss, err);
+    model->linear.parameter = form->parameter;
+    model->linear.features = form->features;
+    model->linear.columns = classes > 2 ? classes : 1;
+    model->linear.label = model->label;
+    model->linear.intercept = form->intercept;
+    if (status == PLAIT_OK) status = take_net(model, form, err);
     if (status < 0) {
         plait_model_destroy(&model);
         return status;
     }
-    model->linear.parameter = parameter;
-    model->linear.features = features;
-    model->linear.columns = classes > 2 ? classes : 1;
-    model->linear.label = model->label;
-    model->linear.intercept = intercept;
     *model_out = model;
     return PLAIT_OK;
 }
@@ -74,6 +86,7 @@ plait_status pli_model_make(const char *name, double parameter, bool intercept, 
 void plait_model_destroy(plait_model **model) {
     if (model == NULL || *model == NULL) return;
     plait_model *m = *model;
+    pli_net_destroy(&m->net);
     pli_solution_free(&m->solution);
     pli_schema_destroy(&m->schema);
     for (int64_t k = 0; m->label_text != NULL && k < m->linear.classes; k++) pli_free(m->label_text[k]);
@@ -89,7 +102,7 @@ const char *plait_model_name(const plait_model *model) { return model->name; }
 const char *plait_model_description(const plait_model *model) { return model->description; }
 int64_t     plait_model_features(const plait_model *model) { return model->linear.features; }
 int64_t     plait_model_classes(const plait_model *model) { return model->linear.classes; }
-int64_t     plait_model_columns(const plait_model *model) { return model->linear.columns; }
+int64_t     plait_model_columns(const plait_model *model) { return model->net != NULL ? 1 : model->linear.columns; }
 int64_t     plait_model_rows(const plait_model *model) { return model->solution.rows; }
 
 const char *plait_model_label(const plait_model *model, int64_t k) {
@@ -105,15 +118,17 @@ const char *plait_model_feature(const plait_model *model, int64_t j) {
     pli_text *name = (pli_text *)&model->feature; /* a buffer, no part of the model */
     name->length = 0;
     name->failed = false;
-    pli_schema_feature_name(model->schema, plait_model_key(model, j), name);
+    if (model->net != NULL) pli_net_value_name(model->net, j, name);
+    else pli_schema_feature_name(model->schema, plait_model_key(model, j), name);
     return name->data != NULL && !name->failed ? name->data : "";
 }
 
 double plait_model_weight(const plait_model *model, int64_t j, int64_t k) {
-    if (j < 0 || j >= model->solution.rows || k < 0 || k >= model->linear.columns) return NAN;
+    if (j < 0 || j >= model->solution.rows || k < 0 || k >= plait_model_columns(model)) return NAN;
+    if (model->net != NULL) return (double)model->solution.net[j];
     return model->solution.weight[j * model->linear.columns + k];
 }
 
 double plait_model_intercept(const plait_model *model, int64_t k) {
-    return k >= 0 && k < model->linear.columns ? model->solution.bias[k] : NAN;
+    return model->net == NULL && k >= 0 && k < model->linear.columns ? model->solution.bias[k] : NAN;
 }

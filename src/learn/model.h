@@ -6,12 +6,14 @@
 
 #include "data/data.h"
 #include "learn/linear.h"
+#include "learn/net.h"
 
 /* Weights [rows, K], row j that of feature j, or of feature key[j] (increasing) where features are few of many. */
 typedef struct pli_solution {
     int64_t   rows;
     uint64_t *key; /* NULL: row j is feature j */
     double   *weight, *bias;
+    float    *net; /* of a net: its values [rows], and none of the others */
 } pli_solution;
 
 plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out, plait_error *err);
@@ -19,6 +21,7 @@ void         pli_solution_free(pli_solution *solution);
 
 struct plait_model {
     pli_linear   linear; /* label and class_weight: of label, and NULL */
+    pli_net     *net;    /* linear.net, owned */
     pli_solution solution;
     pli_schema  *schema;
     double      *label;       /* [classes]                                       */
@@ -28,9 +31,18 @@ struct plait_model {
     char         name[32];
 };
 
-/** A model of this form around a schema's labels; takes solution and schema (also when it fails). */
-plait_status pli_model_make(const char *name, double parameter, bool intercept, int64_t features, int64_t classes,
-                            pli_solution *solution, pli_schema *schema, const char *description,
+/* What a model is, beside its values. */
+typedef struct pli_model_form {
+    const char *name, *loss; /* loss: name, but for a net */
+    const char *layers;      /* of a net */
+    double      parameter;
+    bool        intercept;
+    int64_t     features, classes;
+} pli_model_form;
+
+/** A model of this form around a schema's labels; takes solution and schema (also when it fails). Errors: EFORMAT the values are
+ *  not those of the form. */
+plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema, const char *description,
                             plait_model **model_out, plait_error *err);
 
 /** Sums over the own rows of data, block by block. want: NULL, or which rows to take. ranking: NULL, or

@@ -1,5 +1,5 @@
 /* The model's file: safetensors with the tensors "weight" [rows, K], "bias" [K] and, where features are few of many,
- * "key" [rows]; metadata "plait.format", "plait.model", "plait.schema", "plait.description" and the rest of the form. No
+ * "key" [rows]; of a net its variables, "w1", "b1" and so on, all F32; metadata "plait.format", "plait.model", "plait.schema", "plait.description" and the rest of the form. No
  * time, path or host. Weights that are all float32 numbers are written as such: nothing is lost either way. */
 #include "learn/model.h"
 
@@ -10,17 +10,33 @@
 
 /* The tensors of a model; narrow: memory of the F32 form, to be freed. */
 typedef struct model_tensors {
-    pli_tensor tensor[3];
+    pli_tensor tensor[PLI_NET_PARAMS];
     int32_t    n;
     float     *narrow;
 } model_tensors;
 
+/* Of a net: one a variable, in its shape. */
+static void tensors_of_net(const plait_model *model, model_tensors *out) {
+    const pli_net *net = model->net;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
+        pli_tensor       *t = &out->tensor[out->n++];
+        *t = (pli_tensor){ .name = net->param[p].name, .type = "F32", .dims = shape.rank, .data = model->solution.net + net->param[p].at,
+                           .bytes = (size_t)plait_shape_elements(&shape) * sizeof(float) };
+        for (int32_t i = 0; i < shape.rank; i++) t->shape[i] = shape.dim[i];
+    }
+}
+
 static plait_status tensors_of(const plait_model *model, model_tensors *out, plait_error *err) {
     const pli_solution *s = &model->solution;
-    int64_t             k = model->linear.columns, n = s->rows * k;
+    int64_t             k = model->linear.columns, n = model->net != NULL ? 0 : s->rows * k;
     bool                fits = true;
     for (int64_t i = 0; fits && i < n; i++) fits = (double)(float)s->weight[i] == s->weight[i];
     *out = (model_tensors){ 0 };
+    if (model->net != NULL) {
+        tensors_of_net(model, out);
+        return PLAIT_OK;
+    }
     if (fits) {
         out->narrow = pli_array((size_t)n, sizeof(float));
         if (out->narrow == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to write %lld weights", (long long)n);
@@ -68,6 +84,8 @@ plait_status plait_model_save(const plait_model *model, const char *path, plait_
                                "plait.classes", classes,
                                "plait.description", model->description,
                                "plait.schema", schema.data,
+                               model->net != NULL ? "plait.loss" : NULL, model->linear.loss->model,
+                               "plait.layers", model->net != NULL ? model->net->layers : NULL,
                                NULL };
     model_tensors t;
     status = tensors_of(model, &t, error_out);
@@ -116,6 +134,30 @@ static plait_status read_solution(const pli_safetensors *file, const char *path,
     return not_a_model(path, "keys are out of order", err);
 }
 
+/* A net's values, in the order of its variables: those of the file that are named like one, whose sizes the net is then held to. */
+static plait_status read_net(const pli_safetensors *file, const char *path, const pli_model_form *form, const pli_schema *schema,
+                             pli_solution *solution_out, plait_error *err) {
+    pli_linear   linear = { .features = form->features, .columns = form->classes > 2 ? form->classes : 1, .classes = form->classes };
+    pli_net     *net = NULL;
+    pli_solution s = { 0 };
+    PLI_TRY(pli_net_create(pli_net_kind_find(form->name), form->layers, schema, &linear, &net, err));
+    plait_status status = PLAIT_OK;
+    s.rows = net->values;
+    s.net = pli_array((size_t)net->values, sizeof *s.net);
+    if (s.net == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %lld values", (long long)net->values);
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
+        const pli_tensor *t = pli_safetensors_find(file, net->param[p].name);
+        const size_t      bytes = (size_t)(net->param[p].rows * net->param[p].cols) * sizeof(float);
+        if (t == NULL || strcmp(t->type, "F32") != 0 || t->bytes != bytes)
+            status = not_a_model(path, "a layer is missing, or not of the form that it declares", err);
+        else memcpy(s.net + net->param[p].at, t->data, bytes);
+    }
+    pli_net_destroy(&net);
+    if (status < 0) pli_solution_free(&s);
+    else *solution_out = s;
+    return status;
+}
+
 static plait_status read_model(const pli_safetensors *file, const char *path, plait_model **model_out, plait_error *err) {
     const char *format = pli_safetensors_metadata(file, "plait.format");
     const char *name = pli_safetensors_metadata(file, "plait.model");
@@ -134,21 +176,28 @@ static plait_status read_model(const pli_safetensors *file, const char *path, pl
         return not_a_model(path, "its description is incomplete", err);
     pli_schema *schema = NULL;
     PLI_TRY(pli_schema_read(schema_text, strlen(schema_text), &schema, err));
-    bool         is_class;
-    pli_solution solution = { 0 };
-    plait_status status = pli_loss_is_class(name, &is_class, err);
+    const char          *loss = pli_safetensors_metadata(file, "plait.loss"), *layers = pli_safetensors_metadata(file, "plait.layers");
+    const pli_model_form form = { .name = name, .loss = loss != NULL ? loss : name, .layers = layers, .parameter = parameter,
+                                  .intercept = intercept != 0, .features = features, .classes = classes };
+    const bool           is_net = pli_net_kind_find(name) != NULL;
+    bool                 is_class;
+    pli_solution         solution = { 0 };
+    plait_status         status = pli_loss_is_class(form.loss, &is_class, err);
     if (status == PLAIT_OK && (is_class != (classes > 0) || (is_class && classes != pli_schema_labels(schema))))
         status = not_a_model(path, "its labels do not go with its form", err);
-    if (status == PLAIT_OK) status = read_solution(file, path, classes > 2 ? classes : 1, &solution, err);
-    if (status == PLAIT_OK && solution.key == NULL && solution.rows != features)
+    if (status == PLAIT_OK && is_net && (layers == NULL || features != pli_schema_features(schema)))
+        status = not_a_model(path, "its layers do not go with its features", err);
+    if (status == PLAIT_OK)
+        status = is_net ? read_net(file, path, &form, schema, &solution, err)
+                        : read_solution(file, path, classes > 2 ? classes : 1, &solution, err);
+    if (status == PLAIT_OK && !is_net && solution.key == NULL && solution.rows != features)
         status = not_a_model(path, "its weights do not go with its features", err);
     if (status < 0) {
         pli_solution_free(&solution);
         pli_schema_destroy(&schema);
         return status;
     }
-    return pli_model_make(name, parameter, intercept != 0, features, classes, &solution, schema, description, model_out,
-                          err);
+    return pli_model_make(&form, &solution, schema, description, model_out, err);
 }
 
 plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out) {

@@ -23,7 +23,7 @@ static plait_status check_optimizer(pli_run *run) {
     for (; pli_rules()[n] != NULL && n < 14; n++) names[n] = pli_rules()[n]->name;
     names[n++] = "lbfgs";
     names[n] = NULL;
-    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : "adagrad";
+    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : pli_net_kind_find(run->opts->model) != NULL ? "adam" : "adagrad";
     PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
     run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
     return PLAIT_OK;
@@ -50,6 +50,9 @@ static plait_status check_lbfgs(pli_run *run) {
                         "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
                         "point, and its copies differ; the nearest is allreduce",
                         travel.topology);
+    if (pli_net_kind_find(o->model) != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with model %s is refused: it fits linear models in this version; take adam", o->model);
     PLI_TRY(pli_loss_find(o->model, 2, &loss, run->err));
     if (!loss->smooth)
         return pli_fail(run->err, PLAIT_EREFUSED,
@@ -114,6 +117,32 @@ static plait_status check_filters(pli_run *run) {
     return pli_filters_check_table(&list, &table, run->err);
 }
 
+static plait_status unknown_model(const pli_run *run) {
+    const char *names[32];
+    size_t      n = 0;
+    for (size_t i = 0; pli_losses()[i] != NULL && n < 16; i++)
+        if (n == 0 || strcmp(names[n - 1], pli_losses()[i]->model) != 0) names[n++] = pli_losses()[i]->model;
+    for (size_t i = 0; pli_net_kinds()[i] != NULL && n < 32; i++) names[n++] = pli_net_kinds()[i]->name;
+    return pli_fail_unknown(run->err, "model", run->opts->model, names, n);
+}
+
+/* *classes_out: may it have classes, as far as is known before the labels are read? */
+static plait_status check_model(pli_run *run, bool *classes_out) {
+    const plait_train_opts *o = run->opts;
+    const pli_net_kind     *kind = pli_net_kind_find(o->model);
+    if (kind == NULL && pli_loss_is_class(o->model, classes_out, NULL) < 0) return unknown_model(run);
+    if (kind == NULL && o->layers != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
+    if (kind == NULL && o->loss != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model, o->loss);
+    if (kind == NULL) return PLAIT_OK;
+    *classes_out = true;
+    if (o->loss != NULL) PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
+    if (o->no_intercept)
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases", o->model);
+    return pli_net_check_layers(kind, o->layers, run->err);
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -126,7 +155,7 @@ plait_status pli_options_check(pli_run *run) {
     run->consistency = pli_run_travel(run, "w").consistency;
     if ((o->data != NULL) == (o->memory != NULL))
         return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
-    PLI_TRY(pli_loss_is_class(o->model, &is_class, err));
+    PLI_TRY(check_model(run, &is_class));
     PLI_TRY(check_optimizer(run));
     if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
     if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));

@@ -27,8 +27,39 @@ static plait_status find_rows(const pli_solution *solution, const pli_keymap *ma
 /* Called for each row; false ends the pass. */
 typedef bool row_fn(void *user, const pli_block *block, int64_t row, const double *score, double *scratch);
 
-static plait_status score_block(const pli_linear *linear, const pli_solution *solution, const pli_keymap *map,
-                                const pli_block *block, row_fn *fn, void *user, plait_error *err) {
+/* What a pass over blocks scores by. */
+typedef struct scorer {
+    const pli_linear   *linear;
+    const pli_solution *solution;
+    pli_keymap          map;     /* of the solution's keys    */
+    plait_session      *session; /* of a net                  */
+} scorer;
+
+typedef struct net_pass {
+    const pli_block *block;
+    row_fn          *fn;
+    void            *user;
+    double          *scratch;
+} net_pass;
+
+static bool net_row(void *user, int64_t row, const double *score) {
+    const net_pass *pass = user;
+    return pass->fn(pass->user, pass->block, row, score, pass->scratch);
+}
+
+static plait_status score_by_net(const scorer *s, const pli_block *block, row_fn *fn, void *user, plait_error *err) {
+    net_pass pass = { .block = block, .fn = fn, .user = user, .scratch = pli_array((size_t)s->linear->columns, 2 * sizeof(double)) };
+    if (pass.scratch == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
+    plait_status status = pli_net_score(s->linear->net, s->session, s->solution->net, block, net_row, &pass, err);
+    pli_free(pass.scratch);
+    return status;
+}
+
+static plait_status score_block(const scorer *s, const pli_block *block, row_fn *fn, void *user, plait_error *err) {
+    const pli_linear   *linear = s->linear;
+    const pli_solution *solution = s->solution;
+    const pli_keymap   *map = solution->key != NULL ? &s->map : NULL;
+    if (linear->net != NULL) return score_by_net(s, block, fn, user, err);
     pli_weights  weights = { .f64 = solution->weight, .bias = solution->bias };
     double      *score = pli_array((size_t)linear->columns, 3 * sizeof *score);
     uint32_t    *local = NULL;
@@ -47,23 +78,29 @@ static plait_status score_block(const pli_linear *linear, const pli_solution *so
     return status;
 }
 
-static plait_status map_keys(const pli_solution *solution, pli_keymap *map, plait_error *err) {
-    pli_keymap_init(map);
+static void scorer_close(scorer *s) {
+    pli_keymap_destroy(&s->map);
+    plait_session_destroy(&s->session);
+}
+
+static plait_status scorer_open(scorer *s, const pli_linear *linear, const pli_solution *solution, plait_error *err) {
+    *s = (scorer){ .linear = linear, .solution = solution };
+    pli_keymap_init(&s->map);
+    if (linear->net != NULL) return plait_session_create(linear->net->graph, NULL, &s->session, err);
     if (solution->key == NULL) return PLAIT_OK;
-    bool ok = pli_keymap_reserve(map, solution->rows);
-    for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(map, solution->key[j]) >= 0;
+    bool ok = pli_keymap_reserve(&s->map, solution->rows);
+    for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(&s->map, solution->key[j]) >= 0;
     if (ok) return PLAIT_OK;
-    pli_keymap_destroy(map);
+    pli_keymap_destroy(&s->map);
     return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld keys", (long long)solution->rows);
 }
 
 /* --- judging ----------------------------------------------------------------------------------------- */
 
 typedef struct judge {
-    const pli_linear   *linear;
-    const pli_solution *solution;
-    const pli_keymap   *map;
-    const pli_dataset  *data;
+    const pli_linear  *linear;
+    const scorer      *scorer;
+    const pli_dataset *data;
     bool (*want)(void *user, int64_t row);
     void        *user;
     pli_sums    *sums;  /* [own blocks]                                       */
@@ -100,7 +137,7 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
     const pli_block *block = pli_dataset_block(j->data, (int32_t)own);
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
-    if (score_block(j->linear, j->solution, j->map, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
+    if (score_block(j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
         pli_fail(&j->error[own], PLAIT_EFORMAT, isnan(b.unknown) ? "a row has no label, or one that the model does not know (%g)"
                                                                  : "the label %g is not among the model's labels", b.unknown);
     j->sums[own] = b.sums;
@@ -123,10 +160,10 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
                              pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
                              pli_ranking *ranking, plait_error *err) {
     int32_t    own = pli_dataset_own_blocks(data);
-    pli_keymap map;
+    scorer     by;
     bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES;
-    judge      j = { .linear = linear, .solution = solution, .map = solution->key != NULL ? &map : NULL, .data = data, .want = want, .user = user };
-    PLI_TRY(map_keys(solution, &map, err));
+    judge      j = { .linear = linear, .scorer = &by, .data = data, .want = want, .user = user };
+    PLI_TRY(scorer_open(&by, linear, solution, err));
     plait_status status = PLAIT_ENOMEM;
     j.sums = pli_calloc((size_t)own, sizeof *j.sums);
     j.error = pli_calloc((size_t)own, sizeof *j.error);
@@ -147,7 +184,7 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
     }
     if (status == PLAIT_OK && rank) status = rank_rows(&j, ranking, err);
 out:
-    pli_keymap_destroy(&map);
+    scorer_close(&by);
     pli_free(j.sums);
     pli_free(j.error);
     pli_free(j.first);
@@ -180,14 +217,13 @@ plait_status plait_model_predict(const plait_model *model, const plait_data *dat
     if (proba && classes > 0 && model->linear.loss->probability == NULL)
         return pli_fail(error_out, PLAIT_EREFUSED, "%s has no probabilities; a logistic model has", model->name);
     pli_dataset *set = NULL;
-    pli_keymap   map;
+    scorer       by;
     PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
-    plait_status status = map_keys(&model->solution, &map, error_out);
+    plait_status status = scorer_open(&by, &model->linear, &model->solution, error_out);
     predict      p = { model, proba != 0, scores, proba && classes > 0 ? classes : 1 };
     for (int32_t b = 0; status == PLAIT_OK && b < pli_dataset_own_blocks(set); b++)
-        status = score_block(&model->linear, &model->solution, model->solution.key != NULL ? &map : NULL,
-                             pli_dataset_block(set, b), predict_row, &p, error_out);
-    pli_keymap_destroy(&map);
+        status = score_block(&by, pli_dataset_block(set, b), predict_row, &p, error_out);
+    scorer_close(&by);
     pli_dataset_destroy(&set);
     return status;
 }

@@ -92,12 +92,18 @@ static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pl
 
 static plait_status find_classes(pli_run *run) {
     bool is_class;
-    PLI_TRY(pli_loss_is_class(run->opts->model, &is_class, run->err));
+    run->loss = run->opts->model;
+    if (pli_net_kind_find(run->opts->model) != NULL) {
+        run->loss = run->opts->loss;
+        if (run->loss == NULL) run->loss = pli_schema_labels(run->schema) >= 0 ? "logistic" : "squared";
+    }
+    PLI_TRY(pli_loss_is_class(run->loss, &is_class, run->err));
     int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
     if (n < 0)
         return pli_fail(run->err, PLAIT_EFORMAT,
                         "labels are no classes (numbers that are not integers, or more than 65536 of them): model %s "
-                        "needs classes; for numbers take --model squared", run->opts->model);
+                        "needs classes; for numbers take %s squared", run->loss,
+                        run->loss == run->opts->model ? "--model" : "--loss");
     if (is_class && n < 2)
         return pli_fail(run->err, PLAIT_EFORMAT,
                         "all rows have one label: there is nothing to tell apart "
@@ -111,7 +117,7 @@ static plait_status find_classes(pli_run *run) {
                                 .classes = n,
                                 .label = run->label,
                                 .intercept = !run->opts->no_intercept };
-    return pli_loss_find(run->opts->model, n, &run->linear.loss, run->err);
+    return pli_loss_find(run->loss, n, &run->linear.loss, run->err);
 }
 
 enum { COUNTS = 3 /* besides those of the classes */, MOMENTS = 3 };
@@ -252,12 +258,13 @@ static double default_rate(const pli_run *run) {
         { "sgd", 1.0, false },  { "momentum", 0.1, false }, { "adagrad", 1.0, true },
         { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
+    if (run->net != NULL) return 0;
     double spread = run->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown away */
     if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * spread : 0;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
         if (rates[i].metric) return rates[i].batch * spread;
-        return strcmp(run->opts->model, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
+        return strcmp(run->loss, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
     }
     return 0;
 }
@@ -265,6 +272,7 @@ static double default_rate(const pli_run *run) {
 /* Enough clocks for the optimum's neighbourhood; an epoch row by row is worth several by batch. */
 static int64_t default_epochs(const pli_run *run) {
     if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
+    if (run->net != NULL) return 10;
     return clamp((run->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
 
@@ -273,8 +281,9 @@ static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
     const pli_topology_kind *topology = pli_topology_find(run->topology);
     bool unlocked = pli_pair_is_unlocked(topology, run->consistency, NULL);
-    run->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
-    run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
+    run->rowwise = unlocked && !run->lbfgs && run->net == NULL && o->batch <= 1;
+    if (run->net != NULL) run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 128);
+    else run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : default_epochs(run);
@@ -290,7 +299,8 @@ static void settle_defaults(pli_run *run) {
     bool   dense = values <= 4096 || values <= 2 * touched;
     if (values > 4096 && !run->exact && topology->on_servers)
         dense = dense && values <= 16 * touched / plait_comm_workers(run->comm);
-    if (run->lbfgs) run->form = PLI_DENSE;
+    if (run->net != NULL) run->form = PLI_NET;
+    else if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
     else run->form = dense ? PLI_DENSE : PLI_KEYED;
 }
@@ -314,6 +324,9 @@ static plait_status check_start(pli_run *run) {
                         "%s has %lld features and %lld labels, the data %lld and %lld (or other labels): it cannot be "
                         "started from", run->opts->init_model, (long long)a->features, (long long)a->classes,
                         (long long)b->features, (long long)b->classes);
+    if (run->net != NULL && strcmp(run->net->layers, run->start->net->layers) != 0)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, run->start->net->layers,
+                        run->net->layers);
     if (run->form == PLI_SPARSE || run->start->solution.key != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "a start from a model whose features grow by key is refused; hash them, "
@@ -339,11 +352,19 @@ static plait_status measure_scale(pli_run *run) {
 }
 
 static plait_status check_memory(pli_run *run) {
-    double values = ((double)run->linear.features + 1) * (double)run->linear.columns;
+    double values = run->net != NULL ? (double)run->net->values : ((double)run->linear.features + 1) * (double)run->linear.columns;
     double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
     if (run->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; hash the features, as "
                                             "--hash-bits 22", values, bytes / 1e9, there / 1e9);
+}
+
+static plait_status make_net(pli_run *run) {
+    const pli_net_kind *kind = pli_net_kind_find(run->opts->model);
+    if (kind == NULL) return PLAIT_OK;
+    PLI_TRY(pli_net_create(kind, run->opts->layers, run->schema, &run->linear, &run->net, run->err));
+    run->linear.net = run->net;
+    return PLAIT_OK;
 }
 
 plait_status pli_prepare(pli_run *run) {
@@ -356,6 +377,7 @@ plait_status pli_prepare(pli_run *run) {
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
+    PLI_TRY(make_net(run));
     settle_defaults(run);
     PLI_TRY(pli_tables_settle(run));
     PLI_TRY(check_start(run));
@@ -427,6 +449,7 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
 }
 
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
+    if (run->net != NULL) return pli_net_solution(run, values, solution_out);
     int64_t      k = run->linear.columns, d = run->linear.features, n = d * k;
     pli_solution scaled;
     PLI_TRY(pli_solution_make(d, k, false, &scaled, run->err));

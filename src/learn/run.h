@@ -8,6 +8,7 @@
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     balance.c  whose blocks a worker computes, where they may change hands
  *     blocks.c   block by block: --reduce exact
+ *     net_train.c  by a net
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
  *     curve.c    what the weights were worth on the way
@@ -30,7 +31,8 @@
 typedef enum pli_form {
     PLI_DENSE, /* whole gradients are pushed                                */
     PLI_KEYED, /* dense, but a batch pushes the few rows that it touched    */
-    PLI_SPARSE /* rows grow by key                                          */
+    PLI_SPARSE, /* rows grow by key                                         */
+    PLI_NET    /* a table a layer's weights, one its biases: dense          */
 } pli_form;
 
 /* The weights at some moments of a run, kept to be measured when it is over (curve.c). */
@@ -70,6 +72,8 @@ typedef struct pli_run {
     int64_t      seen_rows, seen_entries;   /* of all workers: those that figures are measured on */
     double       fraction;                  /* of the rows that are held back for validation */
     pli_linear   linear;
+    pli_net     *net;   /* linear.net, owned */
+    const char  *loss;  /* by name */
     double      *label, *class_weight;
     double       label_mean, label_spread;  /* of numbers, mean 0 without intercept; else 0 and 1 */
     pli_scale    scale;
@@ -78,6 +82,7 @@ typedef struct pli_run {
     /* tables */
     plait_job   *job;
     pli_form     form;
+    plait_table *net_table[PLI_NET_PARAMS]; /* of a net; w is the first */
     plait_table *w, *b; /* b: PLI_SPARSE with intercept only */
     int32_t      n_tables;
     plait_report_table table[PLAIT_REPORT_TABLES]; /* [n_tables] as they travel */
@@ -145,6 +150,9 @@ plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial
 plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out);
 /** The solution from values [features + intercept, K] in training's units. */
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out);
+
+/** The same of a net's values. */
+plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out);
 
 /** Loss of a solution on what is held back, of all workers; NaN without any. Collective. */
 plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out);

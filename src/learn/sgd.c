@@ -36,6 +36,7 @@ static plait_status create_weights(pli_run *run) {
     t.rule.staleness_aware = o->staleness_aware;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
     if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    if (run->form == PLI_NET) return pli_net_create_tables(run, &t);
     plait_status status = PLAIT_OK;
     if (run->form != PLI_SPARSE) status = pli_run_initial(run, t.type, &initial);
     if (run->form != PLI_SPARSE && status == PLAIT_OK) status = pli_run_penalty(run, t.type, &penalty);
@@ -215,6 +216,7 @@ static plait_status dump(pli_run *run, pli_solution *solution_out) {
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     PLI_TRY(plait_job_barrier(run->job));
     if (run->form == PLI_SPARSE) return dump(run, solution_out);
+    if (run->form == PLI_NET) return pli_net_extract(run, solution_out);
     const void *values;
     PLI_TRY(plait_table_read(run->w, 0, run->linear.features + run->linear.intercept, &values));
     return pli_run_solution(run, PLAIT_F32, values, solution_out);
@@ -255,9 +257,18 @@ static plait_status fetch(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, batch));
     else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, batch, run->err));
     if (run->stream) pli_run_charge_parsed(run, batch);
-    if (batch->rows > 0 && !run->rowwise && run->form != PLI_DENSE && localise(sgd, batch) < 0)
+    if (batch->rows > 0 && !run->rowwise && run->form != PLI_DENSE && run->form != PLI_NET && localise(sgd, batch) < 0)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
     sgd->fetched = true;
+    return PLAIT_OK;
+}
+
+static plait_status net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
+    pli_run *run = sgd->run;
+    if (run->balanced) pli_balance_begin_work(&sgd->balance);
+    if (!plait_job_is_late(run->job)) PLI_TRY(pli_net_step(sgd, batch, sums_out));
+    if (run->balanced) pli_balance_end_work(&sgd->balance);
+    if (plait_job_is_late(run->job)) run->clocks_skipped++;
     return PLAIT_OK;
 }
 
@@ -271,6 +282,7 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     sgd->fetched = false;
     if (batch->rows == 0) return PLAIT_OK;
     if (run->rowwise) return pli_hogwild_step(sgd, batch, clock, sums_out);
+    if (run->form == PLI_NET) return net_step(sgd, batch, sums_out);
     if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));
     if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
     else *sums_out = run->exact ? pli_total_sums(&sgd->clock) : sgd->gradient.sums[0];
@@ -329,7 +341,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
     for (int64_t clock = 0; clock < run->clocks; clock++) {
         pli_sums sums;
-        if (pli_curve_due(run) && (run->form != PLI_DENSE || run->rowwise)) PLI_TRY(keep_table(run));
+        if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise)) PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (!run->exact) pli_total_add(&sgd->clock, &sums);
@@ -407,6 +419,10 @@ static plait_status begin(pli_sgd *sgd) {
     /* Few groups where a gradient is large beside what a batch adds to it: a property of data and batch alone. */
     double   touched = (double)run->entries / (double)run->rows * (double)run->batch;
     int32_t  groups = run->form == PLI_DENSE && (double)d > touched ? 1 : 8;
+    if (run->form == PLI_NET) {
+        PLI_TRY(pli_net_begin(sgd));
+        return begin_batches(sgd);
+    }
     PLI_TRY(run->exact ? pli_gradient_init_apart(&sgd->gradient, &run->linear, run->pool, run->err)
                        : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups, run->err));
     sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
@@ -425,6 +441,7 @@ static plait_status begin(pli_sgd *sgd) {
 static void end(pli_sgd *sgd) {
     pli_comm_drop(&sgd->asked);
     pli_hogwild_end(sgd);
+    pli_net_end(sgd);
     pli_balance_end(&sgd->balance);
     pli_batches_destroy(&sgd->batches);
     pli_gradient_destroy(&sgd->gradient);
@@ -447,12 +464,12 @@ plait_status pli_sgd_train(pli_run *run) {
     sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
-        status = pli_curve_begin(run, (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,
+        status = pli_curve_begin(run, run->net != NULL ? run->net->values : (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,
                                  run->clocks * run->epochs);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
     if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);
-    if (status == PLAIT_OK && sgd.best.weight != NULL) {
+    if (status == PLAIT_OK && (sgd.best.weight != NULL || sgd.best.net != NULL)) {
         run->solution = sgd.best;
         run->validation_loss = sgd.best_loss;
         sgd.best = (pli_solution){ 0 };

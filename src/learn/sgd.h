@@ -5,6 +5,7 @@
 #include "learn/balance.h"
 
 struct pli_row_worker;
+typedef struct pli_net_worker pli_net_worker;
 
 typedef struct pli_sgd {
     pli_run     *run;
@@ -41,6 +42,8 @@ typedef struct pli_sgd {
     pli_solution best;
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
+    /* a net */
+    pli_net_worker *net;
 } pli_sgd;
 
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS
@@ -48,6 +51,13 @@ typedef struct pli_sgd {
 plait_status pli_hogwild_begin(pli_sgd *sgd);
 plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out); /* batch: NULL in a stream */
 void         pli_hogwild_end(pli_sgd *sgd);
+
+/** net_train.c: a table a variable, like the given one in all but names, sizes and values; a batch; what the tables hold. */
+plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like);
+plait_status pli_net_begin(pli_sgd *sgd);
+void         pli_net_end(pli_sgd *sgd);
+plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out);
+plait_status pli_net_extract(pli_run *run, pli_solution *solution_out);
 
 /** blocks.c: the gradient of each block's part of the batch by itself, an inc each. Under --reduce exact. */
 plait_status pli_blocks_push_dense(pli_sgd *sgd, const pli_weights *weights, const pli_batch *batch);

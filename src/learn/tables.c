@@ -36,10 +36,13 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
 
 /* --- before the data are read -------------------------------------------------------------------------------- */
 
+/* Of a net: known when it is built. */
 static plait_status check_names(const pli_run *run) {
-    const char *names[8];
+    const char *names[PLI_NET_PARAMS];
     size_t      n = 0;
-    for (; tables[n].name != NULL; n++) names[n] = tables[n].name;
+    if (run->net == NULL && pli_net_kind_find(run->opts->model) != NULL) return PLAIT_OK;
+    for (; run->net != NULL && n < (size_t)run->net->n_params; n++) names[n] = run->net->param[n].name;
+    for (; run->net == NULL && tables[n].name != NULL; n++) names[n] = tables[n].name;
     for (int32_t i = 0; i < run->opts->n_tables; i++) {
         size_t t = 0;
         while (t < n && strcmp(names[t], run->opts->tables[i].name) != 0) t++;
@@ -116,7 +119,14 @@ static plait_status settle(pli_run *run, const char *name, pli_fill fill) {
     return PLAIT_OK;
 }
 
+static plait_status settle_net(pli_run *run) {
+    PLI_TRY(check_names(run));
+    for (int32_t p = 0; p < run->net->n_params; p++) PLI_TRY(settle(run, run->net->param[p].name, PLI_FILL_DENSE));
+    return check_servers(run, pli_run_travel(run, run->net->param[0].name).topology, PLI_FILL_DENSE);
+}
+
 plait_status pli_tables_settle(pli_run *run) {
+    if (run->net != NULL) return settle_net(run);
     pli_fill fill = run->form == PLI_DENSE ? PLI_FILL_DENSE : PLI_FILL_SPARSE;
     bool     apart = run->form == PLI_SPARSE && run->linear.intercept;
     PLI_TRY(settle(run, "w", fill));

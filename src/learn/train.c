@@ -90,6 +90,8 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--model %s\n--optimizer %s\n--topology %s\n--consistency %s\n", o->model, run->optimizer,
                  o->topology != NULL ? o->topology : "default",
                  o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
+    pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
+                 o->loss != NULL ? o->loss : "default");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
                  o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);
@@ -145,12 +147,14 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     pli_format_f64(run->l2, l2);
     pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
                  o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
+    if (run->net != NULL) pli_text_add(text, "\"layers\": \"%s\", \"loss\": \"%s\", ", run->net->layers, run->loss);
     pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch, (long long)run->train_rows,
                  (unsigned long long)o->seed);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
 }
 
 double pli_run_penalty_of(const pli_run *run, const pli_solution *solution) {
+    if (run->net != NULL) return pli_net_penalty(run->net, solution->net, run->l1, run->l2);
     double  square = 0, absolute = 0;
     int64_t n = solution->rows * run->linear.columns;
     for (int64_t i = 0; i < n; i++) {
@@ -275,8 +279,10 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
         run->schema = NULL;
-        status = pli_model_make(run->opts->model, run->linear.parameter, run->linear.intercept, run->linear.features,
-                                run->linear.classes, &run->solution, schema, description.data, model_out, run->err);
+        const pli_model_form form = { .name = run->opts->model, .loss = run->loss, .layers = run->net != NULL ? run->net->layers : NULL,
+                                      .parameter = run->linear.parameter, .intercept = run->linear.intercept,
+                                      .features = run->linear.features, .classes = run->linear.classes };
+        status = pli_model_make(&form, &run->solution, schema, description.data, model_out, run->err);
     }
     pli_text_free(&description);
     if (status < 0) return status;
@@ -295,6 +301,7 @@ static void clean(pli_run *run) {
     plait_model_destroy(&run->start);
     pli_scale_destroy(&run->scale);
     pli_solution_free(&run->solution);
+    pli_net_destroy(&run->net);
     pli_free(run->label);
     pli_free(run->class_weight);
     pli_curve_free(&run->curve);

@@ -67,7 +67,7 @@ for word in export checkpoint plan cv tune; do exits 2 "'$word'.*later" later $w
 
 # Options and values of later versions: refused by name.
 for words in "--trace t" "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--join etcd://h:1/j" \
-    "--layers 8" "--replicas 2" "--transport tcp"; do
+    "--replicas 2" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
 done

@@ -10,7 +10,7 @@ static char told[512]; /* by the last failure */
 typedef struct job {
     const plait_data *data;
     plait_model      *model; /* for save, load and predict */
-    const char       *optimizer, *consistency, *topology;
+    const char       *optimizer, *consistency, *topology, *net;
     int32_t           workers;
 } job;
 
@@ -20,6 +20,7 @@ static plait_status do_train(job *j) {
     t.opts.memory = j->data;
     t.opts.test_memory = j->data;
     t.opts.optimizer = j->optimizer;
+    if (j->net != NULL) t.opts.model = j->net;
     t.opts.consistency = j->consistency;
     t.opts.topology = j->topology;
     t.opts.epochs = 2;
@@ -78,6 +79,7 @@ static void test_train(void **state) {
         { .optimizer = "adagrad", .consistency = "local-sgd:2", .topology = "ps", .workers = 1 },
         { .optimizer = "sgd", .consistency = "local-sgd:2", .topology = "allreduce", .workers = 1 },
         { .optimizer = "adagrad", .consistency = "bsp", .topology = "ps", .workers = 2 },
+        { .optimizer = "adam", .consistency = "bsp", .topology = "local", .workers = 1, .net = "mlp" },
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         char what[64];

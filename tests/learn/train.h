@@ -62,6 +62,7 @@ static inline double distance(const plait_model *a, const plait_model *b) {
             off += (x - y) * (x - y);
             size += y * y;
         }
+        if (isnan(plait_model_intercept(b, k))) continue; /* a net: they are among the rows */
         off += pow(plait_model_intercept(a, k) - plait_model_intercept(b, k), 2);
         size += pow(plait_model_intercept(b, k), 2);
     }

@@ -1,0 +1,102 @@
+/* learn/net.h - a network as a learner sees it: a graph from the features of rows to their scores, whose variables are
+ * parameter tables, one a layer's weights and one its biases.
+ *
+ *     x [rows, features] -> kind->build -> scores [rows, K] -> loss (learn/loss.h) -> gradients -> inc of each variable
+ *
+ * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means the
+ * same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c; all
+ * that it does is build. */
+#ifndef PLI_LEARN_NET_H
+#define PLI_LEARN_NET_H
+
+#include <plait/session.h>
+
+#include "data/data.h"
+#include "learn/linear.h"
+#include "learn/scale.h"
+
+enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = 2 * PLI_NET_LAYERS };
+
+typedef struct pli_net pli_net;
+
+/* Variable i of the graph is param[i], and a table of this name. */
+typedef struct pli_net_param {
+    char        name[16];   /* "w1", "b1", "w2", ...                                     */
+    int64_t     rows, cols; /* of its table                                              */
+    int64_t     at;         /* of its first value in the array of all                    */
+    double      spread;     /* first values are uniform in +- spread; 0: zeros           */
+    bool        penalised;  /* weights are, biases are not                               */
+    plait_value value, inc;
+} pli_net_param;
+
+typedef struct pli_net_kind {
+    const char *name, *summary;
+    const char *layers; /* where --layers does not say: "128" */
+    /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
+    plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+} pli_net_kind;
+
+extern const pli_net_kind pli_net_mlp;
+
+struct pli_net {
+    const pli_net_kind *kind;
+    char                layers[64];
+    int32_t             axes;      /* of a row's features; 1 where they are no array      */
+    int64_t             length[4]; /* [axes]                                              */
+    const pli_linear   *linear;    /* loss, targets, K; borrowed                          */
+    plait_op            loss_op;   /* user: linear */
+    plait_graph        *graph;
+    plait_value         x, label, weight; /* fed: [rows, features] f32, [rows] f64, [rows] f64 */
+    plait_value         scores;           /* [rows, K] f32                                 */
+    plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
+    pli_net_param       param[PLI_NET_PARAMS];
+    int32_t             n_params;
+    int64_t             values; /* of all params */
+};
+
+/** All kinds, NULL-ended; the one of this name, or NULL. */
+const pli_net_kind *const *pli_net_kinds(void);
+const pli_net_kind *pli_net_kind_find(const char *name);
+
+/** A net for rows of a schema's features, with its gradients. layers NULL or "": the kind's. linear is borrowed for the net's
+ *  life. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too many features to be a dense row; ENOMEM. */
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
+                            pli_net **net_out, plait_error *err);
+void         pli_net_destroy(pli_net **net);
+
+/** Checks the list alone: before data are read. */
+plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err);
+
+/* For kinds. x [rows, n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
+plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
+/** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot and
+ *  Bengio, AISTATS 2010). */
+plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
+
+/** First values [net->values]: a function of the seed. */
+void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
+/** Training's units to the data's, in place: the scale goes into the first layer. */
+void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
+/** The way back. */
+void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values);
+/** "w1 0,3": the variable, and the place in it, of value i. Into text. */
+void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text);
+/** l2/2 ||w||^2 + l1 ||w||_1 of the weights. */
+double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2);
+
+/** Puts a row's entries into x [features]; scale NULL: in the data's units. */
+void pli_net_row(const pli_block *block, int64_t row, int64_t features, const pli_scale *scale, float *x);
+
+/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row and its scores [K]; false
+ *  ends the pass. Any thread, several at once. */
+plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
+                           bool (*each)(void *user, int64_t row, const double *score), void *user, plait_error *err);
+
+/** feeds [net->n_params]: all variables, out of values. */
+void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
+
+/** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's sum f32 [],
+ *  sums [PLI_SUMS] f64. */
+plait_op pli_net_loss_op(const pli_linear *linear);
+
+#endif

@@ -1,0 +1,236 @@
+/* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
+ *
+ * The graph's variables are fed with what the tables answered, and its store is their inc alone: a gradient leaves as soon as
+ * the backward pass has it, those of the last layers first. Under --reduce exact each block's rows are a run of their own. */
+#include <string.h>
+
+#include "learn/net.h"
+#include "learn/sgd.h"
+#include "table/table.h"
+
+struct pli_net_worker {
+    pli_run       *run;
+    plait_session *session;
+    float         *values; /* [net->values] as the tables have them      */
+    float         *x;      /* [rows, features]                           */
+    double        *label, *weight;
+    int64_t        x_capacity, label_capacity, weight_capacity;
+    int64_t        examples; /* of the run at hand, for the first inc of each table */
+};
+
+/* --- tables ------------------------------------------------------------------------------------------------------ */
+
+/* Factors on l1 and l2 of a parameter's values in training's units; NULL: all 1. */
+static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
+    const pli_net_param *param = &run->net->param[p];
+    const bool           scaled = p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
+    *penalty_out = NULL;
+    if (param->penalised && !scaled) return PLAIT_OK;
+    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
+    if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
+    for (int64_t r = 0; r < param->rows; r++)
+        for (int64_t c = 0; c < param->cols; c++)
+            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, r, run->l1, run->l2) : 0;
+    *penalty_out = factor;
+    return PLAIT_OK;
+}
+
+plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
+    const pli_net *net = run->net;
+    float         *initial = pli_array((size_t)net->values, sizeof *initial);
+    if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    plait_status status = PLAIT_OK;
+    if (run->start != NULL) {
+        memcpy(initial, run->start->solution.net, (size_t)net->values * sizeof *initial);
+        pli_net_from_data_units(net, &run->scale, initial);
+    } else {
+        pli_net_initial(net, run->opts->seed, initial);
+    }
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        const pli_travel     travel = pli_run_travel(run, param->name);
+        plait_table_opts     t = *like;
+        float               *penalty = NULL;
+        t.name = param->name;
+        t.topology = travel.topology;
+        t.consistency = travel.consistency;
+        t.filter = travel.filter;
+        t.rows = param->rows;
+        t.cols = param->cols;
+        t.keyed = 0;
+        t.initial = initial + param->at;
+        status = penalty_of(run, p, &penalty);
+        t.penalty = penalty;
+        if (status == PLAIT_OK) status = plait_table_create(run->job, &t, &run->net_table[p]);
+        pli_free(penalty);
+    }
+    pli_free(initial);
+    run->w = run->net_table[0];
+    return status;
+}
+
+/* --- life -------------------------------------------------------------------------------------------------------- */
+
+static plait_status no_get(void *user, int32_t variable, const void **values_out, plait_error *err) {
+    (void)user;
+    (void)values_out;
+    return pli_fail(err, PLAIT_EINVAL, "variable %d of a net was not fed", variable);
+}
+
+static plait_status no_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+    (void)n;
+    (void)rows;
+    return no_get(user, variable, values, err);
+}
+
+static plait_status push(void *user, int32_t variable, const void *delta, plait_error *err) {
+    pli_net_worker      *w = user;
+    const pli_net_param *param = &w->run->net->param[variable];
+    (void)err; /* the communicator's error is the run's */
+    return plait_table_inc_range(w->run->net_table[variable], 0, param->rows, delta, w->examples);
+}
+
+static plait_status push_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
+    pli_net_worker *w = user;
+    (void)err;
+    return plait_table_inc(w->run->net_table[variable], n, (const uint64_t *)rows, delta, w->examples);
+}
+
+static plait_status end(void *user, plait_status how, plait_error *err) {
+    (void)user;
+    (void)how;
+    (void)err;
+    return PLAIT_OK;
+}
+
+plait_status pli_net_begin(pli_sgd *sgd) {
+    pli_run        *run = sgd->run;
+    pli_net_worker *w = sgd->net = pli_calloc(1, sizeof *w);
+    if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
+    w->run = run;
+    w->values = pli_array((size_t)run->net->values, sizeof *w->values);
+    if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    const plait_store  store = { .user = w, .get = no_get, .get_rows = no_rows, .inc = push, .inc_rows = push_rows, .end = end };
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.store = &store;
+    opts.seed = run->opts->seed;
+    return plait_session_create(run->net->graph, &opts, &w->session, run->err);
+}
+
+void pli_net_end(pli_sgd *sgd) {
+    pli_net_worker *w = sgd->net;
+    if (w == NULL) return;
+    plait_session_destroy(&w->session);
+    pli_free(w->values);
+    pli_free(w->x);
+    pli_free(w->label);
+    pli_free(w->weight);
+    pli_free(w);
+    sgd->net = NULL;
+}
+
+/* --- a batch ----------------------------------------------------------------------------------------------------- */
+
+/* All tables' values; every get is under way before the first is waited for. */
+static plait_status read_values(const pli_run *run, float *values) {
+    const pli_net *net = run->net;
+    plait_request *got[PLI_NET_PARAMS] = { NULL };
+    plait_status   status = PLAIT_OK;
+    int32_t        begun = 0;
+    for (; status == PLAIT_OK && begun < net->n_params; begun++)
+        status = plait_table_get_range_begin(run->net_table[begun], 0, net->param[begun].rows, values + net->param[begun].at, &got[begun]);
+    for (int32_t p = 0; p < begun; p++) {
+        if (got[p] == NULL) continue;
+        plait_status waited = plait_request_wait(&got[p]);
+        if (status == PLAIT_OK) status = waited;
+    }
+    return status;
+}
+
+/* Rows of a part onto x, label and weight from row `at` on. */
+static void add_part(const pli_run *run, pli_net_worker *w, const pli_part *part, int64_t at) {
+    const int64_t f = run->linear.features;
+    for (int64_t i = 0; i < part->rows; i++, at++) {
+        const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+        pli_net_row(part->block, r, f, &run->scale, w->x + at * f);
+        w->label[at] = part->block->label[r];
+        w->weight[at] = part->block->weight != NULL ? (double)part->block->weight[r] : 1;
+    }
+}
+
+/* Rows [n] of x, label and weight through the graph, forward and backward; adds to sums. */
+static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
+    const pli_run *run = w->run;
+    const pli_net *net = run->net;
+    plait_feed     feeds[PLI_NET_PARAMS + 3];
+    plait_fetch    fetches[PLI_NET_PARAMS + 1];
+    pli_sums       own = { 0 };
+    pli_net_feed(net, w->values, feeds);
+    plait_feed *more = feeds + net->n_params;
+    more[0] = (plait_feed){ net->x, plait_tensor_of(PLAIT_F32, plait_shape_2(n, run->linear.features), w->x) };
+    more[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n), w->label) };
+    more[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n), w->weight) };
+    for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
+    fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
+    w->examples = examples;
+    PLI_TRY(plait_session_run(w->session, feeds, net->n_params + 3, fetches, net->n_params + 1, NULL, 0, run->err));
+    pli_sums_add(sums, &own);
+    return PLAIT_OK;
+}
+
+static plait_status make_room(pli_net_worker *w, int64_t rows) {
+    const int64_t f = w->run->linear.features;
+    if (pli_grow((void **)&w->x, &w->x_capacity, rows * f, sizeof *w->x) &&
+        pli_grow((void **)&w->label, &w->label_capacity, rows, sizeof *w->label) &&
+        pli_grow((void **)&w->weight, &w->weight_capacity, rows, sizeof *w->weight))
+        return PLAIT_OK;
+    return pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a batch of %lld dense rows", (long long)rows);
+}
+
+plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
+    pli_run        *run = sgd->run;
+    pli_net_worker *w = sgd->net;
+    int64_t         at = 0;
+    PLI_TRY(read_values(run, w->values));
+    if (plait_job_is_late(run->job)) return PLAIT_OK;
+    pli_curve_keep(run, w->values);
+    PLI_TRY(make_room(w, batch->rows));
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part *part = &batch->part[p];
+        add_part(run, w, part, run->exact ? 0 : at);
+        if (run->exact && part->rows > 0) {
+            pli_sums own = { 0 };
+            PLI_TRY(run_rows(w, part->rows, part->rows, &own));
+            pli_total_add(&sgd->clock, &own);
+        }
+        at += part->rows;
+    }
+    pli_run_charge(run, batch, run->net->values);
+    if (run->exact) {
+        *sums_out = pli_total_sums(&sgd->clock);
+        return PLAIT_OK;
+    }
+    return run_rows(w, batch->rows, batch->rows, sums_out);
+}
+
+/* --- what was learned -------------------------------------------------------------------------------------------- */
+
+plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out) {
+    const size_t bytes = (size_t)run->net->values * sizeof *values;
+    pli_solution s = { .rows = run->net->values, .net = pli_malloc(bytes) };
+    if (s.net == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    memcpy(s.net, values, bytes);
+    pli_net_to_data_units(run->net, &run->scale, s.net);
+    *solution_out = s;
+    return PLAIT_OK;
+}
+
+plait_status pli_net_extract(pli_run *run, pli_solution *solution_out) {
+    float *values = pli_array((size_t)run->net->values, sizeof *values);
+    if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    plait_status status = read_values(run, values);
+    if (status == PLAIT_OK) status = pli_net_solution(run, values, solution_out);
+    pli_free(values);
+    return status;
+}

@@ -1,0 +1,194 @@
+/* The registry of nets, and what all kinds share: layers from text, variables, first values, units. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/ops/ops.h"
+#include "learn/net.h"
+
+enum { FEATURES_MAX = 1 << 18 };
+
+static const pli_net_kind *const kinds[] = { &pli_net_mlp, NULL };
+
+const pli_net_kind *const *pli_net_kinds(void) { return kinds; }
+
+const pli_net_kind *pli_net_kind_find(const char *name) {
+    for (size_t i = 0; kinds[i] != NULL; i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
+
+/* --- layers ------------------------------------------------------------------------------------------------------ */
+
+static plait_status read_layers(const char *text, int64_t width[PLI_NET_LAYERS], int32_t *n_out, plait_error *err) {
+    int32_t n = 0;
+    for (const char *at = text; *at != '\0';) {
+        char         word[24];
+        const size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (n == PLI_NET_LAYERS - 1)
+            return pli_fail(err, PLAIT_EINVAL, "layers %s: at most %d of them", text, PLI_NET_LAYERS - 1);
+        if (length >= sizeof word || !pli_parse_i64(word, &width[n]) || width[n] < 1 || width[n] > 1 << 20)
+            return pli_fail(err, PLAIT_EINVAL, "layers %s: expected widths from 1 to 1048576 with commas between, as 512,256", text);
+        n++;
+        at += length + (at[length] == ',');
+        if (at[-1] == ',' && *at == '\0') return pli_fail(err, PLAIT_EINVAL, "layers %s: it ends in a comma", text);
+    }
+    *n_out = n;
+    return PLAIT_OK;
+}
+
+plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err) {
+    int64_t width[PLI_NET_LAYERS];
+    int32_t n;
+    if (layers != NULL && strlen(layers) >= sizeof((pli_net *)NULL)->layers)
+        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: too long a list", layers);
+    return read_layers(layers != NULL ? layers : kind->layers, width, &n, err);
+}
+
+/* --- building ---------------------------------------------------------------------------------------------------- */
+
+plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread) {
+    pli_net_param *p = &net->param[net->n_params];
+    const int64_t  n = plait_shape_elements(&shape);
+    if (n < 0 || net->values > (INT64_C(1) << 40) - n) return PLAIT_NONE;
+    const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
+    *p = (pli_net_param){ .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter == 'w' };
+    snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer);
+    p->value = plait_graph_variable(net->graph, p->name, plait_tensor_of(PLAIT_F32, shape, NULL));
+    if (p->value < 0) return PLAIT_NONE;
+    net->n_params++;
+    net->values += n;
+    return p->value;
+}
+
+plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain) {
+    const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const plait_value b = pli_net_variable(net, 'b', layer, plait_shape_1(width), 0);
+    const plait_value in[] = { x, w };
+    return pli_op2(net->graph, &pli_op_add, plait_graph_op(net->graph, "matmul", in, 2, NULL, 0), b);
+}
+
+/* The loss, the gradient of each variable, and its inc. */
+static plait_status add_gradients(pli_net *net, plait_error *err) {
+    plait_graph      *g = net->graph;
+    const plait_value in[] = { net->scores, net->label, net->weight };
+    const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0), loss = plait_graph_output(g, slopes, 1);
+    net->sums = plait_graph_output(g, slopes, 2);
+    for (int32_t i = 0; loss >= 0 && i < net->n_params; i++) {
+        plait_value gradient = PLAIT_NONE;
+        plait_graph_gradients(g, loss, 1, &net->param[i].value, &gradient);
+        const plait_value push[] = { net->param[i].value, gradient };
+        net->param[i].inc = plait_graph_op(g, "inc", push, 2, NULL, 0);
+    }
+    return plait_graph_check(g, err);
+}
+
+static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
+    const plait_op *own[] = { &net->loss_op };
+    PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
+    net->x = plait_graph_placeholder(net->graph, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, net->linear->features));
+    net->label = plait_graph_placeholder(net->graph, "label", PLAIT_F64, plait_shape_1(PLAIT_ANY));
+    net->weight = plait_graph_placeholder(net->graph, "weight", PLAIT_F64, plait_shape_1(PLAIT_ANY));
+    PLI_TRY(net->kind->build(net, width, n, err));
+    PLI_TRY(plait_graph_check(net->graph, err));
+    return add_gradients(net, err);
+}
+
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
+                            pli_net **net_out, plait_error *err) {
+    int64_t width[PLI_NET_LAYERS];
+    int32_t n;
+    if (layers == NULL) layers = kind->layers;
+    PLI_TRY(pli_net_check_layers(kind, layers, err));
+    PLI_TRY(read_layers(layers, width, &n, err));
+    if (linear->features < 1 || linear->features > FEATURES_MAX)
+        return pli_fail(err, PLAIT_EREFUSED, "a net over %lld features is refused: its rows are dense, up to %d; hash the features, as "
+                        "--hash-bits 14", (long long)linear->features, FEATURES_MAX);
+    pli_net *net = pli_calloc(1, sizeof *net);
+    if (net == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a net");
+    net->kind = kind;
+    net->linear = linear;
+    net->loss_op = pli_net_loss_op(linear);
+    net->axes = pli_schema_row_shape(schema, net->length);
+    snprintf(net->layers, sizeof net->layers, "%s", layers);
+    plait_status status = build(net, width, n, err);
+    if (status < 0) pli_net_destroy(&net);
+    else *net_out = net;
+    return status;
+}
+
+void pli_net_destroy(pli_net **net) {
+    if (*net == NULL) return;
+    plait_graph_destroy(&(*net)->graph);
+    pli_free(*net);
+    *net = NULL;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------ */
+
+void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        for (int64_t r = 0; r < param->rows; r++) {
+            pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)p, (uint64_t)r);
+            float     *row = values + param->at + r * param->cols;
+            for (int64_t c = 0; c < param->cols; c++)
+                row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
+        }
+    }
+}
+
+/* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'). */
+void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
+    const pli_net_param *w = &net->param[0], *b = &net->param[1];
+    if (scale->factor == NULL) return;
+    for (int64_t k = 0; k < w->cols; k++) {
+        double shift = 0;
+        for (int64_t j = 0; j < w->rows; j++) {
+            const double raw = scale->factor[j] * (double)values[w->at + j * w->cols + k];
+            if (scale->centre != NULL) shift += scale->centre[j] * raw;
+            values[w->at + j * w->cols + k] = (float)raw;
+        }
+        values[b->at + k] = (float)((double)values[b->at + k] - shift);
+    }
+}
+
+void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values) {
+    const pli_net_param *w = &net->param[0], *b = &net->param[1];
+    if (scale->factor == NULL) return;
+    for (int64_t k = 0; k < w->cols; k++) {
+        double shift = 0;
+        for (int64_t j = 0; j < w->rows; j++) {
+            float *value = &values[w->at + j * w->cols + k];
+            if (scale->centre != NULL) shift += scale->centre[j] * (double)*value;
+            *value = scale->factor[j] > 0 ? (float)((double)*value / scale->factor[j]) : 0;
+        }
+        values[b->at + k] = (float)((double)values[b->at + k] + shift);
+    }
+}
+
+void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text) {
+    int32_t p = 0;
+    while (p + 1 < net->n_params && i >= net->param[p + 1].at) p++;
+    const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
+    int64_t           step = net->param[p].rows * net->param[p].cols, at = i - net->param[p].at;
+    pli_text_add(text, "%s ", net->param[p].name);
+    for (int32_t d = 0; d < shape.rank; d++) {
+        step /= shape.dim[d];
+        pli_text_add(text, "%s%lld", d > 0 ? "," : "", (long long)(at / step % shape.dim[d]));
+    }
+}
+
+double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2) {
+    double square = 0, absolute = 0;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        for (int64_t i = 0; param->penalised && i < param->rows * param->cols; i++) {
+            const double x = (double)values[param->at + i];
+            square += x * x;
+            absolute += fabs(x);
+        }
+    }
+    return l2 / 2 * square + l1 * absolute;
+}

@@ -1,0 +1,200 @@
+/* Nets by tables: what they can learn that a line cannot, the same model whoever computes it, and files. */
+#include <unistd.h>
+
+#include "learn/train.h"
+
+enum { ROWS = 600 };
+
+/* Two classes as on a chess board of 2 x 2, which no line parts; or the product of both coordinates. */
+static plait_data *board(bool numbers) {
+    float     *x = pli_array(ROWS * 2, sizeof *x);
+    double    *label = pli_array(ROWS, sizeof *label);
+    pli_random random = pli_random_at(7, PLI_RANDOM_DATA, 0, 0);
+    for (int64_t i = 0; i < ROWS; i++) {
+        const double a = 2 * pli_random_f64(&random) - 1, b = 2 * pli_random_f64(&random) - 1;
+        x[2 * i] = (float)a;
+        x[2 * i + 1] = (float)b;
+        label[i] = numbers ? a * b : a * b > 0;
+    }
+    plait_data *data = NULL;
+    plait_error err;
+    assert_int_equal(plait_data_from_dense(ROWS, 2, x, label, NULL, &data, &err), PLAIT_OK);
+    pli_free(x);
+    pli_free(label);
+    return data;
+}
+
+static training net(const plait_data *data) {
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = t.opts.test_memory = data;
+    t.opts.model = "mlp";
+    t.opts.layers = "16,8";
+    t.opts.epochs = 4;
+    t.opts.batch = 50;
+    return t;
+}
+
+static void must_train(training *t, int32_t workers) {
+    if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
+}
+
+static void test_learns_what_no_line_can(void **state) {
+    (void)state;
+    plait_data *data = board(false);
+    training    t = net(data), line = net(data);
+    t.opts.epochs = 60;
+    t.opts.learning_rate = 0.01;
+    must_train(&t, 1);
+    assert_true(t.report.test_accuracy > 0.95);
+    line.opts.model = "logistic";
+    line.opts.layers = NULL;
+    must_train(&line, 1);
+    assert_true(line.report.test_accuracy < 0.75);
+    assert_near(t.report.test_loss, t.report.train_loss, 1e-6);
+    plait_model_destroy(&t.model);
+    plait_model_destroy(&line.model);
+    plait_data_destroy(&data);
+
+    data = board(true);
+    t = net(data); /* labels are no classes: the loss is squared */
+    t.opts.epochs = 60;
+    t.opts.learning_rate = 0.01;
+    must_train(&t, 1);
+    assert_true(t.report.test_rmse < 0.15); /* 0.33: the mean label for all */
+    assert_int_equal(plait_model_classes(t.model), 0);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+}
+
+static void test_the_same_model_for_every_topology(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "local", "allreduce", "ps", "hybrid" };
+    plait_data *data = board(false);
+    training    first = net(data);
+    must_train(&first, 1);
+    for (size_t i = 0; i < 4; i++) {
+        training t = net(data);
+        t.opts.topology = topologies[i];
+        must_train(&t, 3);
+        const double off = distance(t.model, first.model);
+        if (!(off <= 1e-4)) fail_msg("%s: off by %g", topologies[i], off);
+        plait_model_destroy(&t.model);
+    }
+    plait_model_destroy(&first.model);
+    plait_data_destroy(&data);
+}
+
+static void test_exact_sums_give_the_same_bits(void **state) {
+    (void)state;
+    static const struct {
+        const char *topology;
+        int32_t     workers;
+    } runs[] = { { "local", 2 }, { "allreduce", 3 }, { "ps", 1 }, { "ps", 4 } };
+    plait_data *data = board(false);
+    training    first = net(data);
+    first.opts.exact = 1;
+    must_train(&first, 1);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        training t = net(data);
+        t.opts.exact = 1;
+        t.opts.topology = runs[i].topology;
+        must_train(&t, runs[i].workers);
+        assert_string_equal(t.report.model_hash, first.report.model_hash);
+        assert_true(t.report.train_loss == first.report.train_loss);
+        plait_model_destroy(&t.model);
+    }
+    plait_model_destroy(&first.model);
+    plait_data_destroy(&data);
+}
+
+/* Of each table by itself; stale ones train, too. */
+static void test_tables_travel_apart(void **state) {
+    (void)state;
+    static const plait_table_setting settings[] = { { .name = "w1", .topology = "ps", .consistency = "ssp:1" },
+                                                    { .name = "b3", .topology = "allreduce" } };
+    plait_data *data = board(false);
+    training    t = net(data);
+    t.opts.topology = "ps";
+    t.opts.tables = settings;
+    t.opts.n_tables = 2;
+    t.opts.epochs = 40;
+    t.opts.learning_rate = 0.01;
+    must_train(&t, 2);
+    assert_true(t.report.test_accuracy > 0.9);
+    assert_int_equal(t.report.n_tables, 6);
+    assert_string_equal(t.report.tables[0].consistency, "ssp:1");
+    assert_string_equal(t.report.tables[5].topology, "allreduce");
+    plait_model_destroy(&t.model);
+    const plait_table_setting unknown = { .name = "w4", .topology = "ps" };
+    t.opts.tables = &unknown;
+    t.opts.n_tables = 1;
+    assert_int_equal(train(&t, 1, 1), PLAIT_ENAME);
+    assert_non_null(strstr(t.error.text, "unknown table 'w4'"));
+    plait_data_destroy(&data);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    static const char path[] = "nets.safetensors";
+    static double     before[ROWS * 2], after[ROWS * 2];
+    plait_data       *data = board(false);
+    training          t = net(data);
+    plait_model      *again = NULL;
+    plait_error       err;
+    must_train(&t, 1);
+    assert_int_equal(plait_model_save(t.model, path, &err), PLAIT_OK);
+    assert_int_equal(plait_model_load(path, &again, &err), PLAIT_OK);
+    assert_int_equal(plait_model_predict(t.model, data, 1, before, &err), PLAIT_OK);
+    assert_int_equal(plait_model_predict(again, data, 1, after, &err), PLAIT_OK);
+    assert_memory_equal(before, after, sizeof before);
+    assert_string_equal(plait_model_feature(again, 16 + 3), "w1 1,3");
+    assert_string_equal(plait_model_feature(again, 32 + 3), "b1 3");
+    assert_true(isnan(plait_model_intercept(again, 0)));
+
+    training on = net(data); /* goes on where it was */
+    on.opts.init_model = path;
+    on.opts.learning_rate = 1e-9;
+    must_train(&on, 2);
+    assert_true(distance(on.model, again) < 1e-5);
+    plait_model_destroy(&on.model);
+    on.opts.layers = "16,9";
+    assert_int_equal(train(&on, 1, 1), PLAIT_EMISMATCH);
+    assert_non_null(strstr(on.error.text, "has layers 16,8, not 16,9"));
+    plait_model_destroy(&again);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+    unlink(path);
+}
+
+static void refused(const char *layers, const char *model, const char *loss, const char *part) {
+    plait_data *data = board(false);
+    training    t = net(data);
+    t.opts.layers = layers;
+    t.opts.model = model;
+    t.opts.loss = loss;
+    assert_true(train(&t, 1, 1) < 0);
+    if (strstr(t.error.text, part) == NULL) fail_msg("'%s' does not say '%s'", t.error.text, part);
+    plait_data_destroy(&data);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refused("16,x", "mlp", NULL, "expected widths");
+    refused("16,", "mlp", NULL, "ends in a comma");
+    refused("0", "mlp", NULL, "expected widths");
+    refused("1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "mlp", NULL, "at most 15");
+    refused("16", "logistic", NULL, "model logistic has none");
+    refused(NULL, "logistic", "hinge", "--model hinge");
+    refused(NULL, "mpl", NULL, "did you mean 'mlp'");
+    refused(NULL, "mlp", "hing", "did you mean 'hinge'");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learns_what_no_line_can),     cmocka_unit_test(test_the_same_model_for_every_topology),
+        cmocka_unit_test(test_exact_sums_give_the_same_bits), cmocka_unit_test(test_tables_travel_apart),
+        cmocka_unit_test(test_files),                       cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
