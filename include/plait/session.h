@@ -1,7 +1,8 @@
 /* plait/session.h - running a graph: partial runs of what is asked for, with variables in a store.
  *
- * A session makes a *plan* of each set of feeds, shapes and fetches: which nodes are needed, and where each value lies.
- * Running a plan again allocates nothing.
+ * A session makes a *plan* of each set of feeds, shapes and fetches: which nodes are needed, what passes made of them, where
+ * each value lies in one block of memory. Running a plan again allocates nothing. Nodes run as soon as their inputs are there,
+ * the parts of large ones side by side; the values do not depend on the number of threads.
  */
 #ifndef PLAIT_SESSION_H
 #define PLAIT_SESSION_H
@@ -16,6 +17,8 @@ extern "C" {
  * A failure ends the run. In one run all gets of a variable come before its incs. */
 typedef struct plait_store {
     void *user;
+    /** A run will get these [n], in this order. NULL: nothing to prepare. */
+    plait_status (*expect)(void *user, int32_t n, const int32_t *variables, plait_error *error);
     /** All values, in the variable's type and shape, borrowed until end. */
     plait_status (*get)(void *user, int32_t variable, const void **values_out, plait_error *error);
     /** Rows (of axis 0; repeats allowed, each in range), copied to values [n, the rest of the shape]. */
@@ -37,15 +40,18 @@ typedef struct plait_session_opts {
     const plait_store *store; /* copied; NULL: the session's own memory, in which inc adds                    */
     uint64_t           seed;  /* of random ops                                                                */
     const plait_log   *log;   /* where print speaks; NULL: silence                                            */
+    int32_t            threads; /* that compute, the caller one of them; 0: as many as there are cores        */
+    const char        *passes; /* of "fold,merge,sparse,fuse,memory" those that are made, or "none"; NULL: all */
+    const char        *dump;  /* a folder for Graphviz files of each plan, before and after each pass; NULL: none */
     void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after each
-                                 node, by the thread that computed it; may be NULL                            */
+                                 node, or a thread's part of it, by that thread; may be NULL                            */
     void *trace_user;
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
 
 /** opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
- *  Errors: what plait_graph_check says; EINVAL a store that is not whole; ENOMEM. */
+ *  Errors: what plait_graph_check says; ENAME an unknown pass; EINVAL a store that is not whole; ENOMEM. */
 PLAIT_API plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts,
                                             plait_session **session_out, plait_error *error_out);
 PLAIT_API void         plait_session_destroy(plait_session **session); /* *session may be NULL; while nobody runs it */

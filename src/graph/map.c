@@ -4,8 +4,6 @@
 
 #include "graph/kernel.h"
 
-enum { LANE_BYTES = PLI_MAP_BLOCK * 8 }; /* of a buffer: a block of the largest elements */
-
 /* --- planning -------------------------------------------------------------------------------------------------- */
 
 /* Axes of the output along which the input goes on without a break are one; axes of length 1 are none. */
@@ -25,28 +23,102 @@ static void join_axes(pli_map_input *m, const plait_shape *in, const plait_shape
     }
 }
 
-bool pli_map_plan(pli_map *map, const plait_op *op, const plait_tensor *in, int32_t n_in, const plait_tensor *out) {
-    const plait_type type = in[0].type;
-    const bool       by_f32 = type == PLAIT_BF16 && op->map[PLAIT_BF16] == NULL;
-    if (n_in > PLI_MAP_INPUTS) return false;
-    *map = (pli_map){ .fn = op->map[by_f32 ? PLAIT_F32 : type], .n_in = n_in, .all_direct = true };
-    map->elements = plait_shape_elements(&out->shape);
-    map->narrowed = by_f32 && out->type == PLAIT_BF16;
-    map->out_bytes = plait_type_bytes(out->type);
-    for (int32_t k = 0; k < n_in; k++) {
-        pli_map_input *m = &map->in[k];
-        *m = (pli_map_input){ .bytes = plait_type_bytes(in[k].type), .widened = by_f32 && in[k].type == PLAIT_BF16 };
-        join_axes(m, &in[k].shape, &out->shape);
-        m->direct = m->rank == 0 || (m->rank == 1 && m->stride[0] == 1);
-        map->all_direct = map->all_direct && m->direct && !m->widened;
-    }
-    map->all_direct = map->all_direct && !map->narrowed;
-    return map->fn != NULL;
+/* BF16 goes through F32 where the op has no loop of its own for it. */
+static bool goes_by_f32(const plait_op *op, plait_type type) { return type == PLAIT_BF16 && op->map[PLAIT_BF16] == NULL; }
+
+/* What comes into an operand: an input, or a step before. */
+static plait_type type_of(const pli_map_op *ops, const plait_tensor *in, int32_t operand) {
+    return operand < PLI_MAP_INPUTS ? in[operand].type : ops[operand - PLI_MAP_INPUTS].type;
 }
 
-size_t pli_map_scratch(const pli_map *map) { return map->all_direct ? 0 : (size_t)(map->n_in + 1) * LANE_BYTES; }
+static void plan_input(pli_map *map, int32_t k, const plait_tensor *in, const plait_shape *shape, bool widened) {
+    pli_map_input *m = &map->in[k];
+    *m = (pli_map_input){ .bytes = plait_type_bytes(in->type), .widened = widened };
+    join_axes(m, &in->shape, shape);
+    m->direct = m->rank == 0 || (m->rank == 1 && m->stride[0] == 1);
+    m->uniform = !m->direct && m->rank == 1 && m->stride[0] == 0;
+    m->buffer = m->direct && !widened ? -1 : map->n_buffers++;
+}
+
+/* A step's buffer is free again after the last step that reads it (linear scan: Poletto and Sarkar, TOPLAS 1999). */
+static void give_buffers(pli_map *map) {
+    int32_t last[PLI_MAP_STEPS], owner[PLI_MAP_STEPS], n = 0;
+    for (int32_t j = 0; j < map->n_steps; j++) {
+        last[j] = j;
+        for (int32_t i = 0; i < map->step[j].n_in; i++)
+            if (map->step[j].in[i] >= PLI_MAP_INPUTS) last[map->step[j].in[i] - PLI_MAP_INPUTS] = j;
+    }
+    for (int32_t j = 0; j < map->n_steps; j++) {
+        pli_map_step *s = &map->step[j];
+        s->buffer = -1;
+        if (s->output >= 0 && !s->rounded) continue;
+        int32_t at = 0;
+        while (at < n && last[owner[at]] >= j) at++;
+        owner[at] = j;
+        if (at == n) n++;
+        s->buffer = map->n_buffers + at;
+    }
+    map->n_buffers += n;
+}
+
+static bool plan_step(pli_map *map, int32_t j, const pli_map_op *ops, const plait_tensor *in) {
+    const pli_map_op *o = &ops[j];
+    const plait_type  type = type_of(ops, in, o->in[0]);
+    const bool        by_f32 = goes_by_f32(o->op, type);
+    pli_map_step     *s = &map->step[j];
+    *s = (pli_map_step){ .fn = o->op->map[by_f32 ? PLAIT_F32 : type], .attr = o->attr, .n_in = o->n_in, .output = o->output,
+                         .rounded = by_f32 && o->type == PLAIT_BF16, .bytes = plait_type_bytes(o->type) };
+    memcpy(s->in, o->in, (size_t)o->n_in * sizeof *o->in);
+    for (int32_t i = 0; i < o->n_in; i++) /* an operand is either BF16 or F32 for all who read it */
+        if (type_of(ops, in, o->in[i]) == PLAIT_BF16 && !by_f32) return o->in[i] < PLI_MAP_INPUTS && map->n_steps == 1 && s->fn != NULL;
+    return s->fn != NULL;
+}
+
+plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in, int32_t n_in,
+                            const plait_shape *shape, pli_map **map_out, plait_error *err) {
+    *map_out = NULL;
+    if (n_in > PLI_MAP_INPUTS || n_ops > PLI_MAP_STEPS) return PLAIT_OK;
+    for (int32_t j = 0; j < n_ops; j++)
+        if (ops[j].n_in > PLI_MAP_INPUTS) return PLAIT_OK;
+    pli_map *map = pli_arena_take(arena, sizeof *map);
+    if (map == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph");
+    *map = (pli_map){ .elements = plait_shape_elements(shape), .n_in = n_in, .n_steps = n_ops, .lane_bytes = 4 };
+    map->in = pli_arena_take(arena, (size_t)n_in * sizeof *map->in);
+    map->step = pli_arena_take(arena, (size_t)n_ops * sizeof *map->step);
+    if (map->in == NULL || map->step == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph");
+    const bool by_f32 = goes_by_f32(ops[0].op, type_of(ops, in, ops[0].in[0]));
+    for (int32_t k = 0; k < n_in; k++) {
+        plan_input(map, k, &in[k], shape, in[k].type == PLAIT_BF16 && (by_f32 || n_ops > 1));
+        if (map->in[k].bytes > map->lane_bytes) map->lane_bytes = map->in[k].bytes;
+    }
+    for (int32_t j = 0; j < n_ops; j++) {
+        if (!plan_step(map, j, ops, in)) return PLAIT_OK;
+        if (map->step[j].bytes > map->lane_bytes) map->lane_bytes = map->step[j].bytes;
+    }
+    give_buffers(map);
+    map->block = PLI_MAP_BLOCK;
+    while (map->block > PLI_MAP_BLOCK / 4 && map->block * (int64_t)map->lane_bytes * map->n_buffers > 32768) map->block /= 2;
+    map->lane_bytes *= (size_t)map->block;
+    map->plain = n_ops == 1 && map->n_buffers == 0;
+    *map_out = map;
+    return PLAIT_OK;
+}
+
+size_t pli_map_scratch(const pli_map *map) { return (size_t)map->n_buffers * map->lane_bytes; }
 
 int64_t pli_map_items(const pli_map *map) { return pli_items_of(map->elements); }
+
+bool pli_map_in_place(const pli_map *map, int32_t input, int32_t output) {
+    if (!map->in[input].direct) return false;
+    int32_t writes = 0;
+    while (map->step[writes].output != output) writes++;
+    if (map->step[writes].bytes != map->in[input].bytes) return false;
+    if (map->in[input].widened) return true; /* a block's are in the buffer before anything is written */
+    for (int32_t j = writes + 1; j < map->n_steps; j++)
+        for (int32_t i = 0; i < map->step[j].n_in; i++)
+            if (map->step[j].in[i] == input) return false;
+    return true;
+}
 
 /* --- running --------------------------------------------------------------------------------------------------- */
 
@@ -109,33 +181,68 @@ static void widen(void *lane, int64_t n) {
 /* Where the block's elements of an input are. */
 static const void *lane_of(const pli_map_input *m, const void *data, int64_t first, int64_t n, unsigned char *lane) {
     const unsigned char *bytes = data;
-    if (m->direct && !m->widened) return bytes + (size_t)first * m->bytes;
+    if (m->buffer < 0) return bytes + (size_t)first * m->bytes;
     if (m->direct) memcpy(lane, bytes + (size_t)first * m->bytes, (size_t)n * m->bytes);
     else spread(m, bytes, first, n, lane);
     if (m->widened) widen(lane, n);
     return lane;
 }
 
-static void run_block(const pli_map *map, const plait_tensor *in, const plait_tensor *out, const plait_attr *attr,
-                      unsigned char *scratch, int64_t first, int64_t n) {
-    const void    *lane[PLI_MAP_INPUTS];
-    unsigned char *last = scratch + (size_t)map->n_in * LANE_BYTES;
-    for (int32_t k = 0; k < map->n_in; k++) lane[k] = lane_of(&map->in[k], in[k].data, first, n, scratch + (size_t)k * LANE_BYTES);
-    if (!map->narrowed) {
-        map->fn(n, lane, (unsigned char *)out->data + (size_t)first * map->out_bytes, attr);
-        return;
+/* What the step made is BF16, and is read on as F32. */
+static void round_lane(const pli_map_step *s, float *lane, int64_t n, const plait_tensor *out, int64_t first) {
+    uint16_t *narrow = s->output >= 0 ? (uint16_t *)out[s->output].data + first : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t x = pli_bf16_of_f32(lane[i]);
+        if (narrow != NULL) narrow[i] = x;
+        lane[i] = pli_bf16_to_f32(x);
     }
-    map->fn(n, lane, last, attr);
-    const float *wide = (const float *)(const void *)last;
-    uint16_t    *to = (uint16_t *)out->data + first;
-    for (int64_t i = 0; i < n; i++) to[i] = pli_bf16_of_f32(wide[i]);
 }
 
-void pli_map_run(const pli_map *map, const plait_tensor *in, const plait_tensor *out, const plait_attr *attr, void *scratch,
-                 int64_t item) {
+typedef struct block {
+    const pli_map      *map;
+    const void         *input[PLI_MAP_INPUTS];
+    void               *made[PLI_MAP_STEPS];
+    const plait_tensor *out;
+    unsigned char      *scratch;
+} block;
+
+static void run_steps(block *b, int64_t first, int64_t n) {
+    for (int32_t j = 0; j < b->map->n_steps; j++) {
+        const pli_map_step *s = &b->map->step[j];
+        const void         *in[PLI_MAP_INPUTS];
+        for (int32_t i = 0; i < s->n_in; i++) in[i] = s->in[i] < PLI_MAP_INPUTS ? b->input[s->in[i]] : b->made[s->in[i] - PLI_MAP_INPUTS];
+        b->made[j] = s->buffer >= 0 ? b->scratch + (size_t)s->buffer * b->map->lane_bytes
+                                    : (unsigned char *)b->out[s->output].data + (size_t)first * s->bytes;
+        s->fn(n, in, b->made[j], s->attr);
+        if (s->rounded) round_lane(s, b->made[j], n, b->out, first);
+    }
+}
+
+static void run_plain(const pli_map *map, const void *const *in, const plait_tensor *out, int64_t first, int64_t n) {
+    const pli_map_step *s = &map->step[0];
+    const void         *from[PLI_MAP_INPUTS];
+    for (int32_t i = 0; i < s->n_in; i++) from[i] = (const unsigned char *)in[s->in[i]] + (size_t)first * map->in[s->in[i]].bytes;
+    s->fn(n, from, (unsigned char *)out[0].data + (size_t)first * s->bytes, s->attr);
+}
+
+void pli_map_run(const pli_map *map, const void *const *in, const plait_tensor *out, void *scratch, int64_t item) {
     int64_t       first;
     const int64_t n = pli_item_piece(map->elements, item, &first), end = first + n;
-    const int64_t block = map->all_direct ? n : PLI_MAP_BLOCK;
-    for (; first < end; first += block)
-        run_block(map, in, out, attr, scratch, first, end - first < block ? end - first : block);
+    if (map->plain) {
+        run_plain(map, in, out, first, n);
+        return;
+    }
+    block b;
+    b.map = map;
+    b.out = out;
+    b.scratch = scratch;
+    for (int64_t at = first; at < end; at += map->block) {
+        const int64_t some = end - at < map->block ? end - at : map->block;
+        for (int32_t k = 0; k < map->n_in; k++) {
+            if (map->in[k].uniform && at > first) continue; /* is there from the first block */
+            const int64_t count = map->in[k].uniform && n < map->block ? n : map->in[k].uniform ? map->block : some;
+            b.input[k] = lane_of(&map->in[k], in[k], at, count, b.scratch + (size_t)(map->in[k].buffer < 0 ? 0 : map->in[k].buffer) * map->lane_bytes);
+        }
+        run_steps(&b, at, some);
+    }
 }

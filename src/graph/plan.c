@@ -1,12 +1,14 @@
-/* Making a plan: the needed nodes are found from the fetches backwards, copied forwards with their shapes, and given a kernel and
- * a place for what they make. */
+/* Making a plan. */
 #include "graph/plan.h"
 
 #include <string.h>
 
-#include "graph/ops/ops.h"
+#include "graph/dump.h"
+#include "graph/passes/passes.h"
 
-enum { ARENA_CHUNK_BYTES = 1 << 16, LINE_BYTES = 64 };
+enum { ARENA_CHUNK_BYTES = 1 << 16 };
+
+plait_status pli_plan_no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph"); }
 
 /* --- the key --------------------------------------------------------------------------------------------------- */
 
@@ -54,259 +56,7 @@ static bool keep_key(pli_plan *plan, const pli_plan_key *key) {
     return plan->key.feeds != NULL && plan->key.fetches != NULL && plan->key.exclude != NULL;
 }
 
-/* --- what is needed -------------------------------------------------------------------------------------------- */
-
-enum { NEED_SHAPE = 1, NEED_VALUES = 2 };
-
-/* While a plan is made: of each value of the graph. */
-typedef struct maker {
-    pli_plan          *plan;
-    const plait_graph *g;
-    plait_error       *err;
-    uint8_t           *need;     /* NEED_*                    */
-    bool              *excluded;
-    int32_t           *feed;     /* its feed; -1: none        */
-    int32_t           *number;   /* in the plan; -1: not there */
-} maker;
-
-static plait_status out_of_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph"); }
-
-static plait_status check_feed(const maker *m, const plait_feed *feed, int32_t i) {
-    const plait_graph *g = m->g;
-    if (feed->value < 0 || feed->value >= g->n_values) return pli_fail(m->err, PLAIT_EINVAL, "feed %d is no value of this graph", i);
-    const plait_tensor want = pli_value_tensor(g, feed->value);
-    bool               fits = feed->tensor.type == want.type && feed->tensor.shape.rank == want.shape.rank;
-    for (int32_t k = 0; fits && k < want.shape.rank; k++) {
-        const int64_t given = feed->tensor.shape.dim[k];
-        fits = given >= 0 && (want.shape.dim[k] == PLAIT_ANY || want.shape.dim[k] == given);
-    }
-    char name[80], is[128], given[128];
-    pli_value_text(g, feed->value, name);
-    if (!fits) {
-        pli_shape_text(&want, is);
-        const plait_tensor shown = { .type = feed->tensor.type, .shape = feed->tensor.shape };
-        if (shown.shape.rank < 0 || shown.shape.rank > PLAIT_RANK_MAX)
-            return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: %d axes, which no array has", name, shown.shape.rank);
-        pli_shape_text(&shown, given);
-        return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: it is %s, and was fed %s", name, is, given);
-    }
-    if (plait_shape_elements(&feed->tensor.shape) < 0) return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: larger than any array can be", name);
-    if (m->feed[feed->value] >= 0) return pli_fail(m->err, PLAIT_EINVAL, "%s is fed twice", name);
-    return PLAIT_OK;
-}
-
-static plait_status mark_asked(maker *m) {
-    const pli_plan_key *key = &m->plan->key;
-    for (int32_t i = 0; i < key->n_feeds; i++) {
-        PLI_TRY(check_feed(m, &key->feeds[i], i));
-        m->feed[key->feeds[i].value] = i;
-    }
-    for (int32_t i = 0; i < key->n_exclude; i++) {
-        if (key->exclude[i] < 0 || key->exclude[i] >= m->g->n_values)
-            return pli_fail(m->err, PLAIT_EINVAL, "exclude %d is no value of this graph", i);
-        m->excluded[key->exclude[i]] = true;
-    }
-    for (int32_t i = 0; i < key->n_fetches; i++) {
-        const plait_value v = key->fetches[i].value;
-        if (v < 0 || v >= m->g->n_values) return pli_fail(m->err, PLAIT_EINVAL, "fetch %d is no value of this graph", i);
-        if (!m->excluded[v] || wants_data(&key->fetches[i])) m->need[v] = NEED_VALUES;
-    }
-    return PLAIT_OK;
-}
-
-static plait_status refuse_excluded(const maker *m, plait_value v) {
-    char name[80];
-    pli_value_text(m->g, v, name);
-    return pli_fail(m->err, PLAIT_EINVAL, "%s is needed but excluded; feed it", name);
-}
-
-/* Nodes come after what they need, so one walk backwards sees each need before the node that answers it. */
-static plait_status mark_needed(maker *m) {
-    const plait_graph *g = m->g;
-    for (int64_t k = g->n_nodes - 1; k >= 0; k--) {
-        const pli_node *node = &g->node[k];
-        uint8_t         need = 0;
-        for (plait_value v = node->value; v < node->value + node->n_values; v++) {
-            if (m->need[v] == 0 || m->feed[v] >= 0) continue;
-            if (m->excluded[v] && m->need[v] == NEED_VALUES) return refuse_excluded(m, v);
-            if (m->need[v] > need) need = m->need[v];
-        }
-        if (need == 0) continue;
-        for (int32_t i = 0; i < node->n_inputs; i++) {
-            const bool        shape_only = need == NEED_SHAPE || (i < 32 && (node->op->shape_only >> i & 1) != 0);
-            const plait_value v = g->input[node->input + i];
-            const uint8_t     one = shape_only ? NEED_SHAPE : NEED_VALUES;
-            if (one > m->need[v]) m->need[v] = one;
-        }
-    }
-    return PLAIT_OK;
-}
-
-/* --- copying --------------------------------------------------------------------------------------------------- */
-
-static int32_t add_value(pli_plan *p, plait_value origin, plait_tensor t, pli_place place, int32_t number) {
-    if (!pli_grow((void **)&p->value, &p->value_capacity, p->n_values + 1, sizeof *p->value)) return -1;
-    p->value[p->n_values] = (pli_plan_value){ .t = t, .origin = origin, .place = place, .number = number };
-    return (int32_t)p->n_values++;
-}
-
-static plait_status at_node(const maker *m, plait_value v, plait_status status) {
-    char name[80];
-    pli_value_text(m->g, v, name);
-    if (m->err != NULL) m->err->code = status;
-    (void)pli_fail_at(m->err, "%s", name);
-    return status;
-}
-
-/* Types and shapes of a node's outputs, from inputs whose lengths are known by now. */
-static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in, plait_tensor *out) {
-    plait_error      own, *err = m->err != NULL ? m->err : &own;
-    const plait_call call = { .in = in, .out = out, .n_in = node->n_inputs, .n_out = node->n_values,
-                              .attr = m->g->attr + node->attr, .user = node->op->user, .error = err };
-    for (int32_t i = 0; i < node->n_inputs; i++) {
-        const int32_t number = m->number[m->g->input[node->input + i]];
-        in[i] = (plait_tensor){ .type = m->plan->value[number].t.type, .shape = m->plan->value[number].t.shape };
-    }
-    for (int32_t i = 0; i < node->n_values; i++) out[i] = (plait_tensor){ .type = PLAIT_F32 };
-    plait_status status = node->op->infer != NULL ? node->op->infer(&call) : pli_infer_map(node->op, &call);
-    if (status != PLAIT_OK) return at_node(m, node->value, status);
-    for (int32_t i = 0; i < node->n_values; i++) {
-        if (plait_shape_elements(&out[i].shape) >= 0) continue;
-        char name[80], shape[128];
-        pli_value_text(m->g, node->value, name);
-        pli_shape_text(&out[i], shape);
-        return pli_fail(m->err, PLAIT_ESHAPE, "%s: its shape is %s, and every length is to be known; feed it, or what it is made of", name, shape);
-    }
-    return PLAIT_OK;
-}
-
-static bool is(const pli_node *node, const plait_op *op) { return node->op == op; }
-
-/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? */
-static bool is_view(const pli_plan *p, const pli_node *node, int32_t input, const plait_tensor *out) {
-    if ((node->op->flags & PLAIT_OP_ALIAS) != 0) return true;
-    if (!is(node, &pli_op_sum_like) && !is(node, &pli_op_broadcast_like)) return false;
-    const plait_shape *from = &p->value[input].t.shape; /* gradients sum to a shape that may turn out to be the same */
-    return from->rank == out->shape.rank && memcmp(from->dim, out->shape.dim, (size_t)from->rank * sizeof *from->dim) == 0;
-}
-
-static pli_work work_of(const pli_node *node, bool view) {
-    if (is(node, &pli_op_variable)) return PLI_WORK_GET;
-    if (is(node, &pli_op_get_rows)) return PLI_WORK_GET_ROWS;
-    if (is(node, &pli_op_inc)) return PLI_WORK_INC;
-    if (is(node, &pli_op_inc_rows)) return PLI_WORK_INC_ROWS;
-    if (view || is(node, &pli_op_constant)) return PLI_WORK_NONE;
-    return node->op->kernels != NULL ? PLI_WORK_KERNEL : PLI_WORK_MAP;
-}
-
-static int32_t variable_of(const plait_graph *g, const pli_node *node) {
-    if (is(node, &pli_op_variable)) return (int32_t)g->attr[node->attr].u.i;
-    if ((node->op->flags & PLAIT_OP_STORE) == 0) return -1;
-    return (int32_t)g->attr[pli_value_node(g, g->input[node->input])->attr].u.i;
-}
-
-static plait_status append_node(maker *m, const pli_node *node, const plait_tensor *out, bool computed) {
-    pli_plan *p = m->plan;
-    if (!pli_grow((void **)&p->node, &p->node_capacity, p->n_nodes + 1, sizeof *p->node) ||
-        !pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + node->n_inputs, sizeof *p->input))
-        return out_of_memory(m->err);
-    const size_t bytes = (size_t)node->op->n_attrs * sizeof(plait_attr);
-    plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* the graph's own may move when it grows */
-    if (attr == NULL) return out_of_memory(m->err);
-    if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
-    const bool     view = node->n_inputs > 0 && is_view(p, node, m->number[m->g->input[node->input]], &out[0]);
-    pli_plan_node *n = &p->node[p->n_nodes];
-    *n = (pli_plan_node){ .op = node->op, .attr = attr, .origin = node->value, .input = (int32_t)p->n_inputs,
-                          .n_in = node->n_inputs, .output = (int32_t)p->n_values, .n_out = node->n_values,
-                          .work = work_of(node, view), .variable = variable_of(m->g, node) };
-    for (int32_t i = 0; i < node->n_inputs; i++) p->input[p->n_inputs + i] = m->number[m->g->input[node->input + i]];
-    for (int32_t i = 0; i < node->n_values; i++) {
-        pli_place place = computed ? PLI_PLACE_MEMORY : PLI_PLACE_NONE;
-        int32_t   number = 0;
-        if (computed && is(node, &pli_op_variable)) {
-            place = PLI_PLACE_VARIABLE;
-            number = n->variable;
-        } else if (computed && i == 0 && view) {
-            place = PLI_PLACE_VIEW;
-            number = p->input[p->n_inputs];
-        }
-        const int32_t v = add_value(p, node->value + i, out[i], place, number);
-        if (v < 0) return out_of_memory(m->err);
-        if (m->feed[node->value + i] < 0) m->number[node->value + i] = v;
-        if (computed && is(node, &pli_op_constant)) {
-            p->value[v].place = PLI_PLACE_CONSTANT;
-            p->value[v].t.data = n->attr[0].u.tensor->data;
-        }
-    }
-    if (!computed || is(node, &pli_op_constant)) return PLAIT_OK; /* values without work */
-    p->incs = p->incs || n->work == PLI_WORK_INC || n->work == PLI_WORK_INC_ROWS;
-    p->n_inputs += node->n_inputs;
-    p->n_nodes++;
-    return PLAIT_OK;
-}
-
-static plait_status copy_node(maker *m, const pli_node *node, uint8_t need) {
-    enum { FEW = 8, OUTPUTS_MAX = 64 };
-    if (need == NEED_VALUES && is(node, &pli_op_placeholder)) {
-        char name[80];
-        pli_value_text(m->g, node->value, name);
-        return pli_fail(m->err, PLAIT_EINVAL, "%s is needed and was not fed", name);
-    }
-    plait_tensor few[FEW], out[OUTPUTS_MAX], *in = node->n_inputs <= FEW ? few : pli_array((size_t)node->n_inputs, sizeof *in);
-    if (in == NULL) return out_of_memory(m->err);
-    plait_status status = infer(m, node, in, out);
-    if (in != few) pli_free(in);
-    return status == PLAIT_OK ? append_node(m, node, out, need == NEED_VALUES) : status;
-}
-
-static plait_status copy_needed(maker *m) {
-    const plait_graph *g = m->g;
-    for (int64_t k = 0; k < g->n_nodes; k++) {
-        const pli_node *node = &g->node[k];
-        uint8_t         need = 0;
-        for (plait_value v = node->value; v < node->value + node->n_values; v++) {
-            if (m->need[v] == 0) continue;
-            const int32_t feed = m->feed[v];
-            if (feed < 0 && m->need[v] > need) need = m->need[v];
-            if (feed < 0) continue;
-            plait_tensor t = m->plan->key.feeds[feed].tensor;
-            t.data = NULL;
-            m->number[v] = add_value(m->plan, v, t, PLI_PLACE_FEED, feed);
-            if (m->number[v] < 0) return out_of_memory(m->err);
-        }
-        if (need > 0) PLI_TRY(copy_node(m, node, need));
-    }
-    return PLAIT_OK;
-}
-
-static plait_status number_fetches(maker *m) {
-    const pli_plan_key *key = &m->plan->key;
-    m->plan->fetch = pli_arena_take(&m->plan->arena, (size_t)key->n_fetches * sizeof *m->plan->fetch);
-    if (m->plan->fetch == NULL) return out_of_memory(m->err);
-    for (int32_t i = 0; i < key->n_fetches; i++)
-        m->plan->fetch[i] = wants_data(&key->fetches[i]) ? m->number[key->fetches[i].value] : -1;
-    return PLAIT_OK;
-}
-
-static plait_status make(pli_plan *plan, const plait_graph *g, plait_error *err) {
-    const size_t n = (size_t)g->n_values;
-    maker        m = { .plan = plan, .g = g, .err = err, .need = pli_calloc(n, sizeof *m.need),
-                       .excluded = pli_calloc(n, sizeof *m.excluded), .feed = pli_array(n, sizeof *m.feed), .number = pli_array(n, sizeof *m.number) };
-    plait_status status = PLAIT_OK;
-    if (m.need == NULL || m.excluded == NULL || m.feed == NULL || m.number == NULL) status = out_of_memory(err);
-    for (size_t v = 0; status == PLAIT_OK && v < n; v++) m.feed[v] = m.number[v] = -1;
-    if (status == PLAIT_OK) status = mark_asked(&m);
-    if (status == PLAIT_OK) status = mark_needed(&m);
-    if (status == PLAIT_OK) status = copy_needed(&m);
-    if (status == PLAIT_OK) status = number_fetches(&m);
-    pli_free(m.need);
-    pli_free(m.excluded);
-    pli_free(m.feed);
-    pli_free(m.number);
-    return status;
-}
-
-/* --- kernels and places ---------------------------------------------------------------------------------------- */
+/* --- kernels --------------------------------------------------------------------------------------------------- */
 
 static plait_status no_kernel(const pli_plan *p, const pli_plan_node *n, plait_error *err) {
     char name[80], shape[128];
@@ -315,13 +65,21 @@ static plait_status no_kernel(const pli_plan *p, const pli_plan_node *n, plait_e
     return pli_fail(err, PLAIT_EINVAL, "%s: the op has no kernel for %s", name, shape);
 }
 
+static void need_scratch(pli_plan *p, size_t bytes) {
+    if (bytes > p->scratch_bytes) p->scratch_bytes = bytes;
+}
+
 static plait_status choose_map(pli_plan *p, pli_plan_node *n, const plait_call *call, plait_error *err) {
-    n->map = pli_arena_take(&p->arena, pli_map_bytes(n->n_in));
-    if (n->map == NULL) return out_of_memory(err);
-    if (!pli_map_plan(n->map, n->op, call->in, n->n_in, &call->out[0])) return no_kernel(p, n, err);
+    if (n->map == NULL) { /* who fused has made it */
+        int32_t in[PLI_MAP_INPUTS];
+        for (int32_t i = 0; i < n->n_in && i < PLI_MAP_INPUTS; i++) in[i] = i;
+        const pli_map_op one = { .op = n->op, .attr = n->attr, .n_in = n->n_in, .in = in, .type = call->out[0].type };
+        PLI_TRY(pli_map_create(&p->arena, &one, 1, call->in, n->n_in, &call->out[0].shape, &n->map, err));
+        if (n->map == NULL) return no_kernel(p, n, err);
+    }
     n->items = pli_map_items(n->map);
-    const size_t scratch = pli_map_scratch(n->map);
-    if (scratch > p->scratch_bytes) p->scratch_bytes = scratch;
+    n->cost_ns = 0.4 * (double)n->map->n_steps * (double)n->map->elements;
+    need_scratch(p, pli_map_scratch(n->map));
     return PLAIT_OK;
 }
 
@@ -331,62 +89,117 @@ static plait_status choose_kernel(pli_plan *p, pli_plan_node *n, const plait_cal
     if (*at == NULL) return no_kernel(p, n, err);
     n->kernel = *at;
     n->items = n->kernel->items != NULL ? n->kernel->items(call) : 1;
-    const size_t scratch = n->kernel->scratch != NULL ? n->kernel->scratch(call) : 0;
-    if (scratch > p->scratch_bytes) p->scratch_bytes = scratch;
+    double bytes = 0;
+    for (int32_t i = 0; i < n->n_in; i++) bytes += pli_plan_reads(n, i) ? (double)pli_tensor_bytes(&call->in[i]) : 0;
+    n->cost_ns = (n->op->flops != NULL ? n->op->flops(call) : (double)plait_shape_elements(&call->out[0].shape)) / 16 + bytes / 8;
+    need_scratch(p, n->kernel->scratch != NULL ? n->kernel->scratch(call) : 0);
     return PLAIT_OK;
 }
 
-/* The tensors of a node's call, without data. */
-static void describe(const pli_plan *p, const pli_plan_node *n, plait_tensor *in, plait_tensor *out) {
+plait_status pli_plan_choose_node(pli_plan *p, pli_plan_node *n, plait_error *err) {
+    enum { FEW = 8 };
+    if ((n->work != PLI_WORK_KERNEL && n->work != PLI_WORK_MAP) || n->kernel != NULL) return PLAIT_OK;
+    plait_tensor few[FEW], out[64], *in = n->n_in <= FEW ? few : pli_array((size_t)n->n_in, sizeof *in);
+    if (in == NULL) return pli_plan_no_memory(err);
     for (int32_t i = 0; i < n->n_in; i++) {
         in[i] = p->value[p->input[n->input + i]].t;
         in[i].data = NULL;
     }
     for (int32_t i = 0; i < n->n_out; i++) out[i] = p->value[n->output + i].t;
-}
-
-static plait_status choose(pli_plan *p, plait_error *err) {
-    plait_tensor *in = NULL, out[64];
-    int64_t       capacity = 0;
-    plait_status  status = PLAIT_OK;
-    for (int64_t k = 0; status == PLAIT_OK && k < p->n_nodes; k++) {
-        pli_plan_node *n = &p->node[k];
-        if (n->work != PLI_WORK_KERNEL && n->work != PLI_WORK_MAP) continue;
-        if (!pli_grow((void **)&in, &capacity, n->n_in + 1, sizeof *in)) {
-            status = out_of_memory(err);
-            break;
-        }
-        describe(p, n, in, out);
-        const plait_call call = { .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = err };
-        status = n->work == PLI_WORK_MAP ? choose_map(p, n, &call, err) : choose_kernel(p, n, &call, err);
-    }
-    pli_free(in);
+    const plait_call   call = { .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = err };
+    const plait_status status = n->work == PLI_WORK_MAP ? choose_map(p, n, &call, err) : choose_kernel(p, n, &call, err);
+    if (in != few) pli_free(in);
     return status;
 }
 
-static size_t round_up(size_t bytes) { return (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1); }
+plait_status pli_plan_choose(pli_plan *p, plait_error *err) {
+    for (int64_t k = 0; k < p->n_nodes; k++) PLI_TRY(pli_plan_choose_node(p, &p->node[k], err));
+    return PLAIT_OK;
+}
 
+/* --- places ---------------------------------------------------------------------------------------------------- */
+
+/* Each value has memory of its own; the pass `memory` does better. */
 static plait_status place(pli_plan *p, plait_error *err) {
-    for (int64_t v = 0; v < p->n_values; v++) {
-        if (p->value[v].place != PLI_PLACE_MEMORY) continue;
-        p->value[v].offset = p->block_bytes;
-        if (__builtin_add_overflow(p->block_bytes, round_up(pli_tensor_bytes(&p->value[v].t)), &p->block_bytes) || p->block_bytes > SIZE_MAX / 4)
-            return pli_fail(err, PLAIT_ENOMEM, "the values of a run are larger than any memory");
+    for (int64_t k = 0; k < p->n_nodes; k++)
+        for (int32_t v = p->node[k].output; v < p->node[k].output + p->node[k].n_out; v++) {
+            if (p->value[v].place != PLI_PLACE_MEMORY) continue;
+            p->value[v].offset = p->block_bytes;
+            if (__builtin_add_overflow(p->block_bytes, pli_place_bytes(&p->value[v].t), &p->block_bytes) || p->block_bytes > SIZE_MAX / 4)
+                return pli_fail(err, PLAIT_ENOMEM, "the values of a run are larger than any memory");
+        }
+    return PLAIT_OK;
+}
+
+/* The feed or variable that a value is, or is a view of; -1: it lies where it lies in every run. */
+static int32_t external(const pli_plan *p, int32_t v) {
+    while (p->value[v].place == PLI_PLACE_VIEW) v = p->value[v].number;
+    return p->value[v].place == PLI_PLACE_FEED || p->value[v].place == PLI_PLACE_VARIABLE ? v : -1;
+}
+
+/* Lists for each feed and variable what points to it: first counted, then filled. */
+static plait_status list_patches(pli_plan *p, plait_error *err) {
+    int32_t total = 0;
+    for (int round = 0; round < 2; round++) {
+        for (int64_t i = 0; i < p->n_inputs + p->n_values; i++) {
+            const int32_t v = i < p->n_inputs ? p->input[i] : (int32_t)(i - p->n_inputs), to = external(p, v);
+            if (to < 0 || (i >= p->n_inputs && to == v)) continue;
+            pli_plan_value *x = &p->value[to];
+            if (round == 1) p->patch[x->patch + x->n_patches] = i < p->n_inputs ? (int32_t)i : ~v;
+            x->n_patches++;
+        }
+        for (int64_t v = 0; round == 0 && v < p->n_values; v++) {
+            p->value[v].patch = total;
+            total += p->value[v].n_patches;
+            p->value[v].n_patches = 0;
+        }
+        if (round == 0 && (p->patch = pli_arena_take(&p->arena, (size_t)total * sizeof *p->patch)) == NULL) return pli_plan_no_memory(err);
     }
+    p->n_patches = total;
+    p->fed = pli_arena_take(&p->arena, (size_t)p->key.n_feeds * sizeof *p->fed);
+    if (p->fed == NULL) return pli_plan_no_memory(err);
+    for (int32_t v = 0; v < p->n_values; v++)
+        if (p->value[v].place == PLI_PLACE_FEED) p->fed[p->n_fed++] = v;
     return PLAIT_OK;
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
-plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, pli_plan **plan_out, plait_error *err) {
+static plait_status run_passes(pli_plan *p, const pli_plan_opts *opts, bool late, plait_error *err) {
+    for (int32_t k = 0; k < PLI_PASSES; k++) {
+        const pli_pass *pass = pli_passes[k];
+        if ((opts->passes >> k & 1) == 0 || pass->late != late) continue;
+        PLI_TRY(pli_dump(p, opts->dump, pass->name, "before", err));
+        PLI_TRY(pass->run(p, err));
+        if (!late) PLI_TRY(pli_plan_order(p, err));
+        PLI_TRY(pli_dump(p, opts->dump, pass->name, "after", err));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status make(pli_plan *p, const pli_plan_opts *opts, plait_error *err) {
+    PLI_TRY(pli_plan_copy(p, err));
+    PLI_TRY(pli_plan_order(p, err));
+    PLI_TRY(run_passes(p, opts, false, err));
+    PLI_TRY(pli_plan_choose(p, err));
+    PLI_TRY(place(p, err));
+    PLI_TRY(run_passes(p, opts, true, err));
+    PLI_TRY(list_patches(p, err));
+    return pli_plan_tasks(p, err);
+}
+
+plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, const pli_plan_opts *opts, pli_plan **plan_out,
+                             plait_error *err) {
     pli_plan *p = pli_calloc(1, sizeof *p);
-    if (p == NULL) return out_of_memory(err);
+    if (p == NULL) return pli_plan_no_memory(err);
     p->graph = graph;
+    p->threads = opts->threads;
+    p->grain_ns = opts->grain_ns;
     pli_arena_init(&p->arena, ARENA_CHUNK_BYTES);
-    plait_status status = keep_key(p, key) ? PLAIT_OK : out_of_memory(err);
-    if (status == PLAIT_OK) status = make(p, graph, err);
-    if (status == PLAIT_OK) status = choose(p, err);
-    if (status == PLAIT_OK) status = place(p, err);
+    pli_arena_init(&p->work, ARENA_CHUNK_BYTES);
+    plait_status status = keep_key(p, key) ? PLAIT_OK : pli_plan_no_memory(err);
+    if (status == PLAIT_OK) status = make(p, opts, err);
+    pli_arena_destroy(&p->work);
     if (status == PLAIT_OK) *plan_out = p;
     else pli_plan_destroy(&p);
     return status;
@@ -404,6 +217,9 @@ void pli_plan_destroy(pli_plan **plan) {
     pli_free(p->node);
     pli_free(p->input);
     pli_free(p->value);
+    pli_free(p->task);
+    pli_free(p->next_task);
+    pli_free(p->after);
     pli_free(p);
     *plan = NULL;
 }

@@ -1,15 +1,14 @@
-/* Running a plan: its nodes one after the other, each item of a node's kernel in turn. */
-#include <string.h>
+/* Running a plan: one node after the other, or by a crew of threads. */
+#include <stdio.h>
 
+#include "graph/crew.h"
 #include "graph/session.h"
 
 typedef struct run {
     plait_session      *session;
     const pli_plan     *plan;
     pli_instance       *x;
-    const pli_plan_key *key;
     uint64_t            step;
-    plait_error        *err;
 } run;
 
 static plait_status failed_at(const run *r, const pli_plan_node *n, plait_status status, plait_error *err) {
@@ -32,13 +31,13 @@ static plait_status check_rows(const run *r, const plait_tensor *rows, int32_t v
     return PLAIT_OK;
 }
 
-static plait_status run_store(run *r, const pli_plan_node *n, plait_error *err) {
+static plait_status run_store(const run *r, const pli_plan_node *n, plait_error *err) {
     const plait_store *store = &r->session->store;
     plait_tensor      *in = r->x->in + n->input, *out = r->x->value + n->output;
     if (n->work == PLI_WORK_GET) {
         const void        *values = NULL;
         const plait_status status = store->get(store->user, n->variable, &values, err);
-        out->data = (void *)(uintptr_t)values;
+        if (status == PLAIT_OK) pli_instance_bind(r->plan, r->x, n->output, (void *)(uintptr_t)values);
         return status;
     }
     if (n->work == PLI_WORK_INC) {
@@ -54,56 +53,62 @@ static plait_status run_store(run *r, const pli_plan_node *n, plait_error *err) 
 
 /* --- nodes ----------------------------------------------------------------------------------------------------- */
 
-static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t end, plait_error *err) {
+static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const pli_plan_node *n = &r->plan->node[k];
     if (n->work == PLI_WORK_MAP) {
-        for (int64_t i = first; i < end; i++) pli_map_run(n->map, r->x->in + n->input, r->x->value + n->output, n->attr, r->x->scratch, i);
+        void *scratch = pli_plan_scratch(r->plan, r->x, thread);
+        for (int64_t i = first; i < end; i++) pli_map_run(n->map, r->x->lane + n->input, r->x->value + n->output, scratch, i);
         return PLAIT_OK;
     }
-    plait_call call = pli_plan_call(r->plan, r->x, k, err);
-    call.scratch = r->x->scratch;
+    plait_call call = pli_plan_call(r->plan, r->x, k, thread, err);
     call.seed = pli_hash_u64(r->session->opts.seed + pli_hash_u64((uint64_t)(uint32_t)n->origin));
     call.step = r->step;
     call.log = r->session->opts.log;
-    for (int64_t i = first; i < end; i++) PLI_TRY(n->kernel->run(&call, i));
-    return PLAIT_OK;
-}
-
-static void bind_inputs(const run *r, const pli_plan_node *n) {
-    for (int32_t i = n->input; i < n->input + n->n_in; i++) r->x->in[i].data = r->x->value[r->plan->input[i]].data;
-}
-
-static plait_status run_node(run *r, int64_t k, plait_error *err) {
-    const pli_plan_node *n = &r->plan->node[k];
-    bind_inputs(r, n);
-    if (n->work == PLI_WORK_KERNEL || n->work == PLI_WORK_MAP) return run_items(r, k, 0, n->items, err);
-    if (n->work != PLI_WORK_NONE) return run_store(r, n, err);
-    r->x->value[n->output].data = r->x->in[n->input].data;
-    return PLAIT_OK;
-}
-
-static plait_status run_traced(run *r, int64_t k, plait_error *err) {
-    const plait_session_opts *opts = &r->session->opts;
-    if (opts->trace == NULL) return run_node(r, k, err);
-    const uint64_t     begin = pli_now_ns();
-    const plait_status status = run_node(r, k, err);
-    char               name[80];
-    pli_value_text(r->plan->graph, r->plan->node[k].origin, name);
-    opts->trace(opts->trace_user, name, 0, begin, pli_now_ns());
+    plait_status status = PLAIT_OK;
+    for (int64_t i = first; i < end && status == PLAIT_OK; i++) status = n->kernel->run(&call, i);
     return status;
 }
+
+static plait_status run_node(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
+    const pli_plan_node *n = &r->plan->node[k];
+    plait_status         status = PLAIT_OK;
+    if (n->work == PLI_WORK_KERNEL || n->work == PLI_WORK_MAP) status = run_items(r, k, first, end, thread, err);
+    else if (n->work != PLI_WORK_NONE) status = run_store(r, n, err);
+    return status == PLAIT_OK ? status : failed_at(r, n, status, err);
+}
+
+/* "matmul#12"; a fused node is called after its last op. */
+static plait_status run_traced(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
+    const plait_session_opts *opts = &r->session->opts;
+    const pli_plan_node      *n = &r->plan->node[k];
+    const uint64_t            begin = pli_now_ns();
+    const plait_status        status = run_node(r, k, first, end, thread, err);
+    char                      text[80], name[96];
+    pli_value_text(r->plan->graph, n->origin, text);
+    snprintf(name, sizeof name, "%s%s", n->n_members > 0 ? "fused " : "", text);
+    opts->trace(opts->trace_user, name, thread, begin, pli_now_ns());
+    return status;
+}
+
+static plait_status run_one(void *user, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
+    const run *r = user;
+    return (r->session->opts.trace != NULL ? run_traced : run_node)(r, k, first, end, thread, err);
+}
+
+/* --- a plan ---------------------------------------------------------------------------------------------------- */
 
 plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_instance *instance, const pli_plan_key *key,
                           plait_error *err) {
     plait_error own;
-    run         r = { .session = session, .plan = plan, .x = instance, .key = key, .err = err != NULL ? err : &own,
-                      .step = atomic_fetch_add_explicit(&session->runs, 1, memory_order_relaxed) };
-    r.err->code = PLAIT_OK;
-    for (int64_t v = 0; v < plan->n_values; v++)
-        if (plan->value[v].place == PLI_PLACE_FEED) instance->value[v].data = key->feeds[plan->value[v].number].tensor.data;
-    for (int64_t k = 0; k < plan->n_nodes; k++) {
-        const plait_status status = run_traced(&r, k, r.err);
-        if (status != PLAIT_OK) return failed_at(&r, &plan->node[k], status, r.err);
-    }
-    return PLAIT_OK;
+    run         r = { .session = session, .plan = plan, .x = instance, .step = atomic_fetch_add_explicit(&session->runs, 1, memory_order_relaxed) };
+    if (err == NULL) err = &own;
+    err->code = PLAIT_OK;
+    for (int32_t i = 0; i < plan->n_fed; i++)
+        pli_instance_bind(plan, instance, plan->fed[i], key->feeds[plan->value[plan->fed[i]].number].tensor.data);
+    if (session->store.expect != NULL && plan->n_expect > 0)
+        PLI_TRY(session->store.expect(session->store.user, (int32_t)plan->n_expect, plan->expect, err));
+    if (instance->crew != NULL && session->pool != NULL) return pli_crew_run(instance->crew, session->pool, run_one, &r, err);
+    plait_status status = PLAIT_OK;
+    for (int64_t k = 0; k < plan->n_nodes && status == PLAIT_OK; k++) status = run_one(&r, k, 0, plan->node[k].items, 0, err);
+    return status;
 }

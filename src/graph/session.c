@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "graph/passes/passes.h"
+
 void plait_session_opts_init(plait_session_opts *opts) {
     if (opts != NULL) *opts = (plait_session_opts){ .size = sizeof *opts };
 }
@@ -19,20 +21,37 @@ static plait_status check(const plait_graph *graph, const plait_session_opts *op
     return PLAIT_OK;
 }
 
+plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
+                                plait_session **session_out, plait_error *err) {
+    uint32_t passes = 0;
+    PLI_TRY(check(graph, opts, err));
+    PLI_TRY(pli_passes_parse(opts != NULL ? opts->passes : NULL, &passes, err));
+    plait_session *s = pli_calloc(1, sizeof *s);
+    if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
+    s->graph = graph;
+    s->pool = pool;
+    if (opts != NULL) s->opts = *opts;
+    pthread_mutex_init(&s->lock, NULL);
+    plait_status status = PLAIT_OK;
+    if (s->opts.dump != NULL && (s->dump = pli_strdup(s->opts.dump)) == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
+    s->plan_opts = (pli_plan_opts){ .passes = passes, .threads = pli_pool_threads(pool), .dump = s->dump, .grain_ns = 20000 };
+    if (s->opts.store != NULL) s->store = *s->opts.store;
+    else if (status == PLAIT_OK) status = pli_memory_create(graph, &s->memory, &s->store, err);
+    if (status == PLAIT_OK) *session_out = s;
+    else plait_session_destroy(&s);
+    return status;
+}
+
 plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts, plait_session **session_out,
                                   plait_error *error_out) {
     if (session_out == NULL) return pli_fail(error_out, PLAIT_EINVAL, "plait_session_create: nowhere to put the session");
     PLI_TRY(check(graph, opts, error_out));
-    plait_session *s = pli_calloc(1, sizeof *s);
-    if (s == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory for a session");
-    s->graph = graph;
-    if (opts != NULL) s->opts = *opts;
-    pthread_mutex_init(&s->lock, NULL);
-    plait_status status = PLAIT_OK;
-    if (s->opts.store != NULL) s->store = *s->opts.store;
-    else status = pli_memory_create(graph, &s->memory, &s->store, error_out);
-    if (status == PLAIT_OK) *session_out = s;
-    else plait_session_destroy(&s);
+    const int32_t threads = opts != NULL && opts->threads != 0 ? opts->threads : pli_cores();
+    pli_pool     *pool = NULL;
+    if (threads != 1) PLI_TRY(pli_pool_create(threads, &pool, error_out));
+    const plait_status status = pli_session_create(graph, opts, pool, session_out, error_out);
+    if (status == PLAIT_OK) (*session_out)->own_pool = pool != NULL;
+    else pli_pool_destroy(&pool);
     return status;
 }
 
@@ -45,6 +64,8 @@ void plait_session_destroy(plait_session **session) {
         s->plans = next;
     }
     pli_memory_destroy(&s->memory);
+    if (s->own_pool) pli_pool_destroy(&s->pool);
+    pli_free(s->dump);
     pthread_mutex_destroy(&s->lock);
     pli_free(s);
     *session = NULL;
@@ -64,14 +85,14 @@ static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **p
     plait_status   status = PLAIT_OK;
     pthread_mutex_lock(&s->lock);
     pli_plan *p = find(s, hash, key);
-    if (p == NULL && (status = pli_plan_create(s->graph, key, &p, err)) == PLAIT_OK) {
+    if (p == NULL && (status = pli_plan_create(s->graph, key, &s->plan_opts, &p, err)) == PLAIT_OK) {
         p->next = s->plans;
         s->plans = p;
     }
     pli_instance *x = p != NULL ? p->free : NULL;
     if (x != NULL) p->free = x->next;
     pthread_mutex_unlock(&s->lock);
-    if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, &x, err);
+    if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, s->plan_opts.threads, &x, err);
     *plan_out = p;
     *instance_out = x;
     return status;
@@ -94,7 +115,7 @@ static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, pla
         return pli_fail(err, PLAIT_EINVAL, "feed of %s: no data", name);
     }
     for (int32_t i = 0; i < key->n_fetches; i++) {
-        if (p->fetch[i] < 0 || pli_tensor_bytes(&p->value[p->fetch[i]].t) <= key->fetches[i].bytes) continue;
+        if (p->fetch[i] < 0 || key->fetches[i].tensor.data == NULL || pli_tensor_bytes(&p->value[p->fetch[i]].t) <= key->fetches[i].bytes) continue;
         pli_value_text(p->graph, key->fetches[i].value, name);
         return pli_fail(err, PLAIT_EINVAL, "fetch of %s: it has %zu bytes, and the memory for it %zu", name,
                         pli_tensor_bytes(&p->value[p->fetch[i]].t), key->fetches[i].bytes);
@@ -104,7 +125,7 @@ static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, pla
 
 static void hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetches) {
     for (int32_t i = 0; i < p->key.n_fetches; i++) {
-        if (p->fetch[i] < 0) continue;
+        if (p->fetch[i] < 0 || fetches[i].tensor.data == NULL) continue;
         const plait_tensor *from = &x->value[p->fetch[i]];
         const size_t        bytes = pli_tensor_bytes(from);
         if (bytes > 0) memcpy(fetches[i].tensor.data, from->data, bytes);

@@ -14,10 +14,18 @@ struct plait_session {
     plait_session_opts opts;
     plait_store        store;
     pli_memory        *memory; /* the session's own store, or NULL                     */
+    pli_pool          *pool;   /* NULL: no threads beside the caller                   */
+    bool               own_pool;
+    pli_plan_opts      plan_opts;
+    char              *dump;   /* a copy                                               */
     pthread_mutex_t    lock;   /* of plans, and the lists of their free instances      */
     pli_plan          *plans;
     _Atomic uint64_t   runs;   /* any run: counts them; relaxed, it publishes nothing  */
 };
+
+/** As plait_session_create, with the threads of pool (borrowed; NULL: the caller's alone), whatever opts say of threads. */
+plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
+                                plait_session **session_out, plait_error *err);
 
 /** The session's own store. */
 plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out, plait_error *err);

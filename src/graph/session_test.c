@@ -294,6 +294,172 @@ static void test_every_failed_allocation(void **state) {
     plait_graph_destroy(&g);
 }
 
+/* After the first run of a plan no allocation is tried: one would fail. */
+static void test_a_step_allocates_nothing(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    x = input(g, "x", plait_shape_2(PLAIT_ANY, 300)), w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 30), NULL)), d;
+    plait_value    y = op2(g, "matmul", x, w), done;
+    assert_int_equal(plait_graph_gradients(g, op2(g, "mul", y, y), 1, &w, &d), PLAIT_OK);
+    done = op2(g, "inc", w, d);
+    for (int32_t threads = 1; threads <= 3; threads += 2) {
+        plait_session_opts opts;
+        plait_session_opts_init(&opts);
+        opts.threads = threads;
+        plait_session   *s = session_of(g, &opts);
+        const float      xs[60 * 300] = { 1 };
+        float            ys[60 * 30];
+        const plait_feed f = feed(x, PLAIT_F32, plait_shape_2(60, 300), xs);
+        plait_fetch      fetches[] = { fetch(y, ys, sizeof ys), fetch(done, NULL, 0) };
+        run(s, &f, 1, fetches, 2);
+        pli_alloc_fail_after(0);
+        run(s, &f, 1, fetches, 2);
+        run(s, &f, 1, fetches, 2);
+        pli_alloc_fail_after(-1);
+        plait_session_destroy(&s);
+    }
+    plait_graph_destroy(&g);
+}
+
+/* Several runs of one session at once, with and without incs. */
+typedef struct runner {
+    plait_session *session;
+    plait_value    x, y, done;
+    int            wrong;
+} runner;
+
+static void *run_many(void *user) {
+    runner *r = user;
+    float   xs[4000], ys[4000];
+    for (int i = 0; i < 4000; i++) xs[i] = (float)i;
+    for (int round = 0; round < 20; round++) {
+        const plait_feed f = feed(r->x, PLAIT_F32, plait_shape_1(4000 - round % 2), xs);
+        plait_fetch      fetches[] = { fetch(r->y, ys, sizeof ys), fetch(r->done, NULL, 0) };
+        r->wrong += plait_session_run(r->session, &f, 1, fetches, 1 + round % 2, NULL, 0, NULL) != PLAIT_OK;
+        for (int i = 0; i < 4000 - round % 2; i++) r->wrong += ys[i] != (float)(i + i) + (float)i;
+    }
+    return NULL;
+}
+
+static void test_several_runs_at_once(void **state) {
+    (void)state;
+    enum { RUNNERS = 3 };
+    plait_graph       *g = new_graph();
+    plait_value        x = input(g, "x", plait_shape_1(PLAIT_ANY)), w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(4), NULL));
+    plait_value        y = op2(g, "add", op2(g, "add", x, x), x), done = op2(g, "inc", w, plait_graph_op(g, "ones_like", &w, 1, NULL, 0));
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.threads = 2;
+    plait_session *s = session_of(g, &opts);
+    s->plan_opts.grain_ns = 100;
+    runner    r[RUNNERS];
+    pthread_t thread[RUNNERS];
+    for (int i = 0; i < RUNNERS; i++) {
+        r[i] = (runner){ s, x, y, done, 0 };
+        assert_int_equal(pthread_create(&thread[i], NULL, run_many, &r[i]), 0);
+    }
+    for (int i = 0; i < RUNNERS; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < RUNNERS; i++) assert_int_equal(r[i].wrong, 0);
+    float ws[4];
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_true(ws[0] == RUNNERS * 10 && ws[3] == RUNNERS * 10);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+/* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is well. */
+static void test_a_failure_among_threads(void **state) {
+    (void)state;
+    plait_graph       *g = new_graph();
+    plait_value        w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 4), NULL));
+    plait_value        at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(300)), y = plait_graph_name(g, op2(g, "gather", w, at), "y");
+    plait_value        done = op2(g, "inc", w, op2(g, "add", y, plait_graph_scalar(g, PLAIT_F32, 1)));
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.threads = 3;
+    plait_session *s = session_of(g, &opts);
+    s->plan_opts.grain_ns = 1;
+    int64_t          ats[300] = { 0 };
+    float            ws[1200];
+    const plait_feed f = feed(at, PLAIT_I64, plait_shape_1(300), ats);
+    plait_fetch      fetched = fetch(done, NULL, 0);
+    for (int round = 0; round < 20; round++) {
+        ats[17 * round % 300] = 300;
+        refused(s, &f, 1, &fetched, 1, PLAIT_EINVAL, "gather 'y': number 300 of 300");
+        ats[17 * round % 300] = 0;
+        run(s, &f, 1, &fetched, 1);
+        assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+        assert_true(ws[1] == (float)((1 << (round + 1)) - 1));
+    }
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+typedef struct traced {
+    _Atomic int64_t n;
+    _Atomic int     bad;
+} traced;
+
+static void trace(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns) {
+    traced *t = user;
+    atomic_fetch_add(&t->n, 1);
+    if (thread < 0 || thread > 1 || end_ns < begin_ns || (strstr(name, "fused add 'y'") == NULL && strstr(name, "matmul 'm'") == NULL)) atomic_fetch_add(&t->bad, 1);
+}
+
+static void test_traces(void **state) {
+    (void)state;
+    plait_graph       *g = new_graph();
+    plait_value        x = input(g, "x", plait_shape_2(3, 3)), m = plait_graph_name(g, op2(g, "matmul", x, x), "m");
+    plait_value        y = plait_graph_name(g, op2(g, "add", op2(g, "mul", m, m), m), "y");
+    traced             t = { 0 };
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.threads = 2;
+    opts.trace = trace;
+    opts.trace_user = &t;
+    plait_session   *s = session_of(g, &opts);
+    const float      xs[9] = { 1 };
+    float            ys[9];
+    const plait_feed f = feed(x, PLAIT_F32, plait_shape_2(3, 3), xs);
+    plait_fetch      fetched = fetch(y, ys, sizeof ys);
+    run(s, &f, 1, &fetched, 1);
+    assert_true(t.n == 2 && t.bad == 0);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+static void test_dumps(void **state) {
+    (void)state;
+    plait_graph       *g = new_graph();
+    plait_value        x = input(g, "x", plait_shape_1(3)), y = op2(g, "add", op2(g, "mul", x, x), x);
+    char              *folder = pli_temporary_directory("plait-dump");
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.dump = folder;
+    plait_session   *s = session_of(g, &opts);
+    const float      xs[3] = { 1 };
+    float            ys[3];
+    const plait_feed f = feed(x, PLAIT_F32, plait_shape_1(3), xs);
+    plait_fetch      fetched = fetch(y, ys, sizeof ys);
+    run(s, &f, 1, &fetched, 1);
+    pli_text names = { 0 }, picture = { 0 };
+    char     path[512];
+    assert_int_equal(pli_list_directory(folder, &names, NULL), PLAIT_OK);
+    assert_non_null(strstr(names.data, "-fuse-before.dot"));
+    assert_non_null(strstr(names.data, "-memory-after.dot"));
+    const char *name = strstr(names.data, "-fuse-after.dot");
+    assert_non_null(name);
+    snprintf(path, sizeof path, "%s/%.*s", folder, 21 + 15, name - 21);
+    assert_int_equal(pli_read_whole(path, 1 << 16, &picture, NULL), PLAIT_OK);
+    assert_non_null(strstr(picture.data, "fused mul, add"));
+    pli_remove_directory(folder);
+    pli_text_free(&names);
+    pli_text_free(&picture);
+    pli_free(folder);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_graph),
@@ -306,6 +472,11 @@ int main(void) {
         cmocka_unit_test(test_the_graph_may_grow),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_failed_allocation),
+        cmocka_unit_test(test_a_step_allocates_nothing),
+        cmocka_unit_test(test_several_runs_at_once),
+        cmocka_unit_test(test_a_failure_among_threads),
+        cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_dumps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
