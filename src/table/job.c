@@ -441,7 +441,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++) {
         const pli_topology_ops *ops = job->table[i]->ops;
-        if (ops->clock_begin != NULL) status = ops->clock_begin(job->table[i], at_once, err);
+        if (ops->clock_begin != NULL) status = ops->clock_begin(job->table[i], err);
         else if (ops->clock != NULL) status = ops->clock(job->table[i], err);
     }
     if (status >= 0) status = pli_buckets_begin(job, at_once, err);

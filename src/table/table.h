@@ -44,9 +44,8 @@ typedef struct pli_topology_ops {
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
     /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that will be
-     *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. at_once:
-     *  nor does the worker do anything else. NULL: clock. */
-    plait_status (*clock_begin)(plait_table *table, bool at_once, plait_error *err);
+     *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. NULL: clock. */
+    plait_status (*clock_begin)(plait_table *table, plait_error *err);
     plait_status (*clock_end)(plait_table *table, plait_error *err);
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);

@@ -155,12 +155,11 @@ static plait_status replica_clock_end(plait_table *table, plait_error *err) {
 }
 
 /* A sharded table's clock is whole: between its parts the worker takes part itself. */
-static plait_status replica_clock_begin(plait_table *table, bool at_once, plait_error *err) {
+static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
     bool         flies = pli_replica_may_start(replica, clock + 1, clock);
     pli_sum     *sum;
-    (void)at_once; /* the buckets' affair */
     if (!flies) PLI_TRY(replica_settle(table, err));
     PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), flies, &sum, err));
     return table->spec.sharded ? sum_in_slices(table, sum, err) : begin_sum(table, sum, err);
@@ -175,7 +174,7 @@ bool pli_replica_overlaps(const plait_table *table) {
 
 /* Of this table alone. */
 static plait_status replica_clock(plait_table *table, plait_error *err) {
-    PLI_TRY(replica_clock_begin(table, true, err));
+    PLI_TRY(replica_clock_begin(table, err));
     PLI_TRY(pli_buckets_begin(table->job, true, err));
     return replica_clock_end(table, err);
 }

@@ -287,12 +287,12 @@ static plait_status local_ends(plait_table *table, plait_error *err) {
     return give_moved(table, err);
 }
 
-static plait_status local_clock_begin(plait_table *table, bool at_once, plait_error *err) {
+static plait_status local_clock_begin(plait_table *table, plait_error *err) {
     struct pli_local       *l = table->local;
     const pli_topology_ops *ops = l->common.ops;
     if (!ends_round(table)) return PLAIT_OK;
     l->fresh = true;
-    if (ops->clock_begin != NULL) return ops->clock_begin(&l->common, at_once, err);
+    if (ops->clock_begin != NULL) return ops->clock_begin(&l->common, err);
     return ops->clock == NULL ? PLAIT_OK : ops->clock(&l->common, err);
 }
 
