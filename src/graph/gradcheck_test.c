@@ -57,6 +57,8 @@ static const struct {
     { "lstm", "lstm_test.c: of its outputs the gates are not differentiated" },
     { "lstm_gradient", "lstm_test.c: refuses by name" },
     { "recurrent_product", "lstm_test.c" },
+    { "gru", "gru_test.c: as lstm" },
+    { "gru_gradient", "gru_test.c: refuses by name" },
     { "layer_norm", "norm_test.c: of its outputs the statistics are not differentiated" },
     { "layer_norm_gradient", "norm_test.c: refuses by name" },
     { "batch_norm", "norm_test.c: as layer_norm" },
