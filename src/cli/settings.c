@@ -18,7 +18,7 @@
 static const char later[] = "comes with a later version";
 
 const pli_opt pli_train_rows[] = {
-    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp", "what to fit", 0, 0, "model" },
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn", "what to fit", 0, 0, "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,

@@ -32,11 +32,12 @@ typedef struct pli_net_param {
 typedef struct pli_net_kind {
     const char *name, *summary;
     const char *layers; /* where --layers does not say: "128" */
+    bool        even;   /* all features are scaled by one number: neighbours are compared with each other */
     /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
     plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
 } pli_net_kind;
 
-extern const pli_net_kind pli_net_mlp;
+extern const pli_net_kind pli_net_mlp, pli_net_cnn;
 
 struct pli_net {
     const pli_net_kind *kind;
@@ -75,6 +76,8 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
 
 /** First values [net->values]: a function of the seed. */
 void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
+/** A scale that suits the kind: one number for all features, where it is even. */
+void pli_net_even_scale(const pli_net *net, pli_scale *scale);
 /** Training's units to the data's, in place: the scale goes into the first layer. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
 /** The way back. */

@@ -30,7 +30,7 @@ static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_ou
     if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
-            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, r, run->l1, run->l2) : 0;
+            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, run->net->kind->even ? 0 : r, run->l1, run->l2) : 0;
     *penalty_out = factor;
     return PLAIT_OK;
 }

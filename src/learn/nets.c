@@ -8,7 +8,7 @@
 
 enum { FEATURES_MAX = 1 << 18 };
 
-static const pli_net_kind *const kinds[] = { &pli_net_mlp, NULL };
+static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, NULL };
 
 const pli_net_kind *const *pli_net_kinds(void) { return kinds; }
 
@@ -139,10 +139,27 @@ void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
     }
 }
 
+void pli_net_even_scale(const pli_net *net, pli_scale *scale) {
+    if (!net->kind->even || scale->factor == NULL) return;
+    double least = scale->factor[0];
+    for (int64_t j = 1; j < scale->features; j++) least = scale->factor[j] < least ? scale->factor[j] : least;
+    for (int64_t j = 0; j < scale->features; j++) scale->factor[j] = least;
+    pli_free(scale->centre);
+    scale->centre = NULL;
+}
+
+static void multiply(const pli_net_param *w, double by, float *values) {
+    for (int64_t i = 0; i < w->rows * w->cols; i++) values[w->at + i] = (float)(by * (double)values[w->at + i]);
+}
+
 /* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'). */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
     const pli_net_param *w = &net->param[0], *b = &net->param[1];
     if (scale->factor == NULL) return;
+    if (net->kind->even) {
+        multiply(w, scale->factor[0], values);
+        return;
+    }
     for (int64_t k = 0; k < w->cols; k++) {
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {
@@ -157,6 +174,10 @@ void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *va
 void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values) {
     const pli_net_param *w = &net->param[0], *b = &net->param[1];
     if (scale->factor == NULL) return;
+    if (net->kind->even) {
+        multiply(w, 1 / scale->factor[0], values);
+        return;
+    }
     for (int64_t k = 0; k < w->cols; k++) {
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {

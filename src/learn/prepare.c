@@ -391,6 +391,7 @@ plait_status pli_prepare(pli_run *run) {
     if (o->test != NULL || o->test_memory != NULL)
         PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
     PLI_TRY(measure_scale(run));
+    if (run->net != NULL) pli_net_even_scale(run->net, &run->scale);
     pli_sample_free(run);
     run->load_seconds = (double)(pli_comm_now(run->comm) - begun_ns) * 1e-9;
     return PLAIT_OK;

@@ -167,6 +167,68 @@ static void test_files(void **state) {
     unlink(path);
 }
 
+/* --- images ------------------------------------------------------------------------------------------------------ */
+
+enum { IMAGES = 200, SIDE = 8 };
+
+static void put_header(FILE *to, int axes, const uint32_t *length) {
+    fprintf(to, "%c%c%c%c", 0, 0, 8, axes);
+    for (int i = 0; i < axes; i++)
+        for (int shift = 24; shift >= 0; shift -= 8) fputc((int)(length[i] >> shift & 255), to);
+}
+
+/* A line across or down, anywhere, in a noise of a third of its brightness. */
+static void write_images(void) {
+    static const uint32_t shape[] = { IMAGES, SIDE, SIDE };
+    FILE                 *images = fopen("lines-images-idx3-ubyte", "wb"), *labels = fopen("lines-labels-idx1-ubyte", "wb");
+    assert_true(images != NULL && labels != NULL);
+    put_header(images, 3, shape);
+    put_header(labels, 1, shape);
+    for (uint64_t i = 0; i < IMAGES; i++) {
+        pli_random random = pli_random_at(3, PLI_RANDOM_DATA, 0, i);
+        const int  down = (int)pli_random_below(&random, 2), at = (int)pli_random_below(&random, SIDE);
+        for (int p = 0; p < SIDE * SIDE; p++)
+            fputc((down ? p % SIDE == at : p / SIDE == at) ? 240 : (int)pli_random_below(&random, 80), images);
+        fputc(down, labels);
+    }
+    fclose(images);
+    fclose(labels);
+}
+
+static void test_convolutions_tell_lines(void **state) {
+    (void)state;
+    static const char *const paths[] = { "lines-images-idx3-ubyte" };
+    plait_data_opts          files;
+    plait_data              *data = board(false);
+    char                     hash[65] = "";
+    write_images();
+    plait_data_opts_init(&files);
+    files.paths = paths;
+    files.n_paths = 1;
+    for (int32_t workers = 1; workers <= 3; workers += 2) {
+        training t = net(NULL);
+        t.opts.data = t.opts.test = &files;
+        t.opts.model = "cnn";
+        t.opts.layers = "4,8";
+        t.opts.epochs = 8;
+        t.opts.batch = 20;
+        t.opts.learning_rate = 0.01;
+        t.opts.exact = 1;
+        must_train(&t, workers);
+        assert_true(t.report.test_accuracy > 0.95);
+        if (workers > 1) assert_string_equal(t.report.model_hash, hash);
+        memcpy(hash, t.report.model_hash, sizeof hash);
+        plait_model_destroy(&t.model);
+    }
+    training flat = net(data);
+    flat.opts.model = "cnn";
+    assert_int_equal(train(&flat, 1, 1), PLAIT_EREFUSED);
+    assert_non_null(strstr(flat.error.text, "take --model mlp"));
+    plait_data_destroy(&data);
+    unlink("lines-images-idx3-ubyte");
+    unlink("lines-labels-idx1-ubyte");
+}
+
 static void refused(const char *layers, const char *model, const char *loss, const char *part) {
     plait_data *data = board(false);
     training    t = net(data);
@@ -194,7 +256,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learns_what_no_line_can),     cmocka_unit_test(test_the_same_model_for_every_topology),
         cmocka_unit_test(test_exact_sums_give_the_same_bits), cmocka_unit_test(test_tables_travel_apart),
-        cmocka_unit_test(test_files),                       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_convolutions_tell_lines),     cmocka_unit_test(test_files),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
