@@ -4,6 +4,7 @@
  * the backward pass has it, those of the last layers first. Under --reduce exact each block's rows are a run of their own. */
 #include <string.h>
 
+#include "graph/session.h"
 #include "learn/net.h"
 #include "learn/sgd.h"
 #include "table/table.h"
@@ -115,7 +116,7 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     plait_session_opts_init(&opts);
     opts.store = &store;
     opts.seed = run->opts->seed;
-    return plait_session_create(run->net->graph, &opts, &w->session, run->err);
+    return pli_session_create(run->net->graph, &opts, run->pool, &w->session, run->err);
 }
 
 void pli_net_end(pli_sgd *sgd) {
