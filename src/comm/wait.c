@@ -14,7 +14,7 @@
 #define SHAKE() ((void)0)
 #endif
 
-enum { SPIN_NS = 5000, YIELD_NS = 50000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
+enum { SPIN_NS = 5000, GLANCE_NS = 500, YIELD_NS = 50000, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
 
 #ifdef PLI_TESTING
 _Atomic bool pli_comm_shaken;
@@ -228,16 +228,19 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
     return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;
 }
 
-/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core. */
+/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core: at once, if the moment was in
+ * vain the last time. */
 static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg) {
     if (ready(arg)) return true;
-    uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = comm->world->may_spin ? SPIN_NS : 0;
+    uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = comm->spun_in_vain ? GLANCE_NS : SPIN_NS;
     bool     is = false;
+    if (!comm->world->may_spin) spin_ns = 0;
     while (!is && now_ns - start_ns < YIELD_NS) {
         if (now_ns - start_ns >= spin_ns) sched_yield();
         for (int i = 0; !(is = ready(arg)) && i < 16; i++) pause_a_moment();
         now_ns = pli_now_ns();
     }
+    comm->spun_in_vain = now_ns - start_ns > spin_ns;
     atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another was late */
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
     return is;

@@ -47,6 +47,7 @@ struct plait_comm {
     _Atomic uint64_t cause_ns;  /* when began what rang the bell last; relaxed: a figure, not a promise */
     uint64_t in_flight_ns;      /* of waited_ns; the rank's thread only, as the next two */
     uint64_t in_calls_ns, entered_ns;
+    bool     spun_in_vain; /* the last time: see watch; the rank's thread only */
 
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, as the next three */

@@ -61,8 +61,12 @@ void pli_mpi_open_hall(pli_transport *t, const int32_t *host_of) {
     MPI_Allreduce(&fine, &all_fine, 1, MPI_INT, MPI_MIN, t->workers_comm);
     if (t->rank == 0 && memory != NULL) pli_shared_settle(&ticket);
     hall->porch = memory;
-    if (all_fine) hall->seat = (struct pli_mpi_seat *)(hall->porch + 1);
-    else pli_mpi_close_hall(t);
+    if (all_fine) {
+        hall->seat = (struct pli_mpi_seat *)(hall->porch + 1);
+        return;
+    }
+    pli_mpi_close_hall(t);
+    pli_log(t->world->log, PLAIT_LOG_DEBUG, t->rank, "comm", "the workers share a host, but get no memory in common: collectives go through MPI");
 }
 
 void pli_mpi_close_hall(pli_transport *t) {
