@@ -81,11 +81,14 @@ static inline void gc_run(gc *c, const plait_value *values, int32_t n, plait_ten
     plait_fetch fetches[GC_INPUTS];
     plait_error err;
     gc_check_graph(c);
-    if (c->s == NULL && plait_session_create(c->g, NULL, &c->s, &err) != PLAIT_OK) fail_msg("%s: %s", c->name, err.text);
+    if (c->s == NULL && plait_session_create(c->g, NULL, &c->s, &err) != PLAIT_OK)
+        fail_msg("%s: %s", c->name, err.text);
     for (int32_t i = 0; i < c->n_in; i++) feeds[i] = (plait_feed){ c->in[i], c->data[i] };
     for (int32_t i = 0; i < n; i++)
-        fetches[i] = (plait_fetch){ .value = values[i], .tensor.data = malloc(GC_ELEMENTS * 8), .bytes = GC_ELEMENTS * 8 };
-    if (plait_session_run(c->s, feeds, c->n_in, fetches, n, NULL, 0, &err) != PLAIT_OK) fail_msg("%s: %s", c->name, err.text);
+        fetches[i] =
+            (plait_fetch){ .value = values[i], .tensor.data = malloc(GC_ELEMENTS * 8), .bytes = GC_ELEMENTS * 8 };
+    if (plait_session_run(c->s, feeds, c->n_in, fetches, n, NULL, 0, &err) != PLAIT_OK)
+        fail_msg("%s: %s", c->name, err.text);
     for (int32_t i = 0; i < n; i++) out[i] = fetches[i].tensor;
 }
 
@@ -113,7 +116,9 @@ static inline plait_value gc_total(gc *c, const plait_value *values, int32_t n) 
     return total;
 }
 
-static inline bool gc_close(double a, double b, double tolerance) { return fabs(a - b) <= tolerance * (1 + fabs(a) + fabs(b)); }
+static inline bool gc_close(double a, double b, double tolerance) {
+    return fabs(a - b) <= tolerance * (1 + fabs(a) + fabs(b));
+}
 
 /* total by element i of input k, against got. */
 static inline void gc_element(gc *c, plait_value total, int32_t k, int64_t i, double got, int order) {
@@ -126,7 +131,8 @@ static inline void gc_element(gc *c, plait_value total, int32_t k, int64_t i, do
         *x = was;
         if (gc_close(got, slope, 1e-6)) return;
     }
-    fail_msg("%s: order %d by input %d [%lld]: %.12g, differences say %.12g", c->name, order, k, (long long)i, got, slope);
+    fail_msg("%s: order %d by input %d [%lld]: %.12g, differences say %.12g", c->name, order, k, (long long)i, got,
+             slope);
 }
 
 /* total along a direction in all float inputs at once; d: the derivatives by them. */
@@ -154,8 +160,10 @@ static inline void gc_direction(gc *c, plait_value total, const plait_tensor *d,
         if (gc_close(got, slope, 1e-6)) break;
     }
     for (int32_t k = 0; k < c->n_in; k++)
-        if (c->data[k].type == PLAIT_F64) memcpy(c->data[k].data, was[k], (size_t)plait_shape_elements(&c->data[k].shape) * sizeof(double));
-    if (!gc_close(got, slope, 1e-6)) fail_msg("%s: order %d along a direction: %.12g, differences say %.12g", c->name, order, got, slope);
+        if (c->data[k].type == PLAIT_F64)
+            memcpy(c->data[k].data, was[k], (size_t)plait_shape_elements(&c->data[k].shape) * sizeof(double));
+    if (!gc_close(got, slope, 1e-6))
+        fail_msg("%s: order %d along a direction: %.12g, differences say %.12g", c->name, order, got, slope);
 }
 
 /* Derivatives of total to the given order; every element up to `elements` of an input, or (0) along a direction. */
@@ -173,7 +181,8 @@ static inline void gc_check(gc *c, plait_value total, int orders, int64_t elemen
         for (int32_t k = 0, at = 0; k < c->n_in && elements > 0; k++) {
             if (c->data[k].type != PLAIT_F64) continue;
             const int64_t all = plait_shape_elements(&c->data[k].shape), step = all > elements ? all / elements : 1;
-            if (plait_shape_elements(&d[at].shape) != all) fail_msg("%s: order %d by input %d: of another shape", c->name, order, k);
+            if (plait_shape_elements(&d[at].shape) != all)
+                fail_msg("%s: order %d by input %d: of another shape", c->name, order, k);
             for (int64_t i = 0; i < all; i += step) gc_element(c, total, k, i, pli_element(&d[at], i), order);
             at++;
         }
@@ -202,7 +211,9 @@ static inline int32_t gc_attrs(const plait_op *op, const char *text, plait_attr 
         const size_t name = strcspn(text, "="), length = strcspn(text, " ");
         const char  *value = text + name + 1;
         int32_t      k = 0;
-        while (k < op->n_attrs && (strlen(op->attrs[k].preset.name) != name || memcmp(op->attrs[k].preset.name, text, name) != 0)) k++;
+        while (k < op->n_attrs &&
+               (strlen(op->attrs[k].preset.name) != name || memcmp(op->attrs[k].preset.name, text, name) != 0))
+            k++;
         if (k == op->n_attrs) fail_msg("%s has no attribute as in '%s'", op->name, text);
         plait_attr *a = &attrs[n++];
         *a = op->attrs[k].preset;
@@ -251,7 +262,8 @@ static inline plait_value gc_op(gc *c, const char *name, const char *inputs, con
         if (*at == '-') { /* a scalar */
             shape.rank = 0;
             at++;
-        } else at = gc_shape(at, &shape);
+        } else
+            at = gc_shape(at, &shape);
         gc_input(c, kind, below, shape, unknown);
     }
     const int32_t     n = gc_attrs(op, attr_text, attrs, ints, texts);

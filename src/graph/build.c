@@ -21,13 +21,15 @@ static plait_status add_ops(plait_graph *g, const plait_op *const *ops, int64_t 
         int64_t known = g->by_op.n;
         int64_t at = pli_keymap_add(&g->by_op, pli_hash_bytes(ops[i]->name, strlen(ops[i]->name), 0));
         if (at < 0) return pli_fail(err, PLAIT_ENOMEM, "no memory for the names of ops");
-        if (at < known) return pli_fail(err, PLAIT_EINVAL, "op %s exists already; give yours another name", ops[i]->name);
+        if (at < known)
+            return pli_fail(err, PLAIT_EINVAL, "op %s exists already; give yours another name", ops[i]->name);
         g->op[at] = ops[i];
     }
     return PLAIT_OK;
 }
 
-plait_status plait_graph_create(const plait_op *const *ops, int32_t n_ops, plait_graph **graph_out, plait_error *error_out) {
+plait_status plait_graph_create(const plait_op *const *ops, int32_t n_ops, plait_graph **graph_out,
+                                plait_error *error_out) {
     if (graph_out == NULL || n_ops < 0 || (n_ops > 0 && ops == NULL))
         return pli_fail(error_out, PLAIT_EINVAL, "plait_graph_create: %d ops, and where to put the graph", n_ops);
     int64_t n_builtin = 0;
@@ -40,11 +42,13 @@ plait_status plait_graph_create(const plait_op *const *ops, int32_t n_ops, plait
     g->own = ops;
     g->n_own = n_ops;
     g->op = pli_array((size_t)(n_builtin + n_ops), sizeof *g->op);
-    plait_status status =
-        g->op == NULL ? pli_fail(error_out, PLAIT_ENOMEM, "no memory for the names of ops") : add_ops(g, pli_ops(), n_builtin, error_out);
+    plait_status status = g->op == NULL ? pli_fail(error_out, PLAIT_ENOMEM, "no memory for the names of ops")
+                                        : add_ops(g, pli_ops(), n_builtin, error_out);
     if (status == PLAIT_OK) status = add_ops(g, ops, n_ops, error_out);
-    if (status == PLAIT_OK) *graph_out = g;
-    else plait_graph_destroy(&g);
+    if (status == PLAIT_OK)
+        *graph_out = g;
+    else
+        plait_graph_destroy(&g);
     return status;
 }
 
@@ -116,23 +120,27 @@ const char *pli_value_name(const plait_graph *graph, plait_value value) {
 
 void pli_value_text(const plait_graph *graph, plait_value value, char text[80]) {
     const char *name = pli_value_name(graph, value), *op = pli_value_node(graph, value)->op->name;
-    if (name != NULL) snprintf(text, 80, "%.24s '%.40s'", op, name);
-    else snprintf(text, 80, "%.40s#%d", op, graph->value[value].node);
+    if (name != NULL)
+        snprintf(text, 80, "%.24s '%.40s'", op, name);
+    else
+        snprintf(text, 80, "%.40s#%d", op, graph->value[value].node);
 }
 
 void pli_shape_text(const plait_tensor *t, char text[128]) {
     size_t at = (size_t)snprintf(text, 128, "%s[", plait_type_name(t->type));
     for (int32_t i = 0; i < t->shape.rank && at < 120; i++) {
         const char *comma = i > 0 ? ", " : "";
-        if (t->shape.dim[i] < 0) at += (size_t)snprintf(text + at, 128 - at, "%s?", comma);
-        else at += (size_t)snprintf(text + at, 128 - at, "%s%lld", comma, (long long)t->shape.dim[i]);
+        if (t->shape.dim[i] < 0)
+            at += (size_t)snprintf(text + at, 128 - at, "%s?", comma);
+        else
+            at += (size_t)snprintf(text + at, 128 - at, "%s%lld", comma, (long long)t->shape.dim[i]);
     }
     if (at < 126) snprintf(text + at, 128 - at, "]");
 }
 
 /* "add: <why>; its inputs are relu 'h' f32[?, 4], variable 'w' f32[3]" */
-static plait_value failed_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n, plait_status code,
-                               const char *why) {
+static plait_value failed_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
+                               plait_status code, const char *why) {
     char   text[400] = "";
     size_t at = 0;
     for (int32_t i = 0; i < n && i < 4 && at < sizeof text - 1; i++) {
@@ -140,7 +148,8 @@ static plait_value failed_node(plait_graph *g, const plait_op *op, const plait_v
         plait_tensor t = pli_value_tensor(g, inputs[i]);
         pli_value_text(g, inputs[i], from);
         pli_shape_text(&t, shape);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", i == 0 ? "; its inputs are " : ", ", from, shape);
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", i == 0 ? "; its inputs are " : ", ", from, shape);
     }
     return pli_graph_failed(g, code, "%s: %s%s", op->name, why, text);
 }
@@ -177,7 +186,8 @@ static bool keep_attr(plait_graph *g, plait_attr *attr) {
 
 /* May an output of equal lengths share those of input 0, although some are not known? Sharing them says that they are the same in
  * every run. It is so element by element, if no other input decides an unknown length. */
-static bool may_share_unknown(const plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in, int32_t n) {
+static bool may_share_unknown(const plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in,
+                              int32_t n) {
     if (op->infer != NULL) return false;
     for (int32_t k = 1; k < n; k++) {
         const pli_value *v = &g->value[in[k]];
@@ -196,7 +206,8 @@ static void append_value(plait_graph *g, const plait_op *op, const plait_tensor 
     for (int32_t i = 0; i < t->shape.rank; i++) known = known && t->shape.dim[i] >= 0;
     if (n > 0) {
         const pli_value *first = &g->value[in[0]];
-        if (first->rank == t->shape.rank && memcmp(g->dim + first->dim, t->shape.dim, (size_t)first->rank * sizeof *g->dim) == 0 &&
+        if (first->rank == t->shape.rank &&
+            memcmp(g->dim + first->dim, t->shape.dim, (size_t)first->rank * sizeof *g->dim) == 0 &&
             (known || may_share_unknown(g, op, t, in, n)))
             at = first->dim;
     }
@@ -220,35 +231,74 @@ static bool is_whole_shape(const plait_tensor *t) {
     return true;
 }
 
+/* The node itself, without outputs, of which there will be n_out. */
+static bool append_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
+                        const plait_attr *attrs, int64_t n_out) {
+    if (g->n_values + n_out > INT32_MAX || g->n_inputs + n > INT32_MAX || !room_for(g, n, n_out, op->n_attrs))
+        return false;
+    g->node[g->n_nodes] = (pli_node){ .op = op,
+                                      .input = (int32_t)g->n_inputs,
+                                      .n_inputs = n,
+                                      .value = (int32_t)g->n_values,
+                                      .n_values = (int32_t)n_out,
+                                      .attr = (int32_t)g->n_attrs };
+    for (int32_t i = 0; i < n; i++) g->input[g->n_inputs + i] = inputs[i];
+    g->n_inputs += n;
+    if (op->n_attrs > 0) memcpy(g->attr + g->n_attrs, attrs, (size_t)op->n_attrs * sizeof *attrs);
+    g->n_attrs += op->n_attrs;
+    return true;
+}
+
+/* Most nodes of large graphs: element by element, and all inputs share their lengths. There is nothing to infer. */
+static bool is_plain(const plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n) {
+    if (op->infer != NULL || n == 0) return false;
+    const pli_value *first = &g->value[inputs[0]];
+    for (int32_t i = 1; i < n; i++) {
+        const pli_value *v = &g->value[inputs[i]];
+        if (v->dim != first->dim || v->rank != first->rank || v->type != first->type) return false;
+    }
+    return op->map[first->type] != NULL;
+}
+
+static plait_value append_plain(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
+                                const plait_attr *attrs) {
+    pli_value value = g->value[inputs[0]];
+    if (!append_node(g, op, inputs, n, attrs, 1)) return out_of_memory(g);
+    value.node = (int32_t)g->n_nodes++;
+    if ((op->flags & PLAIT_OP_BOOL) != 0) value.type = PLAIT_BOOL;
+    g->value[g->n_values] = value;
+    return (plait_value)g->n_values++;
+}
+
 /* The call is in the order of op's attributes already, and what they point to is kept. */
-static plait_value append(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n, const plait_attr *attrs) {
+static plait_value append(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
+                          const plait_attr *attrs) {
     enum { FEW = 8 };
+    if (is_plain(g, op, inputs, n)) return append_plain(g, op, inputs, n, attrs);
     plait_tensor  few[FEW], out[OUTPUTS_MAX], *in = n <= FEW ? few : pli_array((size_t)n, sizeof *in);
     const int64_t n_out = op->outputs > 0 ? op->outputs : attrs[0].u.i;
     if (in == NULL) return out_of_memory(g);
-    plait_error        err = { .code = PLAIT_OK };
-    const plait_call   call = { .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .user = op->user, .error = &err };
-    plait_status       status = PLAIT_OK;
+    plait_error err; /* not all of it is cleared: that would be most of the work */
+    err.text[0] = '\0';
+    const plait_call call = {
+        .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .user = op->user, .error = &err
+    };
+    plait_status status = PLAIT_OK;
     if (n_out < 1 || n_out > OUTPUTS_MAX)
         status = plait_call_fail(&call, PLAIT_EINVAL, "%lld outputs; it has 1 to %d", (long long)n_out, OUTPUTS_MAX);
     for (int32_t i = 0; i < n; i++) in[i] = pli_value_tensor(g, inputs[i]);
     for (int64_t i = 0; status == PLAIT_OK && i < n_out; i++) out[i] = (plait_tensor){ .type = PLAIT_F32 };
     if (status == PLAIT_OK) status = op->infer != NULL ? op->infer(&call) : pli_infer_map(op, &call);
     for (int64_t i = 0; status == PLAIT_OK && i < n_out; i++)
-        if (!is_whole_shape(&out[i])) status = plait_call_fail(&call, PLAIT_ESHAPE, "output %d is larger than any array can be", (int)i);
+        if (!is_whole_shape(&out[i]))
+            status = plait_call_fail(&call, PLAIT_ESHAPE, "output %d is larger than any array can be", (int)i);
     if (in != few) pli_free(in);
     if (status != PLAIT_OK) return failed_node(g, op, inputs, n, status, err.text);
-    if (g->n_values + n_out > INT32_MAX || g->n_inputs + n > INT32_MAX || !room_for(g, n, n_out, op->n_attrs)) return out_of_memory(g);
-    pli_node *node = &g->node[g->n_nodes];
-    *node = (pli_node){ .op = op, .input = (int32_t)g->n_inputs, .n_inputs = n, .value = (int32_t)g->n_values,
-                        .n_values = (int32_t)n_out, .attr = (int32_t)g->n_attrs };
-    if (n > 0) memcpy(g->input + g->n_inputs, inputs, (size_t)n * sizeof *inputs);
-    g->n_inputs += n;
-    if (op->n_attrs > 0) memcpy(g->attr + g->n_attrs, attrs, (size_t)op->n_attrs * sizeof *attrs);
-    g->n_attrs += op->n_attrs;
+    if (!append_node(g, op, inputs, n, attrs, n_out)) return out_of_memory(g);
+    const plait_value first = (plait_value)g->n_values;
     for (int64_t i = 0; i < n_out; i++) append_value(g, op, &out[i], inputs, n);
     g->n_nodes++;
-    return node->value;
+    return first;
 }
 
 static plait_value check_inputs(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n) {
@@ -256,7 +306,8 @@ static plait_value check_inputs(plait_graph *g, const plait_op *op, const plait_
     if (n < op->min_inputs || n > op->max_inputs)
         return op->min_inputs == op->max_inputs
                    ? pli_graph_failed(g, PLAIT_EINVAL, "%s takes %d inputs, not %d", op->name, op->min_inputs, n)
-                   : pli_graph_failed(g, PLAIT_EINVAL, "%s takes %d to %d inputs, not %d", op->name, op->min_inputs, op->max_inputs, n);
+                   : pli_graph_failed(g, PLAIT_EINVAL, "%s takes %d to %d inputs, not %d", op->name, op->min_inputs,
+                                      op->max_inputs, n);
     for (int32_t i = 0; i < n; i++)
         if (inputs[i] < 0 || inputs[i] >= g->n_values)
             return pli_graph_failed(g, PLAIT_EINVAL, "%s: input %d is no value of this graph", op->name, i);
@@ -265,7 +316,8 @@ static plait_value check_inputs(plait_graph *g, const plait_op *op, const plait_
     return 0;
 }
 
-plait_value pli_graph_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n, const plait_attr *attrs) {
+plait_value pli_graph_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
+                           const plait_attr *attrs) {
     enum { ATTRS_MAX = 16 };
     if (check_inputs(g, op, inputs, n) < 0) return PLAIT_NONE;
     if (op->n_attrs == 0) return append(g, op, inputs, n, NULL);
@@ -282,7 +334,8 @@ plait_value pli_graph_node(plait_graph *g, const plait_op *op, const plait_value
 static plait_value unknown_attr(plait_graph *g, const plait_op *op, const char *name) {
     const char *names[16];
     for (int32_t i = 0; i < op->n_attrs; i++) names[i] = op->attrs[i].preset.name;
-    if (op->n_attrs == 0) return pli_graph_failed(g, PLAIT_ENAME, "%s has no attributes, and so no '%.60s'", op->name, name);
+    if (op->n_attrs == 0)
+        return pli_graph_failed(g, PLAIT_ENAME, "%s has no attributes, and so no '%.60s'", op->name, name);
     plait_error err;
     pli_fail_unknown(&err, "attribute", name, names, (size_t)op->n_attrs);
     return pli_graph_failed(g, PLAIT_ENAME, "%s: %s", op->name, err.text);
@@ -295,13 +348,16 @@ static bool attr_is_whole(const plait_attr *attr) {
     case PLAIT_ATTR_TYPE: return attr->u.i >= 0 && attr->u.i < PLAIT_TYPES;
     case PLAIT_ATTR_INTS: return attr->n == 0 || (attr->n > 0 && attr->u.ints != NULL);
     case PLAIT_ATTR_TEXT: return attr->u.text != NULL;
-    case PLAIT_ATTR_TENSOR: return attr->u.tensor != NULL && is_whole_shape(attr->u.tensor) && plait_shape_elements(&attr->u.tensor->shape) >= 0;
+    case PLAIT_ATTR_TENSOR:
+        return attr->u.tensor != NULL && is_whole_shape(attr->u.tensor) &&
+               plait_shape_elements(&attr->u.tensor->shape) >= 0;
     }
     return false;
 }
 
 /* The given ones among the presets, in the op's order. */
-static plait_value order_attrs(plait_graph *g, const plait_op *op, const plait_attr *given, int32_t n, plait_attr *attrs) {
+static plait_value order_attrs(plait_graph *g, const plait_op *op, const plait_attr *given, int32_t n,
+                               plait_attr *attrs) {
     bool set[16] = { false };
     for (int32_t i = 0; i < op->n_attrs; i++) attrs[i] = op->attrs[i].preset;
     for (int32_t k = 0; k < n; k++) {
@@ -349,8 +405,10 @@ static bool kept_name(plait_graph *g, plait_value value, const char *name) {
 
 plait_value plait_graph_name(plait_graph *g, plait_value value, const char *name) {
     if (value < 0 || g->status != PLAIT_OK) return PLAIT_NONE;
-    if (name == NULL || name[0] == '\0') return pli_graph_failed(g, PLAIT_EINVAL, "a name is to have at least one byte");
-    if (plait_graph_find(g, name) >= 0) return pli_graph_failed(g, PLAIT_EINVAL, "there are two values named '%.60s'", name);
+    if (name == NULL || name[0] == '\0')
+        return pli_graph_failed(g, PLAIT_EINVAL, "a name is to have at least one byte");
+    if (plait_graph_find(g, name) >= 0)
+        return pli_graph_failed(g, PLAIT_EINVAL, "there are two values named '%.60s'", name);
     return kept_name(g, value, name) ? value : out_of_memory(g);
 }
 
@@ -375,7 +433,8 @@ plait_value plait_graph_constant(plait_graph *g, plait_tensor tensor) {
 plait_value plait_graph_scalar(plait_graph *g, plait_type type, double value) {
     uint64_t           room = 0;
     const plait_tensor scalar = { .type = type, .shape = { .rank = 0 }, .data = &room };
-    if (plait_type_bytes(type) == 0) return pli_graph_failed(g, PLAIT_EINVAL, "a scalar of type %d, which is none", (int)type);
+    if (plait_type_bytes(type) == 0)
+        return pli_graph_failed(g, PLAIT_EINVAL, "a scalar of type %d, which is none", (int)type);
     pli_element_set(&scalar, 0, value);
     return plait_graph_constant(g, scalar);
 }
@@ -384,7 +443,8 @@ plait_value plait_graph_variable(plait_graph *g, const char *name, plait_tensor 
     if (g->status != PLAIT_OK) return PLAIT_NONE;
     const plait_attr attrs[] = { { .name = "number", .kind = PLAIT_ATTR_INT, .u.i = g->n_variables },
                                  { .name = "initial", .kind = PLAIT_ATTR_TENSOR, .u.tensor = &initial } };
-    if (!pli_grow((void **)&g->variable, &g->variable_capacity, g->n_variables + 1, sizeof *g->variable)) return out_of_memory(g);
+    if (!pli_grow((void **)&g->variable, &g->variable_capacity, g->n_variables + 1, sizeof *g->variable))
+        return out_of_memory(g);
     plait_value value = plait_graph_name(g, plait_graph_op(g, "variable", NULL, 0, attrs, 2), name);
     if (value < 0) return PLAIT_NONE;
     const plait_attr *kept = &g->attr[pli_value_node(g, value)->attr];

@@ -37,12 +37,15 @@ plait_status pli_op_check(const plait_op *op, plait_error *err) {
     enum { ATTRS_MAX = 16 };
     if (op == NULL || op->size != sizeof *op || !is_name(op->name))
         return pli_fail(err, PLAIT_EINVAL, "an op needs its size and a name of letters, digits, '_' and '.'");
-    if (op->summary == NULL || op->min_inputs < 0 || op->max_inputs < op->min_inputs || op->outputs < 0 || op->outputs > 64)
+    if (op->summary == NULL || op->min_inputs < 0 || op->max_inputs < op->min_inputs || op->outputs < 0 ||
+        op->outputs > 64)
         return pli_fail(err, PLAIT_EINVAL, "op %s needs a summary, and counts of inputs and outputs", op->name);
     if (op->n_attrs < 0 || op->n_attrs > ATTRS_MAX || (op->n_attrs > 0 && op->attrs == NULL))
-        return pli_fail(err, PLAIT_EINVAL, "op %s has %d attributes; 0 to %d, as a list", op->name, op->n_attrs, ATTRS_MAX);
+        return pli_fail(err, PLAIT_EINVAL, "op %s has %d attributes; 0 to %d, as a list", op->name, op->n_attrs,
+                        ATTRS_MAX);
     if (op->outputs == 0 && (op->n_attrs == 0 || op->attrs[0].preset.kind != PLAIT_ATTR_INT))
-        return pli_fail(err, PLAIT_EINVAL, "op %s of a variable number of outputs needs it as attribute 0, an int", op->name);
+        return pli_fail(err, PLAIT_EINVAL, "op %s of a variable number of outputs needs it as attribute 0, an int",
+                        op->name);
     if (op->infer == NULL && !has_map(op))
         return pli_fail(err, PLAIT_EINVAL, "op %s needs infer: which shapes go in and come out", op->name);
     for (int32_t i = 0; op->kernels != NULL && op->kernels[i] != NULL; i++)
@@ -80,9 +83,10 @@ plait_status pli_infer_map(const plait_op *op, const plait_call *call) {
     plait_shape shape = call->in[0].shape;
     for (int32_t i = 1; i < call->n_in; i++) {
         if (call->in[i].type != type)
-            return plait_call_fail(call, PLAIT_ESHAPE, "inputs of types %s and %s; cast one of them", plait_type_name(type),
-                                   plait_type_name(call->in[i].type));
-        if (!pli_broadcast(&shape, &call->in[i].shape, &shape)) return plait_call_fail(call, PLAIT_ESHAPE, "shapes do not go together");
+            return plait_call_fail(call, PLAIT_ESHAPE, "inputs of types %s and %s; cast one of them",
+                                   plait_type_name(type), plait_type_name(call->in[i].type));
+        if (!pli_broadcast(&shape, &call->in[i].shape, &shape))
+            return plait_call_fail(call, PLAIT_ESHAPE, "shapes do not go together");
     }
     call->out[0] = (plait_tensor){ .type = (op->flags & PLAIT_OP_BOOL) != 0 ? PLAIT_BOOL : type, .shape = shape };
     return PLAIT_OK;
@@ -97,7 +101,8 @@ plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, i
     return PLAIT_OK;
 }
 
-plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all, pli_axes *axes_out) {
+plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all,
+                         pli_axes *axes_out) {
     const bool all = none_is_all && attr->n == 0;
     *axes_out = (pli_axes){ .n = all ? rank : attr->n };
     for (int32_t i = 0; all && i < rank; i++) axes_out->in[i] = true;
@@ -114,16 +119,18 @@ plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t
 
 plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like) {
     if (value < 0 || like < 0) return PLAIT_NONE;
+    const pli_value *one = &g->value[value], *other = &g->value[like];
+    if (one->rank == other->rank && one->dim == other->dim) return value; /* known or not, it is one array of lengths */
     const plait_tensor a = pli_value_tensor(g, value), b = pli_value_tensor(g, like);
     bool               equal = a.shape.rank == b.shape.rank;
     for (int32_t i = 0; equal && i < a.shape.rank; i++) equal = a.shape.dim[i] == b.shape.dim[i] && a.shape.dim[i] >= 0;
-    /* two lengths that are not known may still be one and the same array of lengths */
-    if (equal || (a.shape.rank == b.shape.rank && g->value[value].dim == g->value[like].dim)) return value;
+    if (equal) return value;
     return pli_op2(g, &pli_op_sum_like, value, like);
 }
 
 void pli_gradient_refuse(const plait_gradient *at, const char *what) {
-    pli_graph_failed(at->graph, PLAIT_EINVAL, "gradients: there is no rule to differentiate %s; stop_gradient before it leaves it out", what);
+    pli_graph_failed(at->graph, PLAIT_EINVAL,
+                     "gradients: there is no rule to differentiate %s; stop_gradient before it leaves it out", what);
 }
 
 plait_value pli_scalar_like(plait_graph *g, plait_value like, double value) {

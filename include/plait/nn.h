@@ -1,0 +1,71 @@
+/* plait/nn.h - a short function for each op of networks, as plait/ops.h has for the others.
+ *
+ * Images are [n, channels, height, width]. Pads are rows above, columns left, rows below, columns right; 0 where NULL. Ops that
+ * need statistics or states of the pass forward for their gradient have them as further outputs (plait_graph_output).
+ */
+#ifndef PLAIT_NN_H
+#define PLAIT_NN_H
+
+#include <plait/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** e^x over the sum of e^x along an axis. */
+static inline plait_value plait_op_softmax(plait_graph *g, plait_value x, int64_t axis) {
+    const plait_attr a = plait_attr_int("axis", axis);
+    return plait_graph_op(g, "softmax", &x, 1, &a, 1);
+}
+/** Its logarithm. */
+static inline plait_value plait_op_log_softmax(plait_graph *g, plait_value x, int64_t axis) {
+    const plait_attr a = plait_attr_int("axis", axis);
+    return plait_graph_op(g, "log_softmax", &x, 1, &a, 1);
+}
+/** scores [.., classes], labels [..] (i64): -log of the label's softmax, [..]. */
+static inline plait_value plait_op_softmax_cross_entropy(plait_graph *g, plait_value scores, plait_value labels) {
+    return plait_op_2(g, "softmax_cross_entropy", scores, labels);
+}
+/** filters [out channels, channels / groups, height, width]; stride [2], dilation [2] (NULL: 1), padding [4]. */
+static inline plait_value plait_op_conv2d(plait_graph *g, plait_value images, plait_value filters, const int64_t *stride,
+                                          const int64_t *padding, const int64_t *dilation, int64_t groups) {
+    const plait_value in[2] = { images, filters };
+    plait_attr        a[4];
+    int32_t           n = 0;
+    if (stride != NULL) a[n++] = plait_attr_ints("stride", 2, stride);
+    if (padding != NULL) a[n++] = plait_attr_ints("padding", 4, padding);
+    if (dilation != NULL) a[n++] = plait_attr_ints("dilation", 2, dilation);
+    a[n++] = plait_attr_int("groups", groups);
+    return plait_graph_op(g, "conv2d", in, 2, a, n);
+}
+/** op is "max_pool2d" or "avg_pool2d"; window [2], stride [2] (NULL: the window), padding [4]. */
+static inline plait_value plait_op_pool2d(plait_graph *g, const char *op, plait_value images, const int64_t *window,
+                                          const int64_t *stride, const int64_t *padding) {
+    plait_attr a[3];
+    int32_t    n = 0;
+    a[n++] = plait_attr_ints("window", 2, window);
+    if (stride != NULL) a[n++] = plait_attr_ints("stride", 2, stride);
+    if (padding != NULL) a[n++] = plait_attr_ints("padding", 4, padding);
+    return plait_graph_op(g, op, &images, 1, a, n);
+}
+/** Over the axes from `axis` on: less the mean, over the deviation. Outputs 1 and 2: mean and variance. */
+static inline plait_value plait_op_layer_norm(plait_graph *g, plait_value x, int64_t axis, double epsilon) {
+    const plait_attr a[2] = { plait_attr_int("axis", axis), plait_attr_float("epsilon", epsilon) };
+    return plait_graph_op(g, "layer_norm", &x, 1, a, 2);
+}
+/** Each channel (axis 1) over all else: less the mean, over the deviation. Outputs 1 and 2: mean and variance. */
+static inline plait_value plait_op_batch_norm(plait_graph *g, plait_value x, double epsilon) {
+    const plait_attr a = plait_attr_float("epsilon", epsilon);
+    return plait_graph_op(g, "batch_norm", &x, 1, &a, 1);
+}
+/** z [steps, batch, 4 units]: x W + b of all steps; r [units, 4 units]; h0, c0 [batch, units]. Output 0: h, 1: c [steps,
+ *  batch, units]. Gates in the order i, f, g, o. */
+static inline plait_value plait_op_lstm(plait_graph *g, plait_value z, plait_value r, plait_value h0, plait_value c0) {
+    const plait_value in[4] = { z, r, h0, c0 };
+    return plait_graph_op(g, "lstm", in, 4, NULL, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
