@@ -26,6 +26,23 @@ static inline plait_value plait_op_log_softmax(plait_graph *g, plait_value x, in
 static inline plait_value plait_op_softmax_cross_entropy(plait_graph *g, plait_value scores, plait_value labels) {
     return plait_op_2(g, "softmax_cross_entropy", scores, labels);
 }
+/** scores, targets in [0, 1]: -t log s - (1 - t) log(1 - s), s the sigmoid of a score. */
+static inline plait_value plait_op_sigmoid_cross_entropy(plait_graph *g, plait_value scores, plait_value targets) {
+    return plait_op_2(g, "sigmoid_cross_entropy", scores, targets);
+}
+/** (x - target)^2 / 2 */
+static inline plait_value plait_op_squared_loss(plait_graph *g, plait_value x, plait_value target) {
+    return plait_op_2(g, "squared_loss", x, target);
+}
+/** max(0, 1 - target x), targets -1 or 1. */
+static inline plait_value plait_op_hinge_loss(plait_graph *g, plait_value x, plait_value target) {
+    return plait_op_2(g, "hinge_loss", x, target);
+}
+/** Each element is dropped with probability rate, the others are divided by 1 - rate; anew in each run. */
+static inline plait_value plait_op_dropout(plait_graph *g, plait_value x, double rate) {
+    const plait_attr a = plait_attr_float("rate", rate);
+    return plait_graph_op(g, "dropout", &x, 1, &a, 1);
+}
 /** filters [out channels, channels / groups, height, width]; stride [2], dilation [2] (NULL: 1), padding [4]. */
 static inline plait_value plait_op_conv2d(plait_graph *g, plait_value images, plait_value filters, const int64_t *stride,
                                           const int64_t *padding, const int64_t *dilation, int64_t groups) {

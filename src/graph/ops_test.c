@@ -157,6 +157,13 @@ static void test_shapes_and_axes(void **state) {
     const plait_value labels = numbers(&b, PLAIT_I64, plait_shape_1(2), (double[]){ 1, 2 });
     EXPECT(&b, plait_op_softmax_cross_entropy(g, x, labels), log(1 + exp(-4) + exp(-2)), log(1 + exp(-2) + exp(-4)));
 
+    const plait_value one_score = numbers(&b, PLAIT_F32, plait_shape_1(1), (double[]){ 0.5 });
+    const plait_value target = numbers(&b, PLAIT_F32, plait_shape_1(1), (double[]){ 1 });
+    EXPECT(&b, plait_op_sigmoid_cross_entropy(g, one_score, target), log1p(exp(-0.5)));
+    EXPECT(&b, plait_op_squared_loss(g, one_score, target), 0.125);
+    EXPECT(&b, plait_op_hinge_loss(g, one_score, target), 0.5);
+    EXPECT(&b, plait_op_dropout(g, one_score, 0), 0.5);
+
     const int64_t     two[] = { 2, 2 };
     const plait_value image =
         plait_op_reshape(g, plait_op_concat(g, 2, (plait_value[]){ x, x }, 0), (plait_shape){ 4, { 1, 1, 4, 3 } });
