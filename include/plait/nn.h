@@ -82,6 +82,13 @@ static inline plait_value plait_op_lstm(plait_graph *g, plait_value z, plait_val
     return plait_graph_op(g, "lstm", in, 4, NULL, 0);
 }
 
+/** z [steps, batch, 3 units]: x W + b of all steps, for r, u, g; w [units, 3 units], b [units], h0 [batch, units]. Output 0: h
+ *  [steps, batch, units]. The gate r works on the product (ONNX: linear_before_reset). */
+static inline plait_value plait_op_gru(plait_graph *g, plait_value z, plait_value w, plait_value b, plait_value h0) {
+    const plait_value in[4] = { z, w, b, h0 };
+    return plait_graph_op(g, "gru", in, 4, NULL, 0);
+}
+
 #ifdef __cplusplus
 }
 #endif

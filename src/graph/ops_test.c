@@ -177,6 +177,10 @@ static void test_shapes_and_axes(void **state) {
     const plait_value z = numbers(&b, PLAIT_F32, (plait_shape){ 3, { 1, 1, 4 } }, (double[]){ 0, 0, 1, 0 });
     const plait_value r = numbers(&b, PLAIT_F32, plait_shape_2(1, 4), (double[]){ 0, 0, 0, 0 });
     EXPECT(&b, plait_op_lstm(g, z, r, nought, nought), 0.5 * tanh(0.5 * tanh(1)));
+    const plait_value three = numbers(&b, PLAIT_F32, plait_shape_2(1, 3), (double[]){ 0, 0, 0 });
+    const plait_value zero = numbers(&b, PLAIT_F32, plait_shape_1(1), (double[]){ 0 });
+    const plait_value z3 = numbers(&b, PLAIT_F32, (plait_shape){ 3, { 1, 1, 3 } }, (double[]){ 0, 0, 1 });
+    EXPECT(&b, plait_op_gru(g, z3, three, zero, nought), 0.5 * tanh(1));
     plait_graph_destroy(&b.g);
 }
 
