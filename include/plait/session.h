@@ -70,7 +70,8 @@ typedef struct plait_fetch {
 
 /** Computes the fetches, and what they need, and nothing else. Any value may be fed, not placeholders alone. What a fetch
  *  needs of exclude [n_exclude] must be fed; what would be computed for its effects only and stands there is left out.
- *  Lengths that were PLAIT_ANY are those of the feeds. The plan of a set of feeds, shapes and fetches is made once.
+ *  Lengths that were PLAIT_ANY are those of the feeds. The plan of a set of feeds, shapes and fetches is made once;
+ *  the 64 that were run last are kept.
  *  Errors: EINVAL a placeholder is needed that was not fed, a fetch's memory is too small (named); ESHAPE; ENOMEM; what an
  *  op or the store answered. Then nothing was added to a variable of the session's own memory.
  *  Any thread; several runs at once have memory of their own. With the session's own store, runs that inc wait for those

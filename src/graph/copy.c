@@ -131,12 +131,15 @@ static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in
 
 static bool is(const pli_node *node, const plait_op *op) { return node->op == op; }
 
-/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? */
-static bool is_view(const pli_plan *p, const pli_node *node, int32_t input, const plait_tensor *out) {
+static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
+    return a->shape.rank == b->shape.rank && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
+}
+
+/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? Gradients sum to a shape that may turn out to be
+ * the same. */
+static bool is_view(const pli_node *node, const plait_tensor *in, const plait_tensor *out) {
     if ((node->op->flags & PLAIT_OP_ALIAS) != 0) return true;
-    if (!is(node, &pli_op_sum_like) && !is(node, &pli_op_broadcast_like)) return false;
-    const plait_shape *from = &p->value[input].t.shape; /* gradients sum to a shape that may turn out to be the same */
-    return from->rank == out->shape.rank && memcmp(from->dim, out->shape.dim, (size_t)from->rank * sizeof *from->dim) == 0;
+    return (is(node, &pli_op_sum_like) || is(node, &pli_op_broadcast_like)) && same_shape(in, out);
 }
 
 static pli_work work_of(const pli_node *node, bool view) {
@@ -159,11 +162,16 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
     if (!pli_grow((void **)&p->node, &p->node_capacity, p->n_nodes + 1, sizeof *p->node) ||
         !pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + node->n_inputs, sizeof *p->input))
         return pli_plan_no_memory(m->err);
+    const int32_t from = node->n_inputs > 0 ? m->number[m->g->input[node->input]] : -1;
+    const bool    view = from >= 0 && is_view(node, &p->value[from].t, &out[0]);
+    if (view && node->n_values == 1 && same_shape(&p->value[from].t, &out[0])) { /* it is its input: no node */
+        m->number[node->value] = from;
+        return PLAIT_OK;
+    }
     const size_t bytes = (size_t)node->op->n_attrs * sizeof(plait_attr);
     plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* the graph's own may move when it grows */
     if (attr == NULL) return pli_plan_no_memory(m->err);
     if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
-    const bool     view = node->n_inputs > 0 && is_view(p, node, m->number[m->g->input[node->input]], &out[0]);
     pli_plan_node *n = &p->node[p->n_nodes];
     *n = (pli_plan_node){ .op = node->op, .attr = attr, .origin = node->value, .input = (int32_t)p->n_inputs,
                           .n_in = node->n_inputs, .output = (int32_t)p->n_values, .n_out = node->n_values,

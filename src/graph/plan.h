@@ -122,7 +122,8 @@ typedef struct pli_plan {
     int32_t            threads; /* that run it; 1: there are no tasks */
     pli_arena          arena;
     pli_arena          work; /* for who makes the plan: gone when it is made */
-    pli_instance      *free; /* guarded by the session's lock */
+    pli_instance      *free; /* guarded by the session's lock ... */
+    int32_t            runs; /* ... and how many run it now       */
 } pli_plan;
 
 /* How plans of a session are made. */

@@ -73,10 +73,40 @@ void plait_session_destroy(plait_session **session) {
 
 /* --- plans ----------------------------------------------------------------------------------------------------- */
 
-static pli_plan *find(const plait_session *s, uint64_t hash, const pli_plan_key *key) {
-    pli_plan *p = s->plans;
-    while (p != NULL && !pli_plan_is_for(p, hash, key)) p = p->next;
+static void give(plait_session *s, pli_plan *plan, pli_instance *instance) {
+    pthread_mutex_lock(&s->lock);
+    plan->runs--;
+    if (instance != NULL) {
+        instance->next = plan->free;
+        plan->free = instance;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+enum { PLANS_MAX = 64 }; /* that are kept: who feeds ever new lengths shall not fill the memory */
+
+/* The plan, which becomes the first of the list. */
+static pli_plan *find(plait_session *s, uint64_t hash, const pli_plan_key *key) {
+    pli_plan **link = &s->plans;
+    while (*link != NULL && !pli_plan_is_for(*link, hash, key)) link = &(*link)->next;
+    pli_plan *p = *link;
+    if (p == NULL) return NULL;
+    *link = p->next;
+    p->next = s->plans;
+    s->plans = p;
     return p;
+}
+
+/* The one that was run least lately, and by nobody now, goes. */
+static void forget_one(plait_session *s) {
+    pli_plan **oldest = NULL;
+    int32_t    n = 0;
+    for (pli_plan **link = &s->plans; *link != NULL; link = &(*link)->next, n++)
+        if ((*link)->runs == 0) oldest = link;
+    if (n < PLANS_MAX || oldest == NULL) return;
+    pli_plan *p = *oldest;
+    *oldest = p->next;
+    pli_plan_destroy(&p);
 }
 
 /* The plan, and memory to run it in. */
@@ -86,23 +116,19 @@ static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **p
     pthread_mutex_lock(&s->lock);
     pli_plan *p = find(s, hash, key);
     if (p == NULL && (status = pli_plan_create(s->graph, key, &s->plan_opts, &p, err)) == PLAIT_OK) {
+        forget_one(s);
         p->next = s->plans;
         s->plans = p;
     }
     pli_instance *x = p != NULL ? p->free : NULL;
     if (x != NULL) p->free = x->next;
+    if (p != NULL) p->runs++;
     pthread_mutex_unlock(&s->lock);
     if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, s->plan_opts.threads, &x, err);
+    if (status != PLAIT_OK && p != NULL) give(s, p, NULL);
     *plan_out = p;
     *instance_out = x;
     return status;
-}
-
-static void give(plait_session *s, pli_plan *plan, pli_instance *instance) {
-    pthread_mutex_lock(&s->lock);
-    instance->next = plan->free;
-    plan->free = instance;
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* --- a run ----------------------------------------------------------------------------------------------------- */

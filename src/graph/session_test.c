@@ -395,6 +395,62 @@ static void test_a_failure_among_threads(void **state) {
     plait_graph_destroy(&g);
 }
 
+/* Runs within a loop of the pool: serial, with what is nested keeping to its thread. */
+typedef struct nest {
+    plait_graph *g;
+    plait_value  x, y;
+    pli_pool    *pool;
+    _Atomic int  wrong;
+} nest;
+
+static void run_nested(void *user, int64_t i, int32_t thread) {
+    (void)thread;
+    nest          *n = user;
+    plait_session *s = NULL;
+    float          xs[5000] = { (float)i }, ys[5000];
+    if (pli_session_create(n->g, NULL, n->pool, &s, NULL) != PLAIT_OK) return;
+    s->plan_opts.grain_ns = 100;
+    const plait_feed f = feed(n->x, PLAIT_F32, plait_shape_1(5000), xs);
+    plait_fetch      fetched = fetch(n->y, ys, sizeof ys);
+    if (plait_session_run(s, &f, 1, &fetched, 1, NULL, 0, NULL) != PLAIT_OK || ys[0] != (float)(i * i)) n->wrong++;
+    plait_session_destroy(&s);
+}
+
+static void test_nested_runs(void **state) {
+    (void)state;
+    nest n = { .g = new_graph() };
+    n.x = input(n.g, "x", plait_shape_1(5000));
+    n.y = op2(n.g, "mul", n.x, n.x);
+    assert_int_equal(pli_pool_create(3, &n.pool, NULL), PLAIT_OK);
+    pli_pool_for(n.pool, 20, run_nested, &n);
+    assert_int_equal(n.wrong, 0);
+    pli_pool_destroy(&n.pool);
+    plait_graph_destroy(&n.g);
+}
+
+/* Ever new lengths: old plans go, and what comes again is right. */
+static void test_old_plans_are_forgotten(void **state) {
+    (void)state;
+    plait_graph   *g = new_graph();
+    plait_value    x = input(g, "x", plait_shape_1(PLAIT_ANY)), y = op2(g, "mul", x, x);
+    plait_session *s = session_of(g, NULL);
+    float          xs[200], ys[200];
+    int64_t        live = 0;
+    for (int i = 0; i < 200; i++) xs[i] = (float)i;
+    for (int64_t n = 1; n <= 200; n++) {
+        const plait_feed f[] = { feed(x, PLAIT_F32, plait_shape_1(n), xs), feed(x, PLAIT_F32, plait_shape_1(7), xs) };
+        plait_fetch      fetched = fetch(y, ys, sizeof ys);
+        run(s, &f[0], 1, &fetched, 1);
+        assert_true(ys[n - 1] == (float)((n - 1) * (n - 1)));
+        run(s, &f[1], 1, &fetched, 1);
+        assert_int_equal(fetched.tensor.shape.dim[0], 7);
+        if (n == 100) live = pli_alloc_live();
+    }
+    assert_int_equal(pli_alloc_live(), live);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
 typedef struct traced {
     _Atomic int64_t n;
     _Atomic int     bad;
@@ -475,6 +531,8 @@ int main(void) {
         cmocka_unit_test(test_a_step_allocates_nothing),
         cmocka_unit_test(test_several_runs_at_once),
         cmocka_unit_test(test_a_failure_among_threads),
+        cmocka_unit_test(test_nested_runs),
+        cmocka_unit_test(test_old_plans_are_forgotten),
         cmocka_unit_test(test_traces),
         cmocka_unit_test(test_dumps),
     };

@@ -62,14 +62,28 @@ static plait_tensor random_tensor(pli_random *r, plait_type type) {
 static plait_value any(const example *e, pli_random *r) { return e->pool[pli_random_below(r, (uint64_t)e->n_pool)]; }
 
 static plait_value random_node(const example *e, pli_random *r) {
-    static const char *const binary[] = { "add", "sub", "mul" };
+    static const char *const binary[] = { "add", "sub", "mul", "maximum" };
+    static const char *const unary[] = { "neg", "sigmoid", "tanh", "relu", "square", "abs", "identity", "stop_gradient" };
     plait_graph             *g = e->g;
     const plait_value        a = any(e, r), b = any(e, r);
     const plait_tensor       ta = plait_graph_describe(g, a), tb = plait_graph_describe(g, b);
     plait_shape              wide;
     const plait_value        pair[] = { a, b };
-    switch (pli_random_below(r, 12)) {
-    case 0: return plait_graph_op(g, "neg", &a, 1, NULL, 0);
+    const bool               wider = ta.type == tb.type && pli_broadcast(&ta.shape, &tb.shape, &wide) && plait_shape_elements(&wide) <= 24000;
+    switch (pli_random_below(r, 16)) {
+    case 0:
+    case 6:
+    case 7: return plait_graph_op(g, pli_type_is_float(ta.type) ? unary[pli_random_below(r, 8)] : "neg", &a, 1, NULL, 0);
+    case 5: {
+        const plait_value choice[] = { wider ? op2(g, "less", a, b) : PLAIT_NONE, b, a };
+        return wider ? plait_graph_op(g, "where", choice, 3, NULL, 0) : PLAIT_NONE;
+    }
+    case 8: return pli_type_is_float(ta.type) ? plait_graph_op(g, "mean", &a, 1, NULL, 0) : PLAIT_NONE;
+    case 9: {
+        const int64_t    flat[] = { 30, 40 };
+        const plait_attr to = { .name = "shape", .kind = PLAIT_ATTR_INTS, .n = 2, .u.ints = flat };
+        return plait_shape_elements(&ta.shape) == 1200 ? plait_graph_op(g, "reshape", &a, 1, &to, 1) : PLAIT_NONE;
+    }
     case 1: return plait_graph_op(g, "ones_like", &a, 1, NULL, 0);
     case 2: return ta.shape.rank == tb.shape.rank && ta.type == tb.type && memcmp(&ta.shape, &tb.shape, sizeof(int32_t) + (size_t)ta.shape.rank * 8) == 0
                        ? plait_graph_op(g, "add_n", pair, 2, NULL, 0) : PLAIT_NONE;
@@ -80,7 +94,7 @@ static plait_value random_node(const example *e, pli_random *r) {
         return ta.type == PLAIT_F32 && tb.type == PLAIT_F32 && ta.shape.rank == 2 && tb.shape.rank == 2 && ta.shape.dim[1] == 30 && tb.shape.dim[1] == 30
                    ? plait_graph_op(g, "matmul", pair, 2, &tb_on, 1) : PLAIT_NONE;
     }
-    default: return ta.type == tb.type && pli_broadcast(&ta.shape, &tb.shape, &wide) && plait_shape_elements(&wide) <= 24000 ? op2(g, binary[pli_random_below(r, 3)], a, b) : PLAIT_NONE;
+    default: return wider ? op2(g, binary[pli_random_below(r, 4)], a, b) : PLAIT_NONE;
     }
 }
 
