@@ -3,7 +3,8 @@
  * A *rank* is one member of a job: a worker, which computes, or a server, which only holds shards. Ranks
  * 0 .. workers-1 are the workers, the servers follow. What carries the bytes, the *transport*, is an
  * option: `threads` (ranks are threads of this process), `mpi` (one rank a process) and `sim` (ranks are
- * actors of a simulated cluster), modules loaded on request. A program hands plait_comm_run a body; it runs once on every rank that lives in this process.
+ * actors of a simulated cluster), modules loaded on request. A program hands plait_comm_run a body; it runs once on
+ * every rank that lives in this process.
  *
  * Every wait has a deadline (opts.timeout_ns) and a reason that can be printed; a wait that expires
  * returns PLAIT_ETIMEOUT and its error text says who held it up. A wait that can never end, because ranks
@@ -47,10 +48,12 @@ typedef struct plait_comm_opts {
     int32_t          threads;    /* compute threads of one worker; 0: cores / ranks on this host     */
     uint64_t         timeout_ns; /* deadline of each wait; default 300 s                             */
     const plait_log *log;        /* may be NULL                                                      */
-    const char      *collective; /* how sums go: "auto": the transport's own where it has them, else by size, workers and hosts |
-                                  * "ring" | "tree" | "recursive" | "rabenseifner" | "hierarchical": always so, by messages |
-                                  * "messages": auto, but by messages; NULL: auto (docs/collectives.md) */
-    const char      *cluster;    /* sim: the file that describes the cluster (docs/simulation.md); NULL: equal hosts on one switch */
+    const char      *collective; /* how sums go: "auto": the transport's own where it has them, else by size, workers
+                                  * and hosts | "ring" | "tree" | "recursive" | "rabenseifner" | "hierarchical": always
+                                  * so, by messages | "messages": auto, but by messages; NULL: auto
+                                  * (docs/collectives.md) */
+    const char      *cluster;    /* sim: the file that describes the cluster (docs/simulation.md); NULL: equal hosts on
+                                    one switch */
     uint64_t         seed;       /* sim: what is drawn, and the order of messages of one instant      */
     plait_simulated *simulated;  /* sim: filled when the run ends; may be NULL                        */
 } plait_comm_opts;
@@ -112,8 +115,9 @@ PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
 
 /** Reduces buf [n] element by element over all workers; each gets the result, with the same bits. The
  *  order of the sum is fixed for a setting (transport, number of workers, n). Types: F32, F64, I64.
- *  PLAIT_SUM_EXACT (F32, F64): the sum's bits depend on the terms alone, not on their order, nor on which worker holds which: a
- *  term loses less than 2^-22 (F64: 2^-62) of the largest of its element, and nothing else is lost before the last rounding.
+ *  PLAIT_SUM_EXACT (F32, F64): the sum's bits depend on the terms alone, not on their order, nor on which worker holds
+ *  which: a term loses less than 2^-22 (F64: 2^-62) of the largest of its element, and nothing else is lost before the
+ *  last rounding.
  *  Paper: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015.
  *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER. */
 PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
@@ -125,11 +129,14 @@ PLAIT_API plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, i
                                                   plait_reduce op, plait_request **request_out);
 
 /** The elements [*first_out, *first_out + *count_out) of n that are worker's slice: as equal as can be, in order. */
-PLAIT_API void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out);
+PLAIT_API void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t *first_out,
+                                int64_t *count_out);
 
-/** Reduces buf [n] as plait_comm_allreduce does, of which each worker gets its slice (plait_comm_slice), in its place in
- *  buf; what the rest of buf holds afterwards is not said. About half the bytes of an allreduce. Errors: as there. */
-PLAIT_API plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
+/** Reduces buf [n] as plait_comm_allreduce does, of which each worker gets its slice (plait_comm_slice), in its place
+ *  in buf; what the rest of buf holds afterwards is not said. About half the bytes of an allreduce. Errors: as
+ *  there. */
+PLAIT_API plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, plait_type type,
+                                                 plait_reduce op);
 
 /** The same, begun, as plait_comm_allreduce_begin. */
 PLAIT_API plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_t n, plait_type type,
@@ -147,8 +154,8 @@ PLAIT_API plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine,
                                              void **all_out);
 PLAIT_API void plait_comm_free(void *memory);
 
-/** The same, begun: mine is copied; sizes [workers] is lent, and it and *all_out are filled by a plait_request_wait that
- *  returns PLAIT_OK. As for plait_comm_allreduce_begin. */
+/** The same, begun: mine is copied; sizes [workers] is lent, and it and *all_out are filled by a plait_request_wait
+ *  that returns PLAIT_OK. As for plait_comm_allreduce_begin. */
 PLAIT_API plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
                                                    void **all_out, plait_request **request_out);
 

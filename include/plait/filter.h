@@ -15,20 +15,21 @@
  * filter that Plait brings is written against this header, and a program registers its own by plait_job_opts.filters,
  * under a name of its own, on every rank:
  *
- *     static const plait_filter quarters = { .name = "quarters", .parse = ..., .loss = PLAIT_ROUNDED, .values = {...} };
+ *     static const plait_filter quarters = { .name = "quarters", .parse = ..., .loss = PLAIT_ROUNDED,
+ *                                            .values = {...} };
  *     opts.filters = &quarters; opts.n_filters = 1; opts.filter = "key-cache,quarters";
  *
- * What a filter may lose is its `loss`. Rows and values of a push that do not arrive are kept by the table at the worker
- * and added to its next push of these rows (*error feedback*: decode(encode(x)) + residual = x; Seide et al.,
+ * What a filter may lose is its `loss`. Rows and values of a push that do not arrive are kept by the table at the
+ * worker and added to its next push of these rows (*error feedback*: decode(encode(x)) + residual = x; Seide et al.,
  * Interspeech 2014; Stich et al., NeurIPS 2018; Karimireddy et al., ICML 2019): a filter does nothing for that. With
  * which consistency a loss goes: docs/filters.md. Answers of pulls asked between a barrier and the worker's next
  * update come without losses, so that what is saved or measured is what the servers hold.
  *
  * States: each (worker, table, server) has one at the worker and one at the server. Messages arrive once and in
- * order, so what both ends derive from them agrees. All calls about one state come one at a time, in whichever thread; none
- * may block, call into plait, or depend on anything but its arguments and its state, so that a run repeats. Random
- * numbers are functions of part->seed, table, clock and row, and never of the worker. Memory that a state holds comes from
- * anywhere and is given back in close.
+ * order, so what both ends derive from them agrees. All calls about one state come one at a time, in whichever thread;
+ * none may block, call into plait, or depend on anything but its arguments and its state, so that a run repeats. Random
+ * numbers are functions of part->seed, table, clock and row, and never of the worker. Memory that a state holds comes
+ * from anywhere and is given back in close.
  *
  * Sizes: `bound` says how many bytes encode may write at most. decode is given bytes from a wire: it checks their size
  * before it reads, and answers EFORMAT where it is not what the part needs. Between 64 keys at least a word must
@@ -75,7 +76,8 @@ typedef struct plait_part {
     int64_t         first;                 /* rows first .. first + n - 1, where keys is NULL              */
     const uint64_t *keys;                  /* [n]                                                          */
     double          l1;                    /* of the table's rule                                          */
-    const void     *penalty;               /* at a worker: factors on l1 [rows of the table, cols] of type; NULL: all 1 */
+    const void     *penalty;               /* at a worker: factors on l1 [rows of the table, cols] of type; NULL: all
+                                              1 */
 } plait_part;
 
 /* The table that a filter is to work on. */
@@ -90,9 +92,9 @@ typedef struct plait_filter_table {
     int64_t     first, count; /* dense: the rows of the shard at the server's end   */
 } plait_filter_table;
 
-/* One filter. A group whose first slot is NULL is one that the filter does nothing about. `state` is state_bytes, zeroed
- * before parse; the texts are borrowed while the job lives. Calls that return int64_t answer a number of bytes, or a
- * plait_status below 0. */
+/* One filter. A group whose first slot is NULL is one that the filter does nothing about. `state` is state_bytes,
+ * zeroed before parse; the texts are borrowed while the job lives. Calls that return int64_t answer a number of bytes,
+ * or a plait_status below 0. */
 typedef struct plait_filter {
     const char *name;       /* "topk" */
     const char *parameters; /* ":F": shown in help and errors; "" for none */
@@ -101,7 +103,8 @@ typedef struct plait_filter {
     plait_loss  loss;
     int         answers;    /* 1: rows and values work on answers too; 0: on pushes only */
     /** Reads the parameters after the name's colon (NULL: none given) into state, and says whether it can work on the
-     *  table (NULL: not known yet, only the parameters are checked). EINVAL, EREFUSED with the reason in *err; ENOMEM. */
+     *  table (NULL: not known yet, only the parameters are checked). EINVAL, EREFUSED with the reason in *err;
+     *  ENOMEM. */
     plait_status (*parse)(void *state, const char *parameters, const plait_filter_table *table, plait_error *err);
     /** Gives back what the state holds; also after a failed parse. NULL: nothing. */
     void (*close)(void *state);
@@ -119,7 +122,8 @@ typedef struct plait_filter {
         /** values [n] are those of the rows that travel, whose numbers or keys are row [n / cols]. */
         int64_t (*encode)(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
                           void *bytes);
-        plait_status (*decode)(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values);
+        plait_status (*decode)(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                               void *values);
     } values;
 
     struct {

@@ -60,16 +60,18 @@ typedef struct plait_train_opts {
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
     const char            *aggregate;     /* "host" or NULL, as plait_job_opts has it                     */
-    const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL: none */
+    const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL:
+                                             none */
     const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
     int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
-    int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport: gradients
-                                             are formed block by block and summed as plait_table_opts.exact has it */
+    int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
+                                             gradients are formed block by block and summed as plait_table_opts.exact
+                                             has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
-    const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the dense tables,
-                                              as plait_table_opts has it; NULL: whole                        */
+    const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the
+                                               dense tables, as plait_table_opts has it; NULL: whole */
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */
@@ -86,11 +88,14 @@ typedef struct plait_train_opts {
     int                    dry_run;       /* check options, files and memory on every rank, then stop        */
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
     void (*progress)(void *user, const plait_progress *progress);
-    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to who is fast */
-    void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one rank */
+    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to
+                                             who is fast */
+    void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one
+                                                               rank */
     void *user;
-    int64_t curve; /* measure the objective at so many moments of the run, after it; 0: none. Where data streams, or rows grow
-                      by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB of them */
+    int64_t curve; /* measure the objective at so many moments of the run, after it; 0: none. Where data streams, or
+                      rows grow by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB
+                      of them */
     void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
 } plait_train_opts;
 
@@ -105,18 +110,21 @@ enum { PLAIT_REPORT_TABLES = 32 };
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
     char    model[32], transport[32], topology[48], consistency[48], optimizer[32], collective[16];
-    double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse, test_mae;
+    double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse,
+        test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
     double  idle_share; /* of the workers' time in training: waited for others */
-    double  compute_seconds, wait_seconds, network_seconds; /* of train_seconds, this worker's own: it worked; others were
-                                     late; messages were made, on their way or taken in (NaN where ranks are processes:
-                                     then it counts as waiting) */
+    /* of train_seconds, this worker's own: it worked; others were late; messages were made, on their way or taken in
+     * (NaN where ranks are processes: then it counts as waiting) */
+    double  compute_seconds, wait_seconds, network_seconds;
     int64_t bytes_sent, peak_rss_bytes;
-    int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else -1 */
+    int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else
+                                                -1 */
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
     int32_t n_tables;
-    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its own */
+    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its
+                                                       own */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
@@ -140,13 +148,16 @@ PLAIT_API const char *plait_model_description(const plait_model *model); /* JSON
 PLAIT_API int64_t     plait_model_features(const plait_model *model);
 PLAIT_API int64_t     plait_model_classes(const plait_model *model);           /* 0: regression */
 PLAIT_API const char *plait_model_label(const plait_model *model, int64_t k);  /* as the data wrote it */
-PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* of row j: "age", "city=Rome", "17"; valid until the next call */
-/** The weights held: features where j counts them all, else those that were met (j is then a row's number). Of a net: all its
- *  values, which plait_model_feature names "w1 0,3" (a place in layer 1's weights), in one column and without intercept. */
+PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); /* of row j: "age", "city=Rome", "17";
+                                                                                   valid until the next call */
+/** The weights held: features where j counts them all, else those that were met (j is then a row's number). Of a net:
+ *  all its values, which plait_model_feature names "w1 0,3" (a place in layer 1's weights), in one column and without
+ *  intercept. */
 PLAIT_API int64_t     plait_model_rows(const plait_model *model);
 PLAIT_API uint64_t    plait_model_key(const plait_model *model, int64_t j);     /* feature of row j */
 PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of row j */
-PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or classes */
+PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or
+                                                                                   classes */
 PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k); /* NaN: of a net, or no such column */
 PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 

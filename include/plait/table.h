@@ -5,7 +5,8 @@
  * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
  * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps; hybrid is
  * allreduce for a dense table and ps for a sparse or keyed one), what a
- * get may miss is its *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see either.
+ * get may miss is its *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see
+ * either.
  *
  * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
  * gradient for an update rule; a get in clock c holds the worker's own pushes of clocks before c).
@@ -46,10 +47,10 @@ typedef struct plait_rule_opts {
     double      ftrl_beta;       /* ftrl: 1.0                                                          */
     double      l1, l2;          /* of the objective's penalty; default 0                              */
     const char *schedule;        /* "constant" | "invsqrt" | "cosine"; NULL: constant                  */
-    int         staleness_aware; /* 1: a push counts as 1 / (1 + lag) of itself, lag being the clocks' worth of other workers'
-                                    pushes applied since the values were fetched that it was computed on (Zhang et al.
-                                    2016); on servers, where pushes are applied one by one, and where
-                                    no values come unasked (essp), only                               */
+    int         staleness_aware; /* 1: a push counts as 1 / (1 + lag) of itself, lag being the clocks' worth of other
+                                    workers' pushes applied since the values were fetched that it was computed on
+                                    (Zhang et al. 2016); on servers, where pushes are applied one by one, and where
+                                    no values come unasked (essp), only */
     int64_t     schedule_clocks; /* clocks until cosine reaches 0; the clock at which invsqrt halves   */
 } plait_rule_opts;
 
@@ -97,12 +98,15 @@ typedef struct plait_job_opts {
     int32_t               n_policies;
     int32_t               backup;      /* bsp on servers only: a clock is complete without its `backup` slowest workers,
                                           whose late updates are dropped (Chen et al. 2016); default 0 */
-    const char           *filter;      /* filters on messages, default of the job's tables: "key-cache,fixed8"; NULL: none */
-    const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every rank */
+    const char           *filter;      /* filters on messages, default of the job's tables: "key-cache,fixed8"; NULL:
+                                          none */
+    const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every
+                                          rank */
     int32_t               n_filters;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
-    const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it (ps under
-                                          bsp; allreduce by the hierarchical collective); NULL: each sends its own */
+    const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it
+                                          (ps under bsp; allreduce by the hierarchical collective); NULL: each sends
+                                          its own */
     int                   exact;       /* 1: default of the job's tables; default 0                    */
 } plait_job_opts;
 
@@ -131,13 +135,14 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
  *  Not collective by itself; every worker must tick as often as the others. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
-/** The same in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the clock.
- *  A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers end a clock by
- *  the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's averages. */
+/** The same in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the
+ *  clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers
+ *  end a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's
+ *  averages. */
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
-/** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped (at
- *  some owners, perhaps not at all of them): it does better to end the clock at once. Only with opts.backup. */
+/** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped
+ *  (at some owners, perhaps not at all of them): it does better to end the clock at once. Only with opts.backup. */
 PLAIT_API int plait_job_is_late(const plait_job *job);
 
 /** Updates that owners have dropped, up to the last barrier: counted by table, shard, worker and clock. */
@@ -166,11 +171,13 @@ typedef struct plait_table_opts {
     const char     *consistency;  /* NULL: the job's                                                   */
     const char     *filter;       /* NULL: the job's; "": none                                         */
     int             exact;        /* 1 (or the job's is): a clock's updates are summed exactly, as PLAIT_SUM_EXACT
-                                     does: each delta of an inc is a term, and the values' bits depend on neither the topology nor
-                                     on which worker pushed what. Under bsp without backup workers only; filters that look
-                                     at values are refused. An update takes 4 times the memory and bytes.  */
+                                     does: each delta of an inc is a term, and the values' bits depend on neither the
+                                     topology nor on which worker pushed what. Under bsp without backup workers only;
+                                     filters that look at values are refused. An update takes 4 times the memory and
+                                     bytes.  */
     int             sharded;      /* 1: each worker holds the rule's state of its part of the values only, applies the
-                                     rule there, and the values are gathered: less memory, the same bits (docs/collectives.md).
+                                     rule there, and the values are gathered: less memory, the same bits
+                                     (docs/collectives.md).
                                      Ruled dense tables that are not keyed, under allreduce x bsp.     */
     plait_rule_opts rule;         /* rule.name NULL: additive                                          */
     const void     *penalty;      /* dense, ruled: [rows, cols] factors on l1 and l2 of each value (type
@@ -210,9 +217,9 @@ PLAIT_API plait_status plait_table_read(plait_table *table, int64_t first, int64
 
 /** inc: adds delta [n, cols] to the rows keys [n] (repeats add up); on a ruled table delta is a gradient,
  *  summed over `examples` rows of data (0 on an additive table; a worker that pushes one batch in pieces
- *  counts its rows once). Waits only where the consistency says so (a turn, a bound on values). _begin + wait: sent at once (while a get of the table is under way:
- *  after it, by the wait), acknowledged when the wait returns; keys and delta are lent until then. Not
- *  collective. */
+ *  counts its rows once). Waits only where the consistency says so (a turn, a bound on values). _begin + wait: sent at
+ *  once (while a get of the table is under way: after it, by the wait), acknowledged when the wait returns; keys and
+ *  delta are lent until then. Not collective. */
 PLAIT_API plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
                                        int64_t examples);
 PLAIT_API plait_status plait_table_inc_begin(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
@@ -230,8 +237,8 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
  *  not collective. update-type: collective over the workers with equal arguments; runs once a shard, after
  *  the updates of all clocks before the caller's, and every worker gets the same answer; only under bsp
  *  (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
-PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
-                                        size_t args_bytes, void *answer, size_t answer_bytes);
+PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name,
+                                        const void *args, size_t args_bytes, void *answer, size_t answer_bytes);
 
 /** Every row that a table holds (of a sparse one: in increasing order of keys): *keys_out [n], *values_out
  *  [n, cols], freed with plait_comm_free. What a get of the caller would see. Not collective. */
@@ -247,7 +254,8 @@ PLAIT_API plait_table *plait_table_at(plait_table *table, const char *file, int3
 #define plait_job_barrier(job)            plait_job_barrier(plait_job_at(job, PLAIT_FILE, __LINE__))
 #define plait_table_create(job, ...)      plait_table_create(plait_job_at(job, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_table_get(table, ...)       plait_table_get(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
-#define plait_table_get_range(table, ...) plait_table_get_range(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_get_range(table, ...) \
+    plait_table_get_range(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_table_read(table, ...)      plait_table_read(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_table_dump(table, ...)      plait_table_dump(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #endif

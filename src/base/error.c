@@ -81,7 +81,8 @@ plait_status pli_fail_at(plait_error *err, const char *fmt, ...) {
     return err->code;
 }
 
-plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names, size_t n) {
+plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names,
+                              size_t n) {
     const char *near = pli_nearest(name, names, n);
     char        list[256] = "";
     size_t      used = 0;

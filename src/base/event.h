@@ -91,7 +91,8 @@ typedef struct pli_event {
 } pli_event;
 
 typedef struct pli_event_sink {
-    void (*raise)(void *user, const pli_event *event); /* must not call back; any thread, one at a time a rank and side */
+    void (*raise)(void *user, const pli_event *event); /* must not call back; any thread, one at a time a rank and
+                                                          side */
     void *user;
 } pli_event_sink;
 

@@ -11,8 +11,9 @@
  * The home of a key is the low bits of its hash. When the capacity doubles, one more bit joins, so the keys of old slot
  * i move to i or to i + capacity: growth reads one stream and writes two, without a random access.
  *
- * Invariants: 1. row_plus_1 == 0 marks a free slot (memory from the system is all free). 2. Between a key's home and its
- * slot no slot is free. 3. There is always a free slot, so each probe ends. 4. Rows are 0 .. n-1, each held once. */
+ * Invariants: 1. row_plus_1 == 0 marks a free slot (memory from the system is all free). 2. Between a key's home and
+ * its slot no slot is free. 3. There is always a free slot, so each probe ends. 4. Rows are 0 .. n-1, each held
+ * once. */
 #include "base/keymap.h"
 
 #include "base/alloc.h"

@@ -66,13 +66,14 @@ void pli_opts_value(const pli_opt *row, const void *target, pli_text *text);
 /** Writes help for rows, wrapped to width columns, grouped. */
 void pli_opts_help(const pli_opt *rows, int width, pli_text *text);
 
-/** Looks for a variable PLAIT_* that sets no option of any of tables [n_tables] and is none of others [n_others] (one that
- *  ends in * stands for all that begin so). An empty one counts as unset. Errors: ENAME (the nearest is named), ENOMEM. */
+/** Looks for a variable PLAIT_* that sets no option of any of tables [n_tables] and is none of others [n_others] (one
+ *  that ends in * stands for all that begin so). An empty one counts as unset. Errors: ENAME (the nearest is named),
+ *  ENOMEM. */
 plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tables, const char *const *others,
                                       size_t n_others, plait_error *err);
 
-/** The environment without the variables of these rows: for a process that shall have its options from elsewhere. Ended by
- *  NULL, borrows its texts; freed by the caller. NULL: no memory. */
+/** The environment without the variables of these rows: for a process that shall have its options from elsewhere. Ended
+ *  by NULL, borrows its texts; freed by the caller. NULL: no memory. */
 char **pli_env_without(const pli_opt *rows);
 
 /** An environment variable, or NULL. For the few that are not options (a launcher's, NO_COLOR, HOME). */

@@ -134,7 +134,8 @@ double pli_load(void) {
     return getloadavg(&load, 1) == 1 ? load : (double)NAN;
 }
 
-/* Cores' worth of time that the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max PERIOD". */
+/* Cores' worth of time that the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max
+ * PERIOD". */
 static int32_t cgroup_cores(void) {
     FILE     *file = fopen("/sys/fs/cgroup/cpu.max", "re");
     long long quota = 0, period = 0;

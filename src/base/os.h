@@ -1,5 +1,6 @@
 /* base/os.h - every call to the operating system that is not threads.h-like goes through here: time, files
- * mapped and written safely, directories, processes' figures. A port to another system changes os.c, os_file.c and os_module.c only. */
+ * mapped and written safely, directories, processes' figures. A port to another system changes os.c, os_file.c and
+ * os_module.c only. */
 #ifndef PLI_BASE_OS_H
 #define PLI_BASE_OS_H
 
@@ -27,8 +28,8 @@ int64_t  pli_memory_total_bytes(void); /* of the machine                        
 void     pli_cpu_name(char name[128]);    /* "" if the system does not say */
 void     pli_kernel_name(char name[128]); /* "Linux 6.1.0 x86_64"          */
 double   pli_load(void);                  /* runnable tasks, averaged over a minute; NaN: not known */
-/** A new directory for temporary files of this user only, below TMPDIR or /tmp: NAME-XXXXXX. Freed by the caller; NULL: there
- *  is no place for it. remove takes the files in it, too, but no directories. */
+/** A new directory for temporary files of this user only, below TMPDIR or /tmp: NAME-XXXXXX. Freed by the caller; NULL:
+ *  there is no place for it. remove takes the files in it, too, but no directories. */
 char *pli_temporary_directory(const char *name);
 void  pli_remove_directory(const char *path);
 
@@ -90,7 +91,8 @@ bool    pli_is_terminal(int fd);
 int32_t pli_terminal_columns(int fd); /* 80 if unknown */
 /** Opens plait-<name>.so from the program's own module folder (beside the program or library: modules/,
  *  ../lib/plait/; PLAIT_MODULES first) and finds its entry symbol. Errors: EMODULE with what was tried. */
-plait_status pli_module_open(const char *name, const char *symbol, void **handle_out, void **symbol_out, plait_error *err);
+plait_status pli_module_open(const char *name, const char *symbol, void **handle_out, void **symbol_out,
+                             plait_error *err);
 void         pli_module_close(void **handle);
 /** Directory of the running program or library. */
 void pli_own_directory(char path[4096]);

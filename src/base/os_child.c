@@ -1,5 +1,5 @@
-/* The end of a child: waiting for it and reaping it are two steps, so that whoever hands signals on to it can forget its
- * number in between, when it is still no other's. */
+/* The end of a child: waiting for it and reaping it are two steps, so that whoever hands signals on to it can forget
+ * its number in between, when it is still no other's. */
 #include "base/os.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* base/os_file.c - files: read through the page cache, written whole or not at all.
  *
  * A reader of a model must find the former file or the new one, never half of one, whatever dies and when. So a file is
- * written under another name in the same directory, synced (its bytes are on the disk), renamed over the old one (POSIX:
- * one step), and the directory is synced (the name is on the disk). Leaving a step out loses files on real systems:
- * Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014. A failed write is remembered, so a file of which
- * any byte was refused is never renamed. What is no regular file (a pipe, /dev/stdout) is written straight. */
+ * written under another name in the same directory, synced (its bytes are on the disk), renamed over the old one
+ * (POSIX: one step), and the directory is synced (the name is on the disk). Leaving a step out loses files on real
+ * systems: Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014. A failed write is remembered, so a file
+ * of which any byte was refused is never renamed. What is no regular file (a pipe, /dev/stdout) is written straight. */
 #include "base/os.h"
 
 #include <dirent.h>
@@ -118,8 +118,8 @@ static char *resolve_link(const char *path) {
     return pli_strdup(link && realpath(path, real) != NULL ? real : path);
 }
 
-/* Creates PATH.tmp.PID; if that is there (another thread writes the same file, or a dead process left it), PATH.tmp.PID.1
- * and on. */
+/* Creates PATH.tmp.PID; if that is there (another thread writes the same file, or a dead process left it),
+ * PATH.tmp.PID.1 and on. */
 static int create_temporary(pli_outfile *file, mode_t mode) {
     for (int k = 0; k < 100; k++) {
         pli_free(file->temporary);
@@ -377,7 +377,8 @@ char *pli_temporary_directory(const char *name) {
 void pli_remove_directory(const char *path) {
     DIR *directory = opendir(path);
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) unlinkat(dirfd(directory), entry->d_name, 0);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
     if (directory != NULL) closedir(directory);
     rmdir(path);
 }

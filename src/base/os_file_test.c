@@ -1,4 +1,5 @@
-/* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and listing. */
+/* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and
+ * listing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -128,7 +129,8 @@ static void test_full_disk_keeps_the_former_file(void **state) {
     free(piece);
 }
 
-/* A device that is always full. Root gets one of its own, since a fault in what is tested would replace the system's. */
+/* A device that is always full. Root gets one of its own, since a fault in what is tested would replace the
+ * system's. */
 static const char *full_device(void) {
     if (geteuid() != 0) return access("/dev/full", W_OK) == 0 ? "/dev/full" : NULL;
     if (mknod("full", S_IFCHR | 0600, makedev(1, 7)) != 0) return NULL;
@@ -254,8 +256,10 @@ static void test_lists_are_sorted(void **state) {
     plait_error err;
     write_file("b", ""), write_file("a1", ""), write_file("B", ""), write_file(".hidden", ""), write_file("a10", "");
     assert_int_equal(mkdir("dir", 0777), 0);
-    assert_true(pli_same_file("a1", "./dir/../a1") && pli_same_file("none", "dir/../none") && !pli_same_file("a1", "none"));
-    assert_true(!pli_same_file("none", "dir/none") && !pli_same_file("/dev/null", "/dev/null") && !pli_same_file("no/a", "no/a"));
+    assert_true(pli_same_file("a1", "./dir/../a1") && pli_same_file("none", "dir/../none") &&
+                !pli_same_file("a1", "none"));
+    assert_true(!pli_same_file("none", "dir/none") && !pli_same_file("/dev/null", "/dev/null") &&
+                !pli_same_file("no/a", "no/a"));
     assert_int_equal(pli_check_writable("a1", "", NULL), PLAIT_OK);
     assert_int_equal(pli_check_writable("none", "", NULL), PLAIT_OK);
     assert_int_equal(pli_check_writable("dir", "", NULL), PLAIT_EIO);

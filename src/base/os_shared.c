@@ -1,6 +1,7 @@
-/* Memory that processes of one host share: an unnamed file in memory, which others reach by its maker's process and descriptor.
- * So nothing is left behind, whoever dies, and the size of /dev/shm is no limit. Who asks elsewhere (another host, a
- * container with processes of its own) finds no such file or another one, and is told that there is none. */
+/* Memory that processes of one host share: an unnamed file in memory, which others reach by its maker's process and
+ * descriptor. So nothing is left behind, whoever dies, and the size of /dev/shm is no limit. Who asks elsewhere
+ * (another host, a container with processes of its own) finds no such file or another one, and is told that there is
+ * none. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -36,7 +37,8 @@ void *pli_shared_join(const pli_shared_ticket *ticket) {
     snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket->pid, ticket->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return NULL;
-    if (fstat(fd, &info) == 0 && info.st_dev == ticket->device && info.st_ino == ticket->inode && (uint64_t)info.st_size == ticket->bytes)
+    if (fstat(fd, &info) == 0 && info.st_dev == ticket->device && info.st_ino == ticket->inode &&
+        (uint64_t)info.st_size == ticket->bytes)
         memory = map(fd, ticket->bytes);
     close(fd);
     return memory;

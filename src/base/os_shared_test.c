@@ -22,7 +22,8 @@ static int answer(const pli_shared_ticket *ticket) {
     if (word == NULL) return 1;
     for (uint32_t turn = 0; turn < TURNS; turn += 2) {
         /* Acquire and release pair with those of the other side. */
-        while (atomic_load_explicit(word, memory_order_acquire) != turn + 1) pli_futex_wait_shared(word, turn, UINT64_MAX);
+        while (atomic_load_explicit(word, memory_order_acquire) != turn + 1)
+            pli_futex_wait_shared(word, turn, UINT64_MAX);
         atomic_store_explicit(word, turn + 2, memory_order_release);
         pli_futex_wake_shared(word, 1);
     }
@@ -41,7 +42,8 @@ static void test_two_processes(void **state) {
     for (uint32_t turn = 0; turn < TURNS; turn += 2) {
         atomic_store_explicit(word, turn + 1, memory_order_release);
         pli_futex_wake_shared(word, 1);
-        while (atomic_load_explicit(word, memory_order_acquire) != turn + 2) pli_futex_wait_shared(word, turn + 1, UINT64_MAX);
+        while (atomic_load_explicit(word, memory_order_acquire) != turn + 2)
+            pli_futex_wait_shared(word, turn + 1, UINT64_MAX);
     }
     assert_int_equal(pli_child_reap((int32_t)child), 0);
     pli_shared_settle(&ticket);

@@ -1,8 +1,8 @@
 /* base/pool.c - fork and join in microseconds.
  *
  * A mini-batch is ten microseconds of work for each thread, so handing it out must cost two or three. The caller puts
- * the loop into one of a few slots and starts on it at once; threads that notice come in and claim items one by one from
- * a shared counter (self-scheduling: Tang and Yew, "Processor Self-Scheduling for Multiple-Nested Parallel Loops",
+ * the loop into one of a few slots and starts on it at once; threads that notice come in and claim items one by one
+ * from a shared counter (self-scheduling: Tang and Yew, "Processor Self-Scheduling for Multiple-Nested Parallel Loops",
  * ICPP 1986), so an uneven split evens out. No thread needs to come: the caller alone finishes its loop, which is why
  * several callers can share the threads and none can wait for another. Who finds no work looks around for SPIN_NS and
  * then sleeps on a futex (Franke, Russell, Kirkwood, "Fuss, Futexes and Furwocks", 2002).

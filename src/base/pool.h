@@ -19,8 +19,8 @@ int32_t      pli_pool_threads(const pli_pool *pool); /* NULL: 1 */
 
 /** Calls fn(user, i, thread) for each i in [0, n), on up to pool's threads; thread < threads says whose
  *  scratch memory to use: no two items of one call run at once with the same (the caller is 0; a nested call keeps the
- *  number of the thread that it runs on). Items are claimed one by one, in order. Returns when all are done. A NULL pool
- *  runs serially. Any thread may call; concurrent callers share the threads. */
+ *  number of the thread that it runs on). Items are claimed one by one, in order. Returns when all are done. A NULL
+ *  pool runs serially. Any thread may call; concurrent callers share the threads. */
 typedef void pli_task_fn(void *user, int64_t i, int32_t thread);
 void pli_pool_for(pli_pool *pool, int64_t n, pli_task_fn *fn, void *user);
 

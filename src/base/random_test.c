@@ -1,4 +1,5 @@
-/* Random numbers: the published answers of Philox, independence of streams, and that distributions are what they say. */
+/* Random numbers: the published answers of Philox, independence of streams, and that distributions are what they
+ * say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -197,7 +197,8 @@ const char *pli_nearest(const char *name, const char *const *names, size_t n) {
         allowed = away;
         nearest = names[i];
     }
-    for (size_t i = 0; i < n && nearest == NULL && length > 2; i++) /* else one that is longer: --model for --model-file */
+    for (size_t i = 0; i < n && nearest == NULL && length > 2; i++) /* else one that is longer: --model for
+                                                                       --model-file */
         if (strncmp(names[i], name, length) == 0) nearest = names[i];
     return nearest;
 }

@@ -23,13 +23,16 @@ static pli_cluster read_good(const char *text) {
 
 static void refuses_with_line(void **state) {
     (void)state;
-    static const struct { const char *text, *says; } bad[] = {
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
         { "", "c.yaml:1: nothing" },
         { "hosts: [{count: 1}]\n", "c.yaml:1: version is missing" },
         { "version: 2\n", "c.yaml:1: version: '2'" },
         { "version: 1\n", "hosts are missing" },
         { "version: 1\nhost: []\n", "c.yaml:2: unknown key 'host'; did you mean 'hosts'" },
-        { "version: 1\nhosts:\n  - {count: 1, sped: 2}\n", "c.yaml:3: unknown key in hosts 'sped'; did you mean 'speed'" },
+        { "version: 1\nhosts:\n  - {count: 1, sped: 2}\n",
+          "c.yaml:3: unknown key in hosts 'sped'; did you mean 'speed'" },
         { "version: 1\nhosts:\n  - {count: 0}\n", "c.yaml:3: count: '0': expected a whole number from 1" },
         { "version: 1\nhosts:\n  - {count: 1.5}\n", "c.yaml:3: count" },
         { "version: 1\nhosts:\n  - {count: 1, count: 2}\n", "count is given twice" },
@@ -38,14 +41,17 @@ static void refuses_with_line(void **state) {
         { "version: 1\nhosts:\n  - {rack: a}\n", "c.yaml:3: rack 'a' is not described" },
         { "version: 1\nracks: [{name: aa}]\nhosts:\n  - {rack: ab}\n", "did you mean 'aa'" },
         { "version: 1\nracks: [{name: a}, {name: a}]\nhosts: [{count: 1}]\n", "two are called a" },
-        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slo: {factor: 2}\n", "c.yaml:4: unknown event 'slo'; did you mean 'slow'" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slo: {factor: 2}\n",
+          "c.yaml:4: unknown event 'slo'; did you mean 'slow'" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {ranks: 1}\n", "c.yaml:4: slow: factor is missing" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {ranks: 5-2, factor: 2}\n", "ranks: '5-2'" },
-        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {factor: 2, from: 2 s, until: 1 s}\n", "until: expected" },
+        { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {factor: 2, from: 2 s, until: 1 s}\n",
+          "until: expected" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - messages: {delay: 1 s}\n", "go together" },
         { "version: 1\nhosts: [{count: 1}\n", "c.yaml:" },
         { "version: 1\nhosts: 3\n", "c.yaml:2: hosts: expected a list" },
-        { "version: 1\nhosts:\n\t- {count: 1}\n", "c.yaml:3: found character that cannot start any token: indent with spaces, not tabs" },
+        { "version: 1\nhosts:\n\t- {count: 1}\n",
+          "c.yaml:3: found character that cannot start any token: indent with spaces, not tabs" },
         { "version: 1\nhosts:\n  - {count: 1}\n  \t- {count: 1}\n", "indent with spaces, not tabs" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -62,7 +68,8 @@ static void refuses_with_line(void **state) {
 static void ranks_must_be_there(void **state) {
     (void)state;
     plait_error err;
-    pli_cluster c = read_good("version: 1\nhosts: [{count: 2, cores: 2}, {count: 1}]\nevents:\n  - kill: {ranks: 4, at: 1 s}\n");
+    pli_cluster c =
+        read_good("version: 1\nhosts: [{count: 2, cores: 2}, {count: 1}]\nevents:\n  - kill: {ranks: 4, at: 1 s}\n");
     assert_int_equal(pli_cluster_check(&c, 5, &err), PLAIT_OK);
     assert_int_equal(pli_cluster_check(&c, 6, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "5 cores for 6 ranks"));
@@ -78,7 +85,8 @@ static void ranks_must_be_there(void **state) {
 static void latency_is_the_way(void **state) {
     (void)state;
     pli_cluster c = read_good("version: 1\nsites: [{name: x, latency: 10 ms}, {name: y, latency: 20 ms}]\n"
-                              "racks: [{name: a, site: x, latency: 1 ms}, {name: b, site: x, latency: 2 ms}, {name: c, site: y, latency: 3 ms}]\n"
+                              "racks: [{name: a, site: x, latency: 1 ms}, {name: b, site: x, latency: 2 ms}, {name: c, "
+                              "site: y, latency: 3 ms}]\n"
                               "hosts:\n  - {count: 2, rack: a, latency: 100 us}\n  - {rack: b, latency: 200 us}\n"
                               "  - {rack: c, latency: 300 us}\ncost: {local: 500 ns}\n");
     NEAR(pli_cluster_latency(&c, 0, 0), 500e-9);
@@ -90,9 +98,10 @@ static void latency_is_the_way(void **state) {
 
 static void slowness_is_integrated(void **state) {
     (void)state;
-    pli_cluster c = read_good("version: 1\nhosts: [{count: 1, speed: 2}, {count: 3}]\nevents:\n"
-                              "  - slow: {ranks: 1, factor: 4, from: 1 s, until: 2 s}\n  - freeze: {ranks: 2, from: 1 s, until: 3 s}\n"
-                              "  - freeze: {ranks: 3, from: 5 s}\n");
+    pli_cluster c = read_good(
+        "version: 1\nhosts: [{count: 1, speed: 2}, {count: 3}]\nevents:\n"
+        "  - slow: {ranks: 1, factor: 4, from: 1 s, until: 2 s}\n  - freeze: {ranks: 2, from: 1 s, until: 3 s}\n"
+        "  - freeze: {ranks: 3, from: 5 s}\n");
     NEAR(pli_script_finish(&c, 1, 0, -1, 0, 1), 0.5);
     NEAR(pli_script_finish(&c, 1, 1, -1, 0.5, 1), 2.25); /* half of it before, a quarter within, a quarter behind */
     NEAR(pli_script_finish(&c, 1, 2, -1, 0.5, 1), 3.5);
@@ -105,8 +114,9 @@ static void slowness_is_integrated(void **state) {
 /* Slowness that comes and goes does not wake the dead: asked in which period they go on, one would ask for ever. */
 static void frozen_for_good_through_bursts(void **state) {
     (void)state;
-    pli_cluster c = read_good("version: 1\nhosts: [{count: 2}]\nevents:\n  - burst: {factor: 4, every: 5 ms, length: 1 ms, hosts: all}\n"
-                              "  - freeze: {ranks: 1, from: 12 ms}\n");
+    pli_cluster c = read_good(
+        "version: 1\nhosts: [{count: 2}]\nevents:\n  - burst: {factor: 4, every: 5 ms, length: 1 ms, hosts: all}\n"
+        "  - freeze: {ranks: 1, from: 12 ms}\n");
     assert_true(isinf(pli_script_finish(&c, 1, 1, -1, 0, 1)));
     assert_true(isfinite(pli_script_finish(&c, 1, 0, -1, 0, 1)));
     pli_cluster_free(&c);
@@ -115,7 +125,8 @@ static void frozen_for_good_through_bursts(void **state) {
 /* In each period one host, not always the same, and the same for the same seed. */
 static void bursts_are_drawn(void **state) {
     (void)state;
-    pli_cluster c = read_good("version: 1\nhosts: [{count: 8}]\nevents:\n  - burst: {factor: 4, every: 5 s, length: 1 s}\n");
+    pli_cluster c =
+        read_good("version: 1\nhosts: [{count: 8}]\nevents:\n  - burst: {factor: 4, every: 5 s, length: 1 s}\n");
     int32_t     hit[8] = { 0 };
     for (int32_t k = 0; k < 64; k++) {
         int32_t slow = 0;
@@ -180,9 +191,13 @@ static void messages_meet_their_fate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_line),      cmocka_unit_test(ranks_must_be_there),
-        cmocka_unit_test(latency_is_the_way),     cmocka_unit_test(slowness_is_integrated), cmocka_unit_test(frozen_for_good_through_bursts),
-        cmocka_unit_test(bursts_are_drawn),       cmocka_unit_test(jitter_is_lognormal),
+        cmocka_unit_test(refuses_with_line),
+        cmocka_unit_test(ranks_must_be_there),
+        cmocka_unit_test(latency_is_the_way),
+        cmocka_unit_test(slowness_is_integrated),
+        cmocka_unit_test(frozen_for_good_through_bursts),
+        cmocka_unit_test(bursts_are_drawn),
+        cmocka_unit_test(jitter_is_lognormal),
         cmocka_unit_test(messages_meet_their_fate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,8 @@ plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
 void pli_comm_enter(plait_comm *comm, const char *call) {
     if (comm->depth++ > 0) return;
     comm->entered_ns = pli_comm_now(comm);
-    comm->site = (pli_call_site){ .call = call, .file = comm->at_file, .line = comm->at_line, .ordinal = ++comm->calls };
+    comm->site = (pli_call_site){ .call = call, .file = comm->at_file, .line = comm->at_line,
+                                  .ordinal = ++comm->calls };
     comm->at_file = NULL;
 }
 
@@ -193,7 +194,8 @@ static void show_receipt(const void *arg, pli_wait *wait) {
     wait->peer = r->from;
 }
 
-static plait_status take_message(const struct receipt *r, void *data, size_t capacity, size_t *bytes_out, int32_t *from_out) {
+static plait_status take_message(const struct receipt *r, void *data, size_t capacity, size_t *bytes_out,
+                                 int32_t *from_out) {
     plait_comm *comm = r->comm;
     uint64_t    now_ns;
     pli_out     out;
@@ -205,8 +207,8 @@ static plait_status take_message(const struct receipt *r, void *data, size_t cap
     pli_msg *msg = bytes <= capacity ? pli_user_take(&comm->user, at) : NULL;
     pli_port_leave(comm->user_port, &out);
     if (msg == NULL) {
-        pli_fail(&comm->error, PLAIT_ESHAPE, "recv: the message with tag %d has %zu bytes, there is room for %zu", r->tag,
-                 bytes, capacity);
+        pli_fail(&comm->error, PLAIT_ESHAPE, "recv: the message with tag %d has %zu bytes, there is room for %zu",
+                 r->tag, bytes, capacity);
         return failed(comm);
     }
     if (bytes > 0) memcpy(data, pli_msg_body(msg), bytes);
@@ -214,8 +216,8 @@ static plait_status take_message(const struct receipt *r, void *data, size_t cap
     return PLAIT_OK;
 }
 
-plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
-                             int32_t *from_out) {
+plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity,
+                             size_t *bytes_out, int32_t *from_out) {
     if (from < -1 || from >= comm->world->size || tag < 0 || (data == NULL && capacity > 0)) {
         pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
         return failed(comm);
@@ -230,9 +232,11 @@ static plait_status wait_for_message(struct receipt *receipt) {
     if (pli_comm_wait(comm, has_come, receipt, &reason, &comm->error) < 0) return failed(comm);
     if (receipt->found) return PLAIT_OK;
     if (receipt->from < 0) {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come", receipt->tag);
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come",
+                 receipt->tag);
     } else {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", receipt->from, receipt->tag);
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", receipt->from,
+                 receipt->tag);
     }
     return failed(comm);
 }
@@ -316,7 +320,9 @@ static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *col
 }
 
 /* Where a call goes on by itself, the workers may have to find out by messages that all have come. */
-static bool meets_by_messages(const pli_world *world, const pli_coll *coll) { return coll->begun && world->ops->meets_by_messages; }
+static bool meets_by_messages(const pli_world *world, const pli_coll *coll) {
+    return coll->begun && world->ops->meets_by_messages;
+}
 
 static plait_status begin_native(plait_comm *comm, pli_call *call) {
     pli_world *world = comm->world;
@@ -337,7 +343,8 @@ static plait_status begin_native(plait_comm *comm, pli_call *call) {
 
 static bool is_native(const pli_world *world, const pli_coll *coll) {
     bool named = pli_coll_reduces(coll) && world->form != NULL;
-    return world->place.workers > 1 && !named && !world->by_messages && world->ops->takes != NULL && world->ops->takes(world->transport, coll);
+    return world->place.workers > 1 && !named && !world->by_messages && world->ops->takes != NULL &&
+           world->ops->takes(world->transport, coll);
 }
 
 static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call *call) {
@@ -352,7 +359,8 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     call->native = is_native(world, coll);
     if (coll->op == PLAIT_SUM_EXACT && !call->native && pli_exact_begin(call, &comm->error) < 0) return failed(comm);
     atomic_init(&call->run.waits_for, -1);
-    call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1; /* pairs with the doctor's acquire, as joined does */
+    /* pairs with the doctor's acquire, as joined does */
+    call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1;
     if (world->place.workers == 1) return PLAIT_OK;
     if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
     pli_coll_choose(&call->coll, world->form, world->place.workers, &world->hosts);
@@ -406,13 +414,13 @@ plait_status plait_comm_barrier(plait_comm *comm) {
     return run_call(comm, &call, "plait_comm_barrier");
 }
 
-static plait_status reduction(plait_comm *comm, pli_coll_kind kind, void *buf, int64_t n, plait_type type, plait_reduce op,
-                              pli_coll *call) {
+static plait_status reduction(plait_comm *comm, pli_coll_kind kind, void *buf, int64_t n, plait_type type,
+                              plait_reduce op, pli_coll *call) {
     bool floats = type == PLAIT_F32 || type == PLAIT_F64, exact = op == PLAIT_SUM_EXACT;
     bool known = exact ? floats : (floats || type == PLAIT_I64) && pli_reducer_find(type, op) != NULL;
     if (n < 0 || (buf == NULL && n > 0) || !known) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "%s: n %lld, type %d, op %d", kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
-                 (long long)n, (int)type, (int)op);
+        pli_fail(&comm->error, PLAIT_EINVAL, "%s: n %lld, type %d, op %d",
+                 kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter", (long long)n, (int)type, (int)op);
         return failed(comm);
     }
     *call = (pli_coll){ .kind = kind, .type = type, .op = op, .n = n, .buf = buf };
@@ -438,7 +446,8 @@ plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, p
 }
 
 static plait_status reduce_cells(plait_comm *comm, pli_coll_kind kind, bool wide, int64_t n, void *cells) {
-    const pli_coll call = { .kind = kind, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
+    const pli_coll call = { .kind = kind, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n,
+                            .buf = cells };
     return run_call(comm, &call, "the exact sum of a clock");
 }
 
@@ -453,7 +462,8 @@ plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void
 /* --- begun, and waited for later -------------------------------------------------------------------------- */
 
 static void free_pieces(pli_call *call) {
-    for (int32_t r = 0; call->coll.piece != NULL && r < call->comm->world->place.workers; r++) pli_msg_free(&call->coll.piece[r]);
+    for (int32_t r = 0; call->coll.piece != NULL && r < call->comm->world->place.workers; r++)
+        pli_msg_free(&call->coll.piece[r]);
     pli_free(call->coll.piece);
 }
 
@@ -545,8 +555,10 @@ static plait_status begin_reduction(plait_comm *comm, pli_coll *coll, plait_requ
     return begin_later(comm, call, coll, request_out);
 }
 
-plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out) {
-    pli_coll coll = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n, .buf = cells };
+plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells,
+                                      plait_request **request_out) {
+    pli_coll coll = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n,
+                      .buf = cells };
     return begin_reduction(comm, &coll, request_out);
 }
 
@@ -587,8 +599,8 @@ static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call 
     return status;
 }
 
-plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out,
-                                         plait_request **request_out) {
+plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
+                                         void **all_out, plait_request **request_out) {
     if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
         pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
         return failed(comm);
@@ -640,7 +652,8 @@ plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t byt
     return run_call(comm, &call, "plait_comm_allgather");
 }
 
-static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t bytes, const size_t *starts, void **all_out) {
+static plait_status gather_pieces(plait_comm *comm, const void *mine, size_t bytes, const size_t *starts,
+                                  void **all_out) {
     int32_t workers = comm->world->place.workers;
     size_t  total = starts[workers];
     void   *all = pli_malloc(total);
@@ -686,7 +699,8 @@ plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int6
         int64_t first = pli_slice_first(cut, r, workers);
         starts[r] = (size_t)(first < n ? first : n) * element_bytes;
     }
-    pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)starts[workers], .buf = buf, .starts = starts };
+    pli_coll     call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)starts[workers], .buf = buf,
+                          .starts = starts };
     plait_status status = run_call(comm, &call, "the allgather of a table's slices");
     pli_free(starts);
     return status;

@@ -27,21 +27,28 @@ plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error 
 
 /* --- ports ---------------------------------------------------------------------------------------- */
 
-enum { PLI_PORT_USER = 1, PLI_PORT_COLLECTIVE = 2, PLI_PORT_SERVER = 3, PLI_PORT_CLIENT = 4, PLI_PORT_GOSSIP = 5, PLI_PORT_MAX = 8 };
+enum {
+    PLI_PORT_USER = 1,
+    PLI_PORT_COLLECTIVE = 2,
+    PLI_PORT_SERVER = 3,
+    PLI_PORT_CLIENT = 4,
+    PLI_PORT_GOSSIP = 5,
+    PLI_PORT_MAX = 8
+};
 
 typedef struct pli_port pli_port;
 
-/** Begins a new job on this rank: at the ports of rooms above that are opened from now on, what was sent in earlier ones is not
- *  handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the same order. Errors:
- *  those of pli_comm_wait. The rank's own thread. */
+/** Begins a new job on this rank: at the ports of rooms above that are opened from now on, what was sent in earlier
+ *  ones is not handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the
+ *  same order. Errors: those of pli_comm_wait. The rank's own thread. */
 plait_status pli_comm_next_job(plait_comm *comm);
 /** Which of the run's jobs that is, 1, 2, ..., the same on all ranks. */
 int32_t pli_comm_job(const plait_comm *comm);
 
 /** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed
  *  until pli_port_close, after which messages for it are dropped. */
-plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state, pli_port **port_out,
-                           plait_error *err);
+plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state,
+                           pli_port **port_out, plait_error *err);
 void         pli_port_close(pli_port **port);
 
 /** The rank's own thread calls into its machine: enter (takes the port), work on the state, leave (gives the
@@ -62,21 +69,24 @@ typedef struct pli_reason {
 
 /** Waits until ready(arg) is true, which is asked whenever a machine of this rank has rung (pli_out.ring),
  *  and runs the rank's due wake-ups. Returns ETIMEOUT after the comm's timeout_ns, EPEER or ECOMM when the
- *  job is lost, EDEADLOCK or EMISMATCH when the doctor has found that it cannot end (err has the text with the reason). ready is called with no lock held and must read atomics
- *  (acquire) that the machine wrote (release), or enter the port itself. */
+ *  job is lost, EDEADLOCK or EMISMATCH when the doctor has found that it cannot end (err has the text with the reason).
+ *  ready is called with no lock held and must read atomics (acquire) that the machine wrote (release), or enter the
+ *  port itself. */
 typedef bool pli_ready_fn(void *arg);
-plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err);
+plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                           plait_error *err);
 /** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
 plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
 
-/** A public call that may wait begins and ends: texts of waits and of failures name the outermost. leave returns status,
- *  and where that is the failure of a wait, adds the call to the rank's last error. The rank's own thread. */
+/** A public call that may wait begins and ends: texts of waits and of failures name the outermost. leave returns
+ *  status, and where that is the failure of a wait, adds the call to the rank's last error. The rank's own thread. */
 void         pli_comm_enter(plait_comm *comm, const char *call);
 plait_status pli_comm_leave(plait_comm *comm, plait_status status);
 
 /* --- time ------------------------------------------------------------------------------------------- */
 
-/** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read here. */
+/** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read
+ *  here. */
 uint64_t pli_comm_now(const plait_comm *comm);
 /** The same inside an event, where a simulated rank cannot pay for its work first: what it owes does not count yet. */
 uint64_t pli_comm_stamp(const plait_comm *comm);
@@ -89,9 +99,9 @@ void pli_comm_computed(plait_comm *comm);
 
 bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_comm_work? */
 
-/** Where this rank's time went so far, in public calls that may wait: wait until others had done their part, network while
- *  messages were on their way, were made or taken in. The rest is its own work. in_flight false: ranks are processes, so
- *  that nobody knows when a message set off, and the whole wait counts as wait. The rank's own thread. */
+/** Where this rank's time went so far, in public calls that may wait: wait until others had done their part, network
+ *  while messages were on their way, were made or taken in. The rest is its own work. in_flight false: ranks are
+ *  processes, so that nobody knows when a message set off, and the whole wait counts as wait. The rank's own thread. */
 typedef struct pli_comm_times {
     uint64_t wait_ns, network_ns;
     bool     in_flight;
@@ -101,9 +111,9 @@ void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times_out);
 /** How long this rank's waits have lasted so far. */
 uint64_t pli_comm_waited_ns(const plait_comm *comm);
 
-/** Where messages may be lost, the last answer of a machine may have to be sent again when its room is done with it. The room
- *  leaves the machine's state to the rank: its ports stay open until the rank ends or begins its next job, and release(state)
- *  closes them. Once a job. false: nothing is lost here; the state is the caller's. */
+/** Where messages may be lost, the last answer of a machine may have to be sent again when its room is done with it.
+ *  The room leaves the machine's state to the rank: its ports stay open until the rank ends or begins its next job, and
+ *  release(state) closes them. Once a job. false: nothing is lost here; the state is the caller's. */
 bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state));
 
 /** Is the rank's part in the job lost: by its own failure or death, or with the whole job? Any thread. */
@@ -135,15 +145,16 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
 /** The same, begun, as plait_comm_allreduce_begin. */
 plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out);
-/** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is begun costs no
- *  more, and goes on while its worker computes. */
+/** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is
+ *  begun costs no more, and goes on while its worker computes. */
 bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);
-/** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has the same bits? */
+/** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has
+ *  the same bits? */
 bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
 /** The same as cells: plait_comm_reduce_scatter of them. Collective over the workers. */
 plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Of buf [n] each worker has its slice and gets the others'. The slices are those of `cut` >= n elements, of which the last lie
- *  behind buf. Collective over the workers. */
+/** Of buf [n] each worker has its slice and gets the others'. The slices are those of `cut` >= n elements, of which the
+ *  last lie behind buf. Collective over the workers. */
 plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes);
 /** Which workers share a host. */
 const pli_hosts *pli_comm_hosts(const plait_comm *comm);
@@ -156,9 +167,9 @@ plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_ms
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 
-/** plait_comm_allgatherv_begin of pieces that are handed over as they are, within a process without a copy. mine is taken,
- *  whatever the outcome, and nobody writes to it any more; piece [workers], NULL before, is lent, and filled by a wait that
- *  returns PLAIT_OK: the caller's to free, and to read only. */
+/** plait_comm_allgatherv_begin of pieces that are handed over as they are, within a process without a copy. mine is
+ *  taken, whatever the outcome, and nobody writes to it any more; piece [workers], NULL before, is lent, and filled by
+ *  a wait that returns PLAIT_OK: the caller's to free, and to read only. */
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
 
 /** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
@@ -166,8 +177,8 @@ plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **pi
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);
 void  pli_comm_shared_release(plait_comm *comm, void *memory);
 
-/** Gives up a collective that was begun: its memory is free at once, and all collectives begun after it fail here. For who
- *  fails and cannot wait. NULLs; NULL is nothing. */
+/** Gives up a collective that was begun: its memory is free at once, and all collectives begun after it fail here. For
+ *  who fails and cannot wait. NULLs; NULL is nothing. */
 void pli_comm_drop(plait_request **request);
 
 /* A request of any room: wait is called once, frees the request and returns the outcome. */
@@ -176,7 +187,8 @@ struct plait_request {
 };
 
 #ifdef PLI_TESTING
-extern _Atomic uint64_t pli_doctor_haste, pli_doctor_rounds; /* his times are divided by it; his rounds: comm/rounds.c */
+extern _Atomic uint64_t pli_doctor_haste, pli_doctor_rounds; /* his times are divided by it; his rounds:
+                                                                comm/rounds.c */
 #endif
 
 #endif

@@ -33,11 +33,13 @@ static void run_ok(int32_t workers, int32_t servers, const char *collective, pla
     plait_comm_opts opts = opts_of(workers, servers, collective);
     plait_error     err;
     int64_t         live = pli_alloc_live();
-    if (plait_comm_run(&opts, body, user, &err) < 0) fail_msg("%d+%d ranks: rank %d: %s", workers, servers, err.rank, err.text);
+    if (plait_comm_run(&opts, body, user, &err) < 0)
+        fail_msg("%d+%d ranks: rank %d: %s", workers, servers, err.rank, err.text);
     assert_int_equal(pli_alloc_live(), live);
 }
 
-static const char *const forms[] = { "auto", "messages" }, *const named[] = { "ring", "tree", "recursive", "rabenseifner", "hierarchical" };
+static const char *const forms[] = { "auto", "messages" }, *const named[] = { "ring", "tree", "recursive",
+                                                                              "rabenseifner", "hierarchical" };
 static const int32_t     counts[] = { 1, 2, 3, 4, 5, 7, 8 };
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -254,8 +256,10 @@ static plait_status many_begun(plait_comm *comm, void *user) {
         for (int k = 0; k < FLIGHTS; k++) {
             for (int64_t i = 0; i < n; i++) buf[k * LONG + i] = (double)(me + 1) * (double)(i + k);
             memset(mine, me + k, sizeof mine);
-            CHECK(plait_comm_allreduce_begin(comm, buf + (size_t)k * LONG, n, PLAIT_F64, PLAIT_SUM, &request[k]) == PLAIT_OK);
-            CHECK(plait_comm_allgatherv_begin(comm, mine, (size_t)(me * 3 + k), sizes[k], &all[k], &pieces[k]) == PLAIT_OK);
+            CHECK(plait_comm_allreduce_begin(comm, buf + (size_t)k * LONG, n, PLAIT_F64, PLAIT_SUM, &request[k]) ==
+                  PLAIT_OK);
+            CHECK(plait_comm_allgatherv_begin(comm, mine, (size_t)(me * 3 + k), sizes[k], &all[k], &pieces[k]) ==
+                  PLAIT_OK);
             if (k == 2 && round % 4 == 0) CHECK(plait_comm_barrier(comm) == PLAIT_OK);
             if (me == 1) sched_yield();
         }
@@ -287,7 +291,8 @@ static plait_status fails_with_sums_under_way(plait_comm *comm, void *user) {
     static _Thread_local double buf[4096];
     plait_request              *request[2];
     if (plait_comm_rank(comm) == 1) return plait_comm_recv(comm, 0, 0, buf, 8, NULL, NULL);
-    for (int k = 0; k < 2; k++) PLI_TRY(plait_comm_allreduce_begin(comm, buf + 2048 * k, 2048, PLAIT_F64, PLAIT_SUM, &request[k]));
+    for (int k = 0; k < 2; k++)
+        PLI_TRY(plait_comm_allreduce_begin(comm, buf + 2048 * k, 2048, PLAIT_F64, PLAIT_SUM, &request[k]));
     return pli_fail(pli_comm_error(comm), PLAIT_EFORMAT, "the cat did");
 }
 
@@ -348,7 +353,8 @@ static plait_status one_ends(plait_comm *comm, void *user) {
         status = plait_comm_allreduce_begin(comm, buf, 4096, PLAIT_F64, PLAIT_SUM, &request);
         if (status == PLAIT_OK) status = plait_request_wait(&request);
     }
-    if (status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "rank 1") != NULL) atomic_fetch_add(&story->lost, 1);
+    if (status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "rank 1") != NULL)
+        atomic_fetch_add(&story->lost, 1);
     return story->result < 0 ? status : PLAIT_OK;
 }
 
@@ -398,7 +404,8 @@ static plait_status look_at_waits(plait_comm *comm, void *user) {
     if (plait_comm_rank(comm) == 0) {
         char text[400];
         while (plait_comm_waits(comm, text, sizeof text) == 0) {}
-        CHECK(strstr(text, "rank 1 waits for barrier, held up by rank 0 (plait_comm_barrier, call 1, comm_test.c:") == text);
+        CHECK(strstr(text, "rank 1 waits for barrier, held up by rank 0 (plait_comm_barrier, call 1, comm_test.c:") ==
+              text);
         CHECK(plait_comm_waits(comm, text, 5) >= 0 && strlen(text) <= 4);
         atomic_fetch_add(&watch->seen, 1);
     }
@@ -443,7 +450,8 @@ static void test_a_run_survives_every_failed_allocation(void **state) {
             pli_alloc_fail_after(k);
             status = plait_comm_run(&opts, collect, sent, &err);
             pli_alloc_fail_after(-1);
-            assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM || status == PLAIT_EPEER || status == PLAIT_EDIVERGED);
+            assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM || status == PLAIT_EPEER ||
+                        status == PLAIT_EDIVERGED);
             assert_int_equal(pli_alloc_live(), live);
         }
     }

@@ -18,8 +18,9 @@ static pli_look runs(uint64_t begun) {
 }
 static pli_look ended(void) { return (pli_look){ .state = PLI_LOOK_ENDED, .begun = UINT64_MAX, .joined = UINT64_MAX }; }
 static pli_look waits(pli_wait_kind kind, int32_t peer, uint64_t begun) {
-    pli_look look = { .state = PLI_LOOK_WAITS, .settled = 1, .wait = 1, .begun = begun, .joined = begun, .ordinal = 3, .line = 7,
-                      .on = { .kind = (uint8_t)kind, .peer = peer, .number = begun }, .call = "plait_comm_x", .file = "x.c" };
+    pli_look look = { .state = PLI_LOOK_WAITS, .settled = 1, .wait = 1, .begun = begun, .joined = begun, .ordinal = 3,
+                      .line = 7, .on = { .kind = (uint8_t)kind, .peer = peer, .number = begun }, .call = "plait_comm_x",
+                      .file = "x.c" };
     snprintf(look.what, sizeof look.what, "kind %d of rank %d", (int)kind, peer);
     return look;
 }
@@ -109,7 +110,9 @@ static void test_random_graphs(void **state) {
         for (int32_t r = 0; r < size; r++, x = pli_hash_u64(x)) {
             uint64_t begun = x / 64 % 3;
             int32_t  peer = (int32_t)(x / 512 % (uint64_t)(size + 1)) - 1;
-            look[r] = x % 8 == 0 ? runs(begun) : x % 8 == 1 ? ended() : waits(x % 8 < 5 ? PLI_WAIT_RECV : PLI_WAIT_COLLECTIVE, peer, begun);
+            look[r] = x % 8 == 0   ? runs(begun)
+                      : x % 8 == 1 ? ended()
+                                   : waits(x % 8 < 5 ? PLI_WAIT_RECV : PLI_WAIT_COLLECTIVE, peer, begun);
         }
         int32_t n = judge(look, size, size, stuck);
         follow_events(look, size, want);
@@ -131,7 +134,8 @@ static void test_random_graphs(void **state) {
 
 static void test_mismatch(void **state) {
     (void)state;
-    pli_look    look[] = { waits(PLI_WAIT_COLLECTIVE, -1, 4), waits(PLI_WAIT_COLLECTIVE, -1, 4), waits(PLI_WAIT_COLLECTIVE, -1, 5) };
+    pli_look    look[] = { waits(PLI_WAIT_COLLECTIVE, -1, 4), waits(PLI_WAIT_COLLECTIVE, -1, 4),
+                           waits(PLI_WAIT_COLLECTIVE, -1, 5) };
     pli_ward    ward = { .look = look, .size = 3, .workers = 3 };
     plait_error err;
     look[2].on.n = 9; /* of a later call */
@@ -140,8 +144,9 @@ static void test_mismatch(void **state) {
     assert_int_equal(pli_doctor_mismatch(&ward, 0), 1);
     assert_int_equal(pli_doctor_mismatch(&ward, 1), 0);
     pli_doctor_explain_mismatch(&ward, 0, 1, &err);
-    assert_string_equal(err.text, "collective 4: rank 0 waits for kind 2 of rank -1 (plait_comm_x, call 3, x.c:7) where rank 1 "
-                                  "waits for kind 2 of rank -1 (plait_comm_x, call 3, x.c:7)");
+    assert_string_equal(err.text,
+                        "collective 4: rank 0 waits for kind 2 of rank -1 (plait_comm_x, call 3, x.c:7) where rank 1 "
+                        "waits for kind 2 of rank -1 (plait_comm_x, call 3, x.c:7)");
 }
 
 static void test_two_looks(void **state) {

@@ -1,4 +1,5 @@
-/* Exact sums of workers: the bits of the terms' sum, however they lie with the workers, in each form of the collective. */
+/* Exact sums of workers: the bits of the terms' sum, however they lie with the workers, in each form of the
+ * collective. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +122,8 @@ static void test_bits_do_not_depend_on_workers(void **state) {
             plait_comm_opts opts = opts_of(workers, forms[form]);
             plait_error     err;
             int64_t         live = pli_alloc_live();
-            if (plait_comm_run(&opts, sum_all, s, &err) < 0) fail_msg("%s, %d workers: %s", forms[form], workers, err.text);
+            if (plait_comm_run(&opts, sum_all, s, &err) < 0)
+                fail_msg("%s, %d workers: %s", forms[form], workers, err.text);
             assert_int_equal(pli_alloc_live(), live);
         }
     test_free(s);

@@ -56,7 +56,8 @@ static void test_signals_are_handed_on(void **state) {
     (void)state;
     assert_int_equal(launch(1, "trap 'exit 75' USR2; kill -TERM $PPID; while :; do sleep 0.01; done"), 75);
     assert_int_equal(launch(1, "trap 'exit 3' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"), 3);
-    assert_int_equal(launch(1, "trap 'kill -INT $PPID' USR2; trap 'exit 4' INT; kill -INT $PPID; while :; do sleep 0.01; done"), 4);
+    assert_int_equal(
+        launch(1, "trap 'kill -INT $PPID' USR2; trap 'exit 4' INT; kill -INT $PPID; while :; do sleep 0.01; done"), 4);
     struct sigaction now;
     sigaction(SIGTERM, NULL, &now);
     assert_true(now.sa_handler == SIG_DFL);

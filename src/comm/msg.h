@@ -21,7 +21,8 @@
 
 #define PLI_WIRE_VERSION 1u
 
-enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags at the ports of tables: memory handed over within the process (local tables), no byte sent */
+enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags at the ports of tables: memory handed over within the process (local
+                                   tables), no byte sent */
 
 typedef struct pli_slab {
     _Atomic int32_t refs;
@@ -32,7 +33,8 @@ typedef struct pli_slab {
 pli_slab *pli_slab_new(size_t bytes);                     /* refs 1, not zeroed; NULL: out of memory */
 pli_slab *pli_slab_ref(pli_slab *slab);                   /* returns slab                            */
 void      pli_slab_unref(pli_slab **slab);                /* NULLs; frees with the last reference    */
-int       pli_slab_is_mine(const pli_slab *slab);         /* refs == 1: the holder may write (acquire, pairs with unref's release) */
+int       pli_slab_is_mine(const pli_slab *slab);         /* refs == 1: the holder may write (acquire, pairs with
+                                                             unref's release) */
 
 typedef struct pli_head {
     uint32_t version;     /* PLI_WIRE_VERSION                                              */

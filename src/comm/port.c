@@ -75,8 +75,8 @@ static pli_msg *take_all(pli_port *port) {
 
 static bool has_work(const pli_port *port) {
     if (atomic_load(&port->state) == PLI_PORT_NOT_YET) return false;
-    return atomic_load(&port->inbox) != NULL ||
-           (atomic_load(&port->state) == PLI_PORT_OPEN && atomic_load(&port->seen) != atomic_load(&port->comm->world->n_events));
+    return atomic_load(&port->inbox) != NULL || (atomic_load(&port->state) == PLI_PORT_OPEN &&
+                                                 atomic_load(&port->seen) != atomic_load(&port->comm->world->n_events));
 }
 
 void pli_comm_fail(plait_comm *comm, const plait_error *why) {
@@ -102,8 +102,8 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     msg->head.epoch = pli_comm_epoch(comm);
     msg->head.incarnation = pli_comm_incarnation(comm);
     if (dst < 0 || dst >= world->size || msg->head.port == 0 || msg->head.port >= PLI_PORT_MAX) {
-        pli_log(world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "a message to rank %d, port %u, which does not exist", dst,
-                msg->head.port);
+        pli_log(world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "a message to rank %d, port %u, which does not exist",
+                dst, msg->head.port);
         pli_msg_free(&msg);
         return;
     }
@@ -131,8 +131,8 @@ static void stamp(pli_msg *first, uint64_t origin_ns) {
         if (msg->origin_ns == 0) msg->origin_ns = origin_ns;
 }
 
-/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. cause_ns: when
- * began what it rings for. */
+/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. cause_ns:
+ * when began what it rings for. */
 static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *work) {
     plait_comm *comm = port->comm;
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
@@ -156,8 +156,8 @@ static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *wor
     pli_out_init(out);
 }
 
-/* What comes for a machine that is no more was doubled on its way, or sent again since nobody had heard that it arrived. Of a
- * job that this rank has yet to begin, it comes again. */
+/* What comes for a machine that is no more was doubled on its way, or sent again since nobody had heard that it
+ * arrived. Of a job that this rank has yet to begin, it comes again. */
 static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
     const pli_world *world = port->comm->world;
     bool     over = (int16_t)((*msg)->head.job - port->job) <= 0; /* numbers wrap around */
@@ -232,8 +232,8 @@ void pli_work_run(pli_work *work, pli_world *world) {
 
 /* --- what rooms call ---------------------------------------------------------------------------------------- */
 
-plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_ops *ops, void *state, pli_port **port_out,
-                           plait_error *err) {
+plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_ops *ops, void *state,
+                           pli_port **port_out, plait_error *err) {
     if (number == 0 || number >= PLI_PORT_MAX) return pli_fail(err, PLAIT_EINVAL, "there is no port %u", number);
     pli_port *port = &comm->ports[number];
     lock(port);

@@ -23,16 +23,19 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
     plait_status status = pli_module_open(name, PLI_TRANSPORT_SYMBOL, &handle, &symbol, err);
     if (status == PLAIT_EMODULE) {
         plait_error what = *err;
-        return pli_fail(err, status, "the transport %s needs a module: install it with script/bootstrap --all and build anew "
-                        "(%.300s)", name, what.text);
+        return pli_fail(err, status,
+                        "the transport %s needs a module: install it with script/bootstrap --all and build anew "
+                        "(%.300s)",
+                        name, what.text);
     }
     if (status < 0) return status;
     pli_transport_entry_fn *entry;
     memcpy(&entry, &symbol, sizeof entry);
     const pli_transport_ops *ops = entry();
     if (ops->abi != PLI_TRANSPORT_ABI) {
-        status = pli_fail(err, PLAIT_EMODULE, "the module plait-%s.so is of another version (%u, expected %u); build it anew",
-                          name, ops->abi, PLI_TRANSPORT_ABI);
+        status = pli_fail(err, PLAIT_EMODULE,
+                          "the module plait-%s.so is of another version (%u, expected %u); build it anew", name,
+                          ops->abi, PLI_TRANSPORT_ABI);
         pli_module_close(&handle);
         return status;
     }
@@ -43,8 +46,10 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
 /* Where ranks live in one process, each process that a launcher has started would run the whole job. */
 static plait_status check_launcher(const pli_launcher *launcher, const char *transport, plait_error *err) {
     if (launcher->size <= 1 || (launcher->may_be_batch && launcher->rank == 0)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%s has started %d processes; with the transport %s each would run the "
-                    "whole job by itself: leave the transport out, or start one process", launcher->name, launcher->size, transport);
+    return pli_fail(err, PLAIT_EINVAL,
+                    "%s has started %d processes; with the transport %s each would run the "
+                    "whole job by itself: leave the transport out, or start one process",
+                    launcher->name, launcher->size, transport);
 }
 
 static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
@@ -74,9 +79,12 @@ static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *op
         return pli_fail(err, PLAIT_EINVAL, "plait_comm_opts was not filled by plait_comm_opts_init");
     memcpy(opts, given, given->size);
     opts->size = sizeof *opts;
-    if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX || opts->servers > RANKS_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "%d workers, %d servers, %d threads: expected 0 to %d workers and servers, threads not negative",
-                        opts->workers, opts->servers, opts->threads, (int)RANKS_MAX);
+    if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX ||
+        opts->servers > RANKS_MAX)
+        return pli_fail(
+            err, PLAIT_EINVAL,
+            "%d workers, %d servers, %d threads: expected 0 to %d workers and servers, threads not negative",
+            opts->workers, opts->servers, opts->threads, (int)RANKS_MAX);
     PLI_TRY(pli_collective_find(opts->collective, NULL, err));
     if (opts->timeout_ns == 0) opts->timeout_ns = TIMEOUT_NS;
     return PLAIT_OK;
@@ -170,7 +178,8 @@ static plait_status open_own_ports(plait_comm *comm) {
     pli_world *world = comm->world;
     bool       worker = pli_comm_is_worker(comm);
     if (!pli_user_init(&comm->user, world->size, world->place.resend_after_ns) ||
-        (worker && !pli_collective_init(&comm->collective, comm->rank, world->place.workers, world->place.resend_after_ns)))
+        (worker &&
+         !pli_collective_init(&comm->collective, comm->rank, world->place.workers, world->place.resend_after_ns)))
         return pli_fail(&comm->error, PLAIT_ENOMEM, "no memory to begin with");
     PLI_TRY(pli_port_open(comm, PLI_PORT_USER, &pli_user_ops, &comm->user, &comm->user_port, &comm->error));
     if (!worker) return PLAIT_OK;
@@ -198,8 +207,8 @@ static void show_last_words(const void *arg, pli_wait *wait) {
     wait->peer = -1;
 }
 
-/* Where messages may be lost, what a rank sent last is its to send again: it stays until all has arrived, or who lacks it has
- * ended. The last to end of two always hears of the other's end, which is no message that could be lost. */
+/* Where messages may be lost, what a rank sent last is its to send again: it stays until all has arrived, or who lacks
+ * it has ended. The last to end of two always hears of the other's end, which is no message that could be lost. */
 static plait_status see_off(plait_comm *comm) {
     const pli_reason reason = { .tell = tell_last_words, .show = show_last_words };
     if (comm->world->place.resend_after_ns == 0) return PLAIT_OK;
@@ -236,7 +245,8 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
     if (status >= 0) status = see_off(comm);
-    if (status >= 0 && atomic_load(&comm->failed)) status = pli_comm_is_lost(comm, NULL, &comm->error); /* killed at last */
+    /* killed at last */
+    if (status >= 0 && atomic_load(&comm->failed)) status = pli_comm_is_lost(comm, NULL, &comm->error);
     comm->result = status < 0 ? status : PLAIT_OK;
     if (status < 0) {
         if (comm->error.code == status) {
@@ -270,7 +280,8 @@ static plait_status run_threads(pli_world *world, plait_error *err) {
     int32_t started = 0;
     int     bad = 0;
     for (; started < world->place.count; started++)
-        if ((bad = pthread_create(&world->local[started].thread, &attr, rank_thread, &world->local[started])) != 0) break;
+        if ((bad = pthread_create(&world->local[started].thread, &attr, rank_thread, &world->local[started])) != 0)
+            break;
     pthread_attr_destroy(&attr);
     atomic_store(&world->go, bad == 0 ? GO : GO_HOME);
     pli_futex_wake(&world->go, INT32_MAX);

@@ -51,41 +51,44 @@ typedef struct pli_transport_ops {
     const char *name;
     bool        shares_memory;     /* ranks are threads of this process and use each other's memory (local topology) */
     bool        carries_local;     /* messages between two ranks of this process go through send, too                */
-    bool        meets_by_messages; /* before a native collective that was begun the workers meet in the collective machine */
+    bool        meets_by_messages; /* before a native collective that was begun the workers meet in the collective
+                                      machine */
 
     /** Joins the job and says where this process stands; checks the counts of opts against the launcher's and
      *  against the other processes'. Nothing may be delivered before start. */
-    plait_status (*open)(const plait_comm_opts *opts, pli_world *world, pli_place *place_out, pli_transport **transport_out,
-                         plait_error *err);
+    plait_status (*open)(const plait_comm_opts *opts, pli_world *world, pli_place *place_out,
+                         pli_transport **transport_out, plait_error *err);
     /** The world is ready: messages may be delivered from now on. */
     plait_status (*start)(pli_transport *transport, plait_error *err);
     /** Sends msg (taken) to another rank that is not in this process, or to any other where carries_local; in order for
-     *  each pair of ranks, unless resend_after_ns > 0. Never blocks on a peer, cannot fail (what goes wrong later is told
-     *  by pli_world_fail). Called with the sending port held: a transport that cannot act then queues until progress,
-     *  which follows. NULL where no message takes this way. Any thread. */
+     *  each pair of ranks, unless resend_after_ns > 0. Never blocks on a peer, cannot fail (what goes wrong later is
+     *  told by pli_world_fail). Called with the sending port held: a transport that cannot act then queues until
+     *  progress, which follows. NULL where no message takes this way. Any thread. */
     void (*send)(pli_transport *transport, pli_msg *msg);
     /** A waiting thread lends its time: moves what can be moved now. true: something has happened. NULL: what
      *  happens rings the waiter's bell. Any thread. */
     bool (*progress)(pli_transport *transport);
-    /** A waiting rank has nothing to do for ns: sleeps for it, until what the transport alone sees has come. false: there is no
-     *  such thing, and the rank sleeps on its bell. NULL: never. The rank's thread. */
+    /** A waiting rank has nothing to do for ns: sleeps for it, until what the transport alone sees has come. false:
+     *  there is no such thing, and the rank sleeps on its bell. NULL: never. The rank's thread. */
     bool (*nap)(pli_transport *transport, uint64_t ns);
-    /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only. It is not
-     *  asked where the user has named a form, so coll.form is NULL.
+    /** Native collectives. takes: is this one natively done? The answer depends on what is equal on all workers only.
+     *  It is not asked where the user has named a form, so coll.form is NULL.
      *  begin never blocks; then exactly one wait, by the same rank, which must not return before buf is free
-     *  again. Calls with coll.begun may be several, and others may begin and end between. NULL: the message form serves. */
+     *  again. Calls with coll.begun may be several, and others may begin and end between. NULL: the message form
+     *  serves. */
     bool (*takes)(const pli_transport *transport, const pli_coll *coll);
     plait_status (*begin)(pli_transport *transport, pli_call *call, plait_error *err);
     plait_status (*wait)(pli_transport *transport, pli_call *call, plait_error *err);
-    /** Instead of wait, of a call that was begun: nobody wants it any more, buf is free at once. NULL: takes no such calls. */
+    /** Instead of wait, of a call that was begun: nobody wants it any more, buf is free at once. NULL: takes no such
+     *  calls. */
     void (*drop)(pli_transport *transport, pli_call *call);
     /** A transport whose time is its own (sim) brings the seven that follow; all are NULL where time is the machine's.
      *  now: nanoseconds, never backwards. run: pli_world_run_rank for every rank that lives here, on one thread of the
-     *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may return
-     *  early. ring: the rank's bell has changed; a port may be held. work: something that takes time was done; the rank
-     *  pays for it before it sends or sleeps again. drain: the rank ends; in good order, returns when nothing that it has sent is on
-     *  its way. silent_since: from when on nothing of rank has reached observer (the same: from when on it has stood
-     *  still); 0: it is heard. */
+     *  system; returns when all are done. sleep: the rank rests until its bell is no more `bell`, or until_ns; may
+     *  return early. ring: the rank's bell has changed; a port may be held. work: something that takes time was done;
+     *  the rank pays for it before it sends or sleeps again. drain: the rank ends; in good order, returns when nothing
+     *  that it has sent is on its way. silent_since: from when on nothing of rank has reached observer (the same: from
+     *  when on it has stood still); 0: it is heard. */
     uint64_t (*now)(const pli_transport *transport);
     plait_status (*run)(pli_transport *transport, plait_error *err);
     void (*sleep)(pli_transport *transport, plait_comm *comm, uint32_t bell, uint64_t until_ns);

@@ -161,8 +161,8 @@ static bool lend_time(plait_comm *comm, uint32_t bell, idleness *idle, uint64_t 
 }
 
 /* A wait is over. Until the cause of its end began, another rank was late; from then on messages were on their way
- * (the wait state "late sender" of Wolf, Mohr: "Automatic Performance Analysis of Hybrid MPI/OpenMP Applications", 2003,
- * followed back along the messages that set off each other). */
+ * (the wait state "late sender" of Wolf, Mohr: "Automatic Performance Analysis of Hybrid MPI/OpenMP Applications",
+ * 2003, followed back along the messages that set off each other). */
 static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     uint64_t cause_ns = atomic_load_explicit(&comm->cause_ns, memory_order_relaxed);
     if (cause_ns < start_ns) cause_ns = start_ns;
@@ -173,8 +173,8 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
 }
 
 /* sure: the loss of the job does not end the wait, and timeout_ns is its own. spun: not worth it, or done. */
-static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure, bool spun,
-                         uint64_t timeout_ns, plait_error *err) {
+static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
+                         bool spun, uint64_t timeout_ns, plait_error *err) {
     plait_status status = PLAIT_OK;
     bool         told = false;
     pli_world   *world = comm->world;
@@ -220,11 +220,13 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
 
 static bool is_no_use_to_spin(const pli_world *world) { return !world->may_spin || world->ops->progress != NULL; }
 
-plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, plait_error *err) {
+plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                           plait_error *err) {
     return wait(comm, ready, arg, reason, false, is_no_use_to_spin(comm->world), comm->world->timeout_ns, err);
 }
 
-bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns) {
+bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                        uint64_t timeout_ns) {
     return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;
 }
 
@@ -246,8 +248,8 @@ static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg) {
     return is;
 }
 
-plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg, const pli_reason *reason,
-                            plait_error *err) {
+plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg,
+                            const pli_reason *reason, plait_error *err) {
     if (watch(comm, ready, arg)) return PLAIT_OK;
     SHAKE();
     atomic_fetch_add(resting, 1); /* before the first look of the wait; who makes it ready looks here afterwards */

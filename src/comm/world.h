@@ -126,7 +126,8 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
-/** The same, where what it tells has its cause at cause_ns: the beginning of a chain of messages, or the ringer's act. */
+/** The same, where what it tells has its cause at cause_ns: the beginning of a chain of messages, or the ringer's
+ *  act. */
 void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns);
 /** A machine of this rank has failed, or the rank is lost by itself: its waits end. The first reason counts. */
 void pli_comm_fail(plait_comm *comm, const plait_error *why);
@@ -139,12 +140,13 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 bool pli_comm_owes(const plait_comm *comm);
 
 /** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
-bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, uint64_t timeout_ns);
+bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
+                        uint64_t timeout_ns);
 
-/** pli_comm_wait for what a load or two can tell: ready is looked at itself for a moment, so whoever makes it true, by a
- *  sequentially consistent store, need ring only if *resting is not 0 afterwards. */
-plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg, const pli_reason *reason,
-                            plait_error *err);
+/** pli_comm_wait for what a load or two can tell: ready is looked at itself for a moment, so whoever makes it true, by
+ *  a sequentially consistent store, need ring only if *resting is not 0 afterwards. */
+plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg,
+                            const pli_reason *reason, plait_error *err);
 
 /** A pli_reason's tell and show for a collective; arg is its pli_call. */
 void pli_comm_tell_call(const void *call, char *text, size_t bytes);
@@ -166,8 +168,8 @@ void pli_world_control(pli_world *world, pli_msg *msg);
 /** Tells the other processes how a rank of this one has ended, then does pli_world_member. */
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why);
 
-/* Tests set pli_comm_shaken: where a change and a look of two threads may cross, others then go first, so that crossings
- * which are rare become common. */
+/* Tests set pli_comm_shaken: where a change and a look of two threads may cross, others then go first, so that
+ * crossings which are rare become common. */
 #ifdef PLI_TESTING
 extern _Atomic bool pli_comm_shaken;
 void pli_comm_shake(void);

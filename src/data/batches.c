@@ -16,7 +16,8 @@ static void shuffle_block(const pli_batches *s, int64_t block, int64_t epoch, co
 
 /* The part of clock `clock` of a block of which n rows are kept; order NULL: as they stand. */
 static pli_part part_of(const pli_batches *s, const pli_block *block, const uint32_t *order, int64_t n, int64_t clock) {
-    int64_t from = pli_share(block->number, n, clock, s->clocks), to = pli_share(block->number, n, clock + 1, s->clocks);
+    int64_t from = pli_share(block->number, n, clock, s->clocks),
+            to = pli_share(block->number, n, clock + 1, s->clocks);
     return (pli_part){ .block = block,
                        .order = order != NULL ? order + from : NULL,
                        .first = order != NULL ? 0 : from,

@@ -70,7 +70,8 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     size_t total = total_bytes(d->sources, d->begin, start), from = 0;
     for (int32_t b = 0; b < d->blocks; b++) {
         size_t to = share(total, b + 1, d->blocks);
-        if (b + 1 < d->blocks) to = d->row_bytes > 0 ? next_row(d, total, to) : next_line(d->sources, d->begin, start, to);
+        if (b + 1 < d->blocks)
+            to = d->row_bytes > 0 ? next_row(d, total, to) : next_line(d->sources, d->begin, start, to);
         if (to < from) to = from;
         d->block_segment[b] = d->segments;
         add_segments(d, start, b, from, to);

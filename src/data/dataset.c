@@ -48,7 +48,10 @@ static bool looks_like_libsvm(const pli_source *source) {
 static const struct {
     const char     *name;
     pli_data_format format;
-} formats[] = { { "auto", PLI_FORMAT_NONE }, { "libsvm", PLI_FORMAT_LIBSVM }, { "csv", PLI_FORMAT_TABLE }, { "tsv", PLI_FORMAT_TABLE },
+} formats[] = { { "auto", PLI_FORMAT_NONE },
+                { "libsvm", PLI_FORMAT_LIBSVM },
+                { "csv", PLI_FORMAT_TABLE },
+                { "tsv", PLI_FORMAT_TABLE },
                 { "idx", PLI_FORMAT_IDX } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -83,8 +86,8 @@ static plait_status choose_format(const plait_data_opts *opts, const pli_sources
     PLI_TRY(format_by_name(opts->format != NULL ? opts->format : "auto", &format, err));
     if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known);
     if (known != PLI_FORMAT_NONE && known != format)
-        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path, format_text(known),
-                        format_text(format));
+        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,
+                        format_text(known), format_text(format));
     *format_out = format;
     return PLAIT_OK;
 }

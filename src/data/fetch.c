@@ -1,5 +1,5 @@
-/* A block of another worker's run, read where all workers can reach the data: from the rows of a caller or a cache, which
- * hold all blocks, else parsed once more from the files. */
+/* A block of another worker's run, read where all workers can reach the data: from the rows of a caller or a cache,
+ * which hold all blocks, else parsed once more from the files. */
 #include <string.h>
 
 #include "data/cache.h"
@@ -24,7 +24,8 @@ static plait_status weigh(const pli_dataset *d, int32_t block, pli_rows *rows, p
     return PLAIT_OK;
 }
 
-static plait_status parse(const pli_dataset *d, int32_t block, int64_t *segment_rows, pli_rows *rows, plait_error *err) {
+static plait_status parse(const pli_dataset *d, int32_t block, int64_t *segment_rows, pli_rows *rows,
+                          plait_error *err) {
     pli_found    found = { 0 };
     plait_status status = pli_parse_block(d, block, rows, &found, segment_rows, err);
     pli_found_free(&found);
@@ -53,7 +54,8 @@ plait_status pli_dataset_fetch(const pli_dataset *d, int32_t block, pli_rows *ro
     *rows = (pli_rows){ 0 };
     *owned_out = false;
     if (block < 0 || block >= d->blocks || !d->loaded || !d->agreed)
-        return pli_fail(err, PLAIT_EINVAL, "block %d of a data set of %d blocks, or one that is not loaded", block, d->blocks);
+        return pli_fail(err, PLAIT_EINVAL, "block %d of a data set of %d blocks, or one that is not loaded", block,
+                        d->blocks);
     if (block >= d->first && block < d->first + d->own) rows->b = d->rows[block - d->first].b;
     else if (d->of_memory) rows->b = d->whole->rows[block].b;
     else if (d->cached != NULL) return pli_datacache_block(d, block, rows, err);

@@ -34,7 +34,8 @@ static void write_files(void) {
     fprintf(csv, "size,city,weight of it,label\n");
     for (int i = 0; i < ROWS; i++) {
         char line[128];
-        snprintf(line, sizeof line, "%d %d:%g %d:1%s\n", i % 3, 1 + i % 7, 0.25 * (i % 5), 9 + i % 40, i % 9 == 4 ? " 60:2" : "");
+        snprintf(line, sizeof line, "%d %d:%g %d:1%s\n", i % 3, 1 + i % 7, 0.25 * (i % 5), 9 + i % 40,
+                 i % 9 == 4 ? " 60:2" : "");
         if (i < ROWS / 2) fputs(line, svm), fprintf(weights, "%d\n", 1 + i % 4);
         else gzputs(packed, line);
         if (i % 10 != 3) fprintf(csv, "%d", i % 23); /* else missing */
@@ -73,14 +74,16 @@ static void check_parts(pli_dataset *const *d, bool skip) {
     pli_batch    batch;
     pli_part     part;
     for (int32_t w = 0; w < WORKERS; w++)
-        assert_int_equal(pli_batches_create(d[w], 4, CLOCKS, true, skip_some, skip ? &err : NULL, &own[w], &err), PLAIT_OK);
+        assert_int_equal(pli_batches_create(d[w], 4, CLOCKS, true, skip_some, skip ? &err : NULL, &own[w], &err),
+                         PLAIT_OK);
     assert_int_equal(pli_batches_create(d[1], 4, CLOCKS, true, skip_some, skip ? &err : NULL, &all, &err), PLAIT_OK);
     for (int64_t clock = 0; clock < 2 * CLOCKS; clock++)
         for (int32_t w = 0; w < WORKERS; w++) {
             assert_int_equal(pli_batches_get(own[w], clock / CLOCKS, clock % CLOCKS, &batch, &err), PLAIT_OK);
             for (int32_t i = 0; i < batch.parts; i++) {
                 int32_t block = d[w]->first + i;
-                if (pli_batches_part(all, block, clock / CLOCKS, clock % CLOCKS, &part, &err) != PLAIT_OK) fail_msg("%s", err.text);
+                if (pli_batches_part(all, block, clock / CLOCKS, clock % CLOCKS, &part, &err) != PLAIT_OK)
+                    fail_msg("%s", err.text);
                 assert_int_equal(part.rows, batch.part[i].rows);
                 assert_true(same_bytes(part.order, batch.part[i].order, (size_t)part.rows * sizeof *part.order));
                 assert_int_equal(part.block->number, block);
@@ -100,7 +103,8 @@ static void check_fetched(pli_dataset *const *d, bool parsed) {
             for (int32_t i = 0; i < pli_dataset_own_blocks(d[other]); i++) {
                 pli_rows rows;
                 bool     owned;
-                if (pli_dataset_fetch(d[w], d[other]->first + i, &rows, &owned, &err) != PLAIT_OK) fail_msg("%s", err.text);
+                if (pli_dataset_fetch(d[w], d[other]->first + i, &rows, &owned, &err) != PLAIT_OK)
+                    fail_msg("%s", err.text);
                 assert_int_equal(owned, parsed && other != w);
                 assert_same(&rows.b, pli_dataset_block(d[other], i));
                 if (owned) pli_rows_free(&rows);
@@ -122,7 +126,8 @@ static void check_files(const char *const *paths, int64_t n, bool cache, bool pa
     opts.cache = cache;
     if (n == 1) opts.label = "label";
     for (int32_t w = 0; w < WORKERS; w++) {
-        if (pli_dataset_open(&opts, NULL, w, WORKERS, &d[w], &err) != PLAIT_OK || pli_dataset_load(d[w], NULL, &err) != PLAIT_OK)
+        if (pli_dataset_open(&opts, NULL, w, WORKERS, &d[w], &err) != PLAIT_OK ||
+            pli_dataset_load(d[w], NULL, &err) != PLAIT_OK)
             fail_msg("%s", err.text);
         part[w] = pli_dataset_schema(d[w]);
     }
@@ -159,7 +164,8 @@ static void test_memory(void **state) {
     opts.paths = paths;
     opts.n_paths = 2;
     assert_int_equal(plait_data_read(&opts, &data, &err), PLAIT_OK);
-    for (int32_t w = 0; w < WORKERS; w++) assert_int_equal(pli_dataset_of_memory(data, w, WORKERS, &d[w], &err), PLAIT_OK);
+    for (int32_t w = 0; w < WORKERS; w++)
+        assert_int_equal(pli_dataset_of_memory(data, w, WORKERS, &d[w], &err), PLAIT_OK);
     check_fetched(d, false);
     for (int32_t w = 0; w < WORKERS; w++) pli_dataset_destroy(&d[w]);
     plait_data_destroy(&data);

@@ -4,8 +4,8 @@
 
 #include "data/dataset.h"
 
-static plait_status place_error(const pli_dataset *d, const pli_source *source, plait_status status, const pli_bad *bad, size_t at,
-                                plait_error *err) {
+static plait_status place_error(const pli_dataset *d, const pli_source *source, plait_status status, const pli_bad *bad,
+                                size_t at, plait_error *err) {
     if (status == PLAIT_ENOMEM) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for its rows", source->path);
     if (d->row_bytes > 0) return pli_fail(err, status, "%s: %s", source->path, bad->text);
     return pli_fail(err, status, "%s:%lld: %s", strcmp(source->path, "-") == 0 ? "standard input" : source->path,
@@ -34,7 +34,8 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     const pli_source *source = &d->sources->source[segment->source];
     size_t            safe = to;
     pli_bad           bad = { 0 };
-    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes behind it */
+    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes
+                                                                      behind it */
         size_t               limit = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;
         const unsigned char *newline = limit > from ? memrchr(source->data + from, '\n', limit - from) : NULL;
         safe = newline != NULL ? (size_t)(newline + 1 - source->data) : from;

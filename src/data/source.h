@@ -43,8 +43,8 @@ static inline void pli_source_drop(const pli_source *source, size_t from, size_t
     if (source->droppable) pli_map_drop(source->data + from, to - from);
 }
 
-/** Where to begin when dropping on behind `to`: the page in which a drop ends is kept, and would be for ever (the largest
- *  pages that there are: 64 KiB). */
+/** Where to begin when dropping on behind `to`: the page in which a drop ends is kept, and would be for ever (the
+ *  largest pages that there are: 64 KiB). */
 static inline size_t pli_drop_again(size_t to) { return to & ~(size_t)0xffff; }
 
 /* --- inflate.c -------------------------------------------------------------------------------------------- */

@@ -223,7 +223,8 @@ static int64_t find_name(const pli_table_rules *t, const char *name) {
 static plait_status no_such_column(const pli_dataset *d, const char *what, const char *name, plait_error *err) {
     const pli_table_rules *t = d->table;
     if (pli_file_exists(name))
-        return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s; a file of labels goes with images in idx format",
+        return pli_fail(err, PLAIT_ENAME,
+                        "%s: no column \"%.60s\" for %s; a file of labels goes with images in idx format",
                         d->sources->source[0].path, name, what);
     const char *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
     return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s%s%.60s%s", d->sources->source[0].path, name, what,
@@ -251,8 +252,8 @@ typedef struct kinds {
     int64_t numbers, texts;
 } kinds;
 
-/* A column of numbers may have a slip in it: a single text, or one cell in ten, does not make it one of texts, and is an
- * error when its row is read. */
+/* A column of numbers may have a slip in it: a single text, or one cell in ten, does not make it one of texts, and is
+ * an error when its row is read. */
 static bool is_text_column(const kinds *k) {
     return k->texts > 0 && (k->numbers == 0 || (k->texts > 1 && k->texts > (k->numbers + k->texts) / 10));
 }

@@ -130,7 +130,8 @@ static void send(direct *d, int32_t src, pli_msg *msg) {
     msg->next = NULL;
     if (msg->head.dst != src) rank->bytes += sizeof(pli_head) + msg->head.body_bytes;
     if (msg->head.dst != src && dice(d, d->opts.drop)) {
-        if (d->opts.trace) fprintf(stderr, "%" PRIu64 " lost: %d -> %d kind %u\n", d->now_ns, src, msg->head.dst, msg->head.kind);
+        if (d->opts.trace)
+            fprintf(stderr, "%" PRIu64 " lost: %d -> %d kind %u\n", d->now_ns, src, msg->head.dst, msg->head.kind);
         pli_msg_free(&msg);
         return;
     }
@@ -229,8 +230,8 @@ static void note(direct *d, const char *what, int32_t src, int32_t dst, uint32_t
     if (!d->opts.trace) return;
     fprintf(stderr, "%" PRIu64 " %s: %d -> %d port %u", d->now_ns, what, src, dst, port);
     if (head != NULL)
-        fprintf(stderr, " kind %u seq %" PRIu64 " clock %" PRId64 " arg32 %u arg64 %" PRIu64 " body %" PRIu64, head->kind,
-                head->seq, head->clock, head->arg32, head->arg64, head->body_bytes);
+        fprintf(stderr, " kind %u seq %" PRIu64 " clock %" PRId64 " arg32 %u arg64 %" PRIu64 " body %" PRIu64,
+                head->kind, head->seq, head->clock, head->arg32, head->arg64, head->body_bytes);
     fputc('\n', stderr);
 }
 
@@ -316,9 +317,11 @@ bool direct_run_until(direct *d, pli_ready_fn *ready, void *arg, int64_t max_eve
 /* --- members ------------------------------------------------------------------------------------------------------ */
 
 void direct_member(direct *d, pli_member_kind kind, int32_t rank, const plait_error *why) {
-    if (!pli_grow((void **)&d->members, &d->members_capacity, d->n_members + 1, sizeof *d->members)) die("out of memory");
+    if (!pli_grow((void **)&d->members, &d->members_capacity, d->n_members + 1, sizeof *d->members))
+        die("out of memory");
     pli_member_event *event = &d->members[d->n_members++];
-    *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)d->n_members + 1, .why = { .rank = rank } };
+    *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)d->n_members + 1,
+                                   .why = { .rank = rank } };
     if (why != NULL) event->why = *why;
     d->rank[rank].dead = kind != PLI_MEMBER_JOINED;
     for (uint32_t p = 1; p < PLI_PORT_MAX && kind == PLI_MEMBER_DIED; p++) direct_remove(d, rank, p);

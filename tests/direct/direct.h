@@ -1,6 +1,6 @@
-/* tests/direct/direct.h - the direct driver: many ranks' bare state machines in one thread, a bag of messages in flight,
- * virtual time, and a seed that picks the next event. What a real network and scheduler may do in years, a test does
- * in seconds, and a failure is replayed by its seed.
+/* tests/direct/direct.h - the direct driver: many ranks' bare state machines in one thread, a bag of messages in
+ * flight, virtual time, and a seed that picks the next event. What a real network and scheduler may do in years, a test
+ * does in seconds, and a failure is replayed by its seed.
  *
  *     direct *d = direct_new(seed, ranks, &(direct_opts){ .reorder = 0.3, .drop = 0.1, .twice = 0.1 });
  *     direct_add(d, rank, PLI_PORT_SERVER, &server_ops, server);

@@ -21,7 +21,9 @@ static const direct_opts networks[] = {
     { .reorder = 0.3, .twice = 0.3, .drop = 0.2, .delay = 0.2, .early_wake = 0.05 },
 };
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
-static uint64_t patience(int network) { return networks[network].drop > 0 || networks[network].reorder > 0 ? 20000 : 0; }
+static uint64_t patience(int network) {
+    return networks[network].drop > 0 || networks[network].reorder > 0 ? 20000 : 0;
+}
 
 enum { FLIGHTS = 4 };
 
@@ -101,7 +103,8 @@ static void check(const struct team *team, int32_t r, struct flight *f) {
     }
 }
 
-/* A worker begins up to `most` calls before it takes what has ended, in any order; so some are calls ahead of others. */
+/* A worker begins up to `most` calls before it takes what has ended, in any order; so some are calls ahead of
+ * others. */
 static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls, uint64_t most) {
     static struct team team;
     direct            *d = direct_new(seed, workers, &networks[network]);
@@ -154,7 +157,8 @@ static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls,
 static void test_collectives_on_any_network(void **state) {
     (void)state;
     int64_t live = pli_alloc_live();
-    for (uint64_t seed = 0; seed < 240; seed++) run_team(seed, 1 + (int32_t)(seed / 4 % RANKS_MAX), (int)(seed % NETWORKS), 6, 1 + seed / 20 % FLIGHTS);
+    for (uint64_t seed = 0; seed < 240; seed++)
+        run_team(seed, 1 + (int32_t)(seed / 4 % RANKS_MAX), (int)(seed % NETWORKS), 6, 1 + seed / 20 % FLIGHTS);
     assert_int_equal(pli_alloc_live(), live);
 }
 
@@ -215,12 +219,14 @@ static void test_forms_that_differ_are_named(void **state) {
     }
     assert_true(direct_run(d, 100));
     assert_int_equal(run[0].error.code, PLAIT_EMISMATCH);
-    assert_string_equal(run[0].error.text, "collective 1: rank 1 called allreduce of 1 f64 (sum) by tree where rank 0 called allreduce of 1 f64 (sum) by ring");
+    assert_string_equal(run[0].error.text, "collective 1: rank 1 called allreduce of 1 f64 (sum) by tree where rank 0 "
+                                           "called allreduce of 1 f64 (sum) by ring");
     for (int32_t r = 0; r < 2; r++) pli_collective_destroy(&c[r]);
     direct_free(&d);
 }
 
-/* Rank 2 takes part in the first of two calls and leaves: whatever comes when, the first ends well and the second does not. */
+/* Rank 2 takes part in the first of two calls and leaves: whatever comes when, the first ends well and the second does
+ * not. */
 static void test_who_leaves_ends_only_the_calls_that_it_did_not_begin(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -292,7 +298,8 @@ static void test_tagged_messages_come_once_and_in_order(void **state) {
                     pli_msg_free(&msg);
                 }
             }
-            if (total != MESSAGES) fail_msg("seed %d: %d of %d messages of rank %d", (int)seed, (int)total, MESSAGES, src);
+            if (total != MESSAGES)
+                fail_msg("seed %d: %d of %d messages of rank %d", (int)seed, (int)total, MESSAGES, src);
         }
         for (int32_t r = 0; r < RANKS; r++) pli_user_destroy(&user[r]);
         direct_free(&d);

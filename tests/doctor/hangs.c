@@ -1,9 +1,10 @@
-/* Seeded hangs and mismatches, each of which the doctor must name, with ranks and calls, long before the waits' deadline.
+/* Seeded hangs and mismatches, each of which the doctor must name, with ranks and calls, long before the waits'
+ * deadline.
  *
  *     hangs [--transport NAME] [--workers N] [name...]     all that are called so or begin so; without one: all
  *
- * On threads N workers are started for each; under a launcher its processes are the workers, and each judges what it has
- * seen. A hang that is not found ends by the deadline, with PLAIT_ETIMEOUT, and so fails. */
+ * On threads N workers are started for each; under a launcher its processes are the workers, and each judges what it
+ * has seen. A hang that is not found ends by the deadline, with PLAIT_ETIMEOUT, and so fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +191,7 @@ static plait_status chain_to_a_barrier(plait_comm *comm, void *user) {
     return is_odd(comm) ? recv_of(comm, 0) : plait_comm_barrier(comm);
 }
 
-/* --- tables --------------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------------------------- */
 
 static plait_status none(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes) {
@@ -271,7 +272,7 @@ static plait_status create_or_barrier(plait_job *job, void *user) {
     return is_odd(plait_job_comm(job)) ? plait_comm_barrier(plait_job_comm(job)) : make_table(job, "w", &table);
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------------------------------------- */
 
 static int32_t add_rings(hang *all, int32_t n, int32_t workers) {
     static const char *const others[] = { "end", "follow", "work" };
@@ -280,7 +281,8 @@ static int32_t add_rings(hang *all, int32_t n, int32_t workers) {
             if (length == workers && kind != END) continue; /* there are no others */
             hang *h = &all[n++];
             *h = (hang){ .code = PLAIT_EDEADLOCK, .body = ring, .n = length, .others = kind,
-                         .says = { "waits for a message with tag 7, held up by rank", "plait_comm_recv, call 1, hangs.c:" } };
+                         .says = { "waits for a message with tag 7, held up by rank",
+                                   "plait_comm_recv, call 1, hangs.c:" } };
             snprintf(h->name, sizeof h->name, "ring-of-%d-others-%s", length, others[kind]);
         }
     return n;
@@ -288,14 +290,18 @@ static int32_t add_rings(hang *all, int32_t n, int32_t workers) {
 
 static int32_t add_collectives(hang *all, int32_t n) {
     static const char *const kinds[] = { "barrier", "sum", "large-sum", "allgather", "broadcast" };
-    static const char *const calls[] = { "(plait_comm_barrier, call 1, hangs.c:", "(plait_comm_allreduce, call 1, hangs.c:",
-                                         "(plait_comm_allreduce, call 1, hangs.c:", "(plait_comm_allgather, call 1, hangs.c:",
-                                         "(plait_comm_broadcast, call 1, hangs.c:" };
+    static const char *const calls[] = {
+        "(plait_comm_barrier, call 1, hangs.c:", "(plait_comm_allreduce, call 1, hangs.c:",
+        "(plait_comm_allreduce, call 1, hangs.c:", "(plait_comm_allgather, call 1, hangs.c:",
+        "(plait_comm_broadcast, call 1, hangs.c:"
+    };
     for (int32_t k = 0; k < 5; k++) {
-        all[n] = (hang){ .code = PLAIT_EPEER, .body = without_one_that_left, .n = k, .says = { "rank 1 has left", calls[k] } };
+        all[n] = (hang){ .code = PLAIT_EPEER, .body = without_one_that_left, .n = k,
+                         .says = { "rank 1 has left", calls[k] } };
         snprintf(all[n++].name, sizeof all->name, "%s-one-left", kinds[k]);
         all[n] = (hang){ .code = PLAIT_EDEADLOCK, .body = without_one_that_receives, .n = k,
-                         .says = { calls[k], "rank 1 waits for a message with tag 9, held up by rank 0 (plait_comm_recv, call 1" } };
+                         .says = { calls[k], "rank 1 waits for a message with tag 9, held up by rank 0 "
+                                             "(plait_comm_recv, call 1" } };
         snprintf(all[n++].name, sizeof all->name, "%s-one-receives", kinds[k]);
     }
     return n;
@@ -303,37 +309,67 @@ static int32_t add_collectives(hang *all, int32_t n) {
 
 static const hang others[] = {
     { .name = "anybody", .code = PLAIT_EDEADLOCK, .body = anybody, .n = 99, .says = { "of any rank", "hangs.c:" } },
-    { .name = "anybody-of-two", .code = PLAIT_EDEADLOCK, .body = anybody, .n = 2, .says = { "of any rank", "hangs.c:" } },
-    { .name = "nobody-left", .code = PLAIT_EPEER, .body = anybody, .n = 1, .says = { "all other ranks have left", "hangs.c:" } },
+    { .name = "anybody-of-two", .code = PLAIT_EDEADLOCK, .body = anybody, .n = 2,
+      .says = { "of any rank", "hangs.c:" } },
+    { .name = "nobody-left", .code = PLAIT_EPEER, .body = anybody, .n = 1,
+      .says = { "all other ranks have left", "hangs.c:" } },
     { .name = "wrong-tag", .code = PLAIT_EDEADLOCK, .body = wrong_tag, .says = { "with tag 7", "hangs.c:" } },
-    { .name = "recv-one-left", .code = PLAIT_EPEER, .body = from_one_that_left, .says = { "rank 1 has left", "(plait_comm_recv, call 1, hangs.c:" } },
-    { .name = "differ-op", .code = PLAIT_EMISMATCH, .body = op, .says = { "of 4 f64 (sum)", "of 4 f64 (max)", "hangs.c:" } },
+    { .name = "recv-one-left", .code = PLAIT_EPEER, .body = from_one_that_left,
+      .says = { "rank 1 has left", "(plait_comm_recv, call 1, hangs.c:" } },
+    { .name = "differ-op", .code = PLAIT_EMISMATCH, .body = op,
+      .says = { "of 4 f64 (sum)", "of 4 f64 (max)", "hangs.c:" } },
     { .name = "differ-type", .code = PLAIT_EMISMATCH, .body = dtype, .says = { "of 4 f64", "of 4 i64", "hangs.c:" } },
-    { .name = "differ-count", .code = PLAIT_EMISMATCH, .body = count, .n = 5, .says = { "of 5 f32", "of 4 f32", "hangs.c:" } },
-    { .name = "differ-large-count", .code = PLAIT_EMISMATCH, .body = count, .n = LARGE, .says = { "of 10000 f32", "of 9999 f32", "hangs.c:" } },
-    { .name = "differ-forms", .code = PLAIT_EMISMATCH, .body = count, .n = 4097, .says = { "of 4097 f32", "of 4096 f32", "hangs.c:" } },
-    { .name = "differ-root", .code = PLAIT_EMISMATCH, .body = root, .says = { "from rank 0", "from rank 1", "hangs.c:" } },
-    { .name = "differ-length", .code = PLAIT_EMISMATCH, .body = length, .says = { "of 100 bytes", "of 50 bytes", "hangs.c:" } },
-    { .name = "differ-piece", .code = PLAIT_EMISMATCH, .body = piece, .says = { "of 100 bytes", "of 50 bytes", "hangs.c:" } },
-    { .name = "differ-kind", .code = PLAIT_EMISMATCH, .body = barrier_or_sum, .says = { "barrier", "allreduce of 4 f64", "hangs.c:" } },
-    { .name = "differ-kind-large", .code = PLAIT_EMISMATCH, .body = gather_or_sum, .says = { "allgather", "allreduce of 10000 f64", "hangs.c:" } },
-    { .name = "differ-order", .code = PLAIT_EMISMATCH, .body = order, .says = { "barrier", "allreduce of 4 f64", "hangs.c:" } },
-    { .name = "differ-early", .code = PLAIT_EMISMATCH, .body = differ_before_all_came, .least = 3, .says = { "allreduce of", "hangs.c:" } },
-    { .name = "begun", .code = PLAIT_EDEADLOCK, .or_code = PLAIT_EPEER, .body = begun_and_not_waited_for, .says = { "plait_comm_recv, call", "hangs.c:" } },
-    { .name = "chain-to-barrier", .code = PLAIT_EDEADLOCK, .body = chain_to_a_barrier, .least = 3, .says = { "barrier", "rank 1 waits for", "hangs.c:" } },
+    { .name = "differ-count", .code = PLAIT_EMISMATCH, .body = count, .n = 5,
+      .says = { "of 5 f32", "of 4 f32", "hangs.c:" } },
+    { .name = "differ-large-count", .code = PLAIT_EMISMATCH, .body = count, .n = LARGE,
+      .says = { "of 10000 f32", "of 9999 f32", "hangs.c:" } },
+    { .name = "differ-forms", .code = PLAIT_EMISMATCH, .body = count, .n = 4097,
+      .says = { "of 4097 f32", "of 4096 f32", "hangs.c:" } },
+    { .name = "differ-root", .code = PLAIT_EMISMATCH, .body = root,
+      .says = { "from rank 0", "from rank 1", "hangs.c:" } },
+    { .name = "differ-length", .code = PLAIT_EMISMATCH, .body = length,
+      .says = { "of 100 bytes", "of 50 bytes", "hangs.c:" } },
+    { .name = "differ-piece", .code = PLAIT_EMISMATCH, .body = piece,
+      .says = { "of 100 bytes", "of 50 bytes", "hangs.c:" } },
+    { .name = "differ-kind", .code = PLAIT_EMISMATCH, .body = barrier_or_sum,
+      .says = { "barrier", "allreduce of 4 f64", "hangs.c:" } },
+    { .name = "differ-kind-large", .code = PLAIT_EMISMATCH, .body = gather_or_sum,
+      .says = { "allgather", "allreduce of 10000 f64", "hangs.c:" } },
+    { .name = "differ-order", .code = PLAIT_EMISMATCH, .body = order,
+      .says = { "barrier", "allreduce of 4 f64", "hangs.c:" } },
+    { .name = "differ-early", .code = PLAIT_EMISMATCH, .body = differ_before_all_came, .least = 3,
+      .says = { "allreduce of", "hangs.c:" } },
+    { .name = "begun", .code = PLAIT_EDEADLOCK, .or_code = PLAIT_EPEER, .body = begun_and_not_waited_for,
+      .says = { "plait_comm_recv, call", "hangs.c:" } },
+    { .name = "chain-to-barrier", .code = PLAIT_EDEADLOCK, .body = chain_to_a_barrier, .least = 3,
+      .says = { "barrier", "rank 1 waits for", "hangs.c:" } },
 
-    { .name = "bsp-one-receives", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "bsp", .says = { "of table w, held up by rank 1 (in clock 0) (plait_table_get_range, call", "rank 1 waits for a message with tag 9" } },
-    { .name = "bsp-one-in-barrier", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 1, .consistency = "bsp", .says = { "of table w, held up by rank 1", "rank 1 waits for barrier" } },
-    { .name = "bsp-begun-get", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 3, .consistency = "bsp", .says = { "of table w, held up by rank 1", "plait_request_wait of plait_table_get_begin", "rank 1 waits for a message with tag 9" } },
-    { .name = "ssp-one-receives", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "ssp:2", .says = { "of table w, held up by rank 1 (in clock 0)", "rank 1 waits for a message with tag 9" } },
-    { .name = "ssp-one-in-sum", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 2, .consistency = "ssp:1", .says = { "of table w, held up by rank 1", "rank 1 waits for allreduce" } },
-    { .name = "bsp-apart", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "bsp", .servers = 1, .least = 2, .says = { "of table w, held up by rank 1", "rank 1 waits for a message with tag 9" } },
-    { .name = "table-barrier-and-sum", .code = PLAIT_EDEADLOCK, .work = table_barrier, .consistency = "bsp", .says = { "barrier, held up by rank 1", "(plait_job_barrier, call", "rank 1 waits for allreduce" } },
-    { .name = "table-barrier-and-recv", .code = PLAIT_EDEADLOCK, .work = table_barrier, .n = 1, .consistency = "async", .says = { "barrier, held up by rank 1", "(plait_job_barrier, call", "rank 1 waits for a message" } },
-    { .name = "call-and-barrier", .code = PLAIT_EDEADLOCK, .work = call_without_one, .consistency = "bsp", .says = { "held up by rank 1", "plait_table_call, call", "rank 1 waits for barrier" } },
-    { .name = "end-and-barrier", .code = PLAIT_EDEADLOCK, .work = end_without_one, .consistency = "bsp", .says = { "the end of the job, held up by rank 1", "plait_job_destroy, call", "rank 1 waits for barrier" } },
-    { .name = "clock-and-barrier", .code = PLAIT_EMISMATCH, .work = clock_or_barrier, .topology = "allreduce", .consistency = "bsp", .says = { "allreduce of", "barrier" } },
-    { .name = "create-and-barrier", .code = PLAIT_EMISMATCH, .work = create_or_barrier, .consistency = "bsp", .says = { "allgather", "barrier" } },
+    { .name = "bsp-one-receives", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "bsp",
+      .says = { "of table w, held up by rank 1 (in clock 0) (plait_table_get_range, call",
+                "rank 1 waits for a message with tag 9" } },
+    { .name = "bsp-one-in-barrier", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 1, .consistency = "bsp",
+      .says = { "of table w, held up by rank 1", "rank 1 waits for barrier" } },
+    { .name = "bsp-begun-get", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 3, .consistency = "bsp",
+      .says = { "of table w, held up by rank 1", "plait_request_wait of plait_table_get_begin",
+                "rank 1 waits for a message with tag 9" } },
+    { .name = "ssp-one-receives", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "ssp:2",
+      .says = { "of table w, held up by rank 1 (in clock 0)", "rank 1 waits for a message with tag 9" } },
+    { .name = "ssp-one-in-sum", .code = PLAIT_EDEADLOCK, .work = never_clocks, .n = 2, .consistency = "ssp:1",
+      .says = { "of table w, held up by rank 1", "rank 1 waits for allreduce" } },
+    { .name = "bsp-apart", .code = PLAIT_EDEADLOCK, .work = never_clocks, .consistency = "bsp", .servers = 1,
+      .least = 2, .says = { "of table w, held up by rank 1", "rank 1 waits for a message with tag 9" } },
+    { .name = "table-barrier-and-sum", .code = PLAIT_EDEADLOCK, .work = table_barrier, .consistency = "bsp",
+      .says = { "barrier, held up by rank 1", "(plait_job_barrier, call", "rank 1 waits for allreduce" } },
+    { .name = "table-barrier-and-recv", .code = PLAIT_EDEADLOCK, .work = table_barrier, .n = 1, .consistency = "async",
+      .says = { "barrier, held up by rank 1", "(plait_job_barrier, call", "rank 1 waits for a message" } },
+    { .name = "call-and-barrier", .code = PLAIT_EDEADLOCK, .work = call_without_one, .consistency = "bsp",
+      .says = { "held up by rank 1", "plait_table_call, call", "rank 1 waits for barrier" } },
+    { .name = "end-and-barrier", .code = PLAIT_EDEADLOCK, .work = end_without_one, .consistency = "bsp",
+      .says = { "the end of the job, held up by rank 1", "plait_job_destroy, call", "rank 1 waits for barrier" } },
+    { .name = "clock-and-barrier", .code = PLAIT_EMISMATCH, .work = clock_or_barrier, .topology = "allreduce",
+      .consistency = "bsp", .says = { "allreduce of", "barrier" } },
+    { .name = "create-and-barrier", .code = PLAIT_EMISMATCH, .work = create_or_barrier, .consistency = "bsp",
+      .says = { "allgather", "barrier" } },
 };
 
 static int32_t make_all(hang *all, int32_t workers) {
@@ -343,7 +379,7 @@ static int32_t make_all(hang *all, int32_t workers) {
     return n;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------ */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 static bool says_all(const hang *h, const char *text) {
     for (int32_t i = 0; i < SAYS_MAX; i++)
@@ -353,7 +389,8 @@ static bool says_all(const hang *h, const char *text) {
 
 /* One who hears of another's failure first gets its text, perhaps cut: then the other has the whole. */
 static bool is_right(const hang *h, bool one_process, plait_status status, const plait_error *err) {
-    if (status == h->code || (h->or_code != 0 && status == h->or_code)) return h->or_code != 0 || says_all(h, err->text);
+    if (status == h->code || (h->or_code != 0 && status == h->or_code))
+        return h->or_code != 0 || says_all(h, err->text);
     if (one_process) return false;
     return status == PLAIT_OK || (status == PLAIT_EPEER && strstr(err->text, "has failed: ") != NULL);
 }
@@ -408,7 +445,8 @@ int main(int argc, char **argv) {
         for (int k = first; k < argc; k++) wanted = wanted || strncmp(all[i].name, argv[k], strlen(argv[k])) == 0;
         if (!wanted) continue;
         ran++;
-        failed += strcmp(transport, "sim") == 0 ? !run_apart(&all[i], transport, workers) : !run(&all[i], transport, workers);
+        failed +=
+            strcmp(transport, "sim") == 0 ? !run_apart(&all[i], transport, workers) : !run(&all[i], transport, workers);
     }
     if (failed > 0 || strcmp(transport, "mpi") != 0) printf("%d hangs, %d not named\n", ran, failed);
     return ran == 0 || failed > 0;

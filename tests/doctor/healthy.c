@@ -1,7 +1,7 @@
 /* Healthy runs, drawn by chance, in which the doctor must find nothing: messages, collectives and tables in any order,
  * ranks that sleep and compute between them. It is hastened to look a thousand times as often as it does, so that it
- * looks in the midst of everything; the test tells how often it looked, and how often something seemed stuck to it until
- * it looked again.
+ * looks in the midst of everything; the test tells how often it looked, and how often something seemed stuck to it
+ * until it looked again.
  *
  *     healthy [--transport NAME] [--workers N] [--runs N] [--first SEED]     under a launcher: its processes */
 #include <stdio.h>
@@ -90,7 +90,8 @@ static plait_status collect(plait_comm *comm, dice *d) {
 
 static plait_status broadcast(plait_comm *comm, dice *d) {
     char buf[3000] = { 0 };
-    return plait_comm_broadcast(comm, buf, draw(&d->all, 2) == 0 ? 10 : sizeof buf, (int32_t)draw(&d->all, (uint64_t)plait_comm_workers(comm)));
+    return plait_comm_broadcast(comm, buf, draw(&d->all, 2) == 0 ? 10 : sizeof buf,
+                                (int32_t)draw(&d->all, (uint64_t)plait_comm_workers(comm)));
 }
 
 static plait_status gather(plait_comm *comm) {
@@ -205,6 +206,7 @@ int main(int argc, char **argv) {
         failed += simulated ? !run_apart(transport, workers, seed) : !run(transport, workers, seed);
     if (!mpi || failed > 0)
         printf("%llu healthy runs, %llu disturbed; %llu rounds, %llu of them in doubt\n", (unsigned long long)runs,
-               (unsigned long long)failed, (unsigned long long)pli_doctor_rounds, (unsigned long long)pli_doctor_doubts);
+               (unsigned long long)failed, (unsigned long long)pli_doctor_rounds,
+               (unsigned long long)pli_doctor_doubts);
     return failed > 0 || (!simulated && pli_doctor_rounds < runs);
 }

@@ -1,7 +1,7 @@
-/* Blocks that change hands: one worker's work lasts four times as long, in a time that is counted and not lived, so that
- * the runs repeat. Its share falls to a quarter of the others', each row is used once an epoch whoever has it, and under
- * bsp the model is the one of a run in which every worker keeps its blocks. On threads; with a test's name, as one of the
- * processes of an MPI job. */
+/* Blocks that change hands: one worker's work lasts four times as long, in a time that is counted and not lived, so
+ * that the runs repeat. Its share falls to a quarter of the others', each row is used once an epoch whoever has it, and
+ * under bsp the model is the one of a run in which every worker keeps its blocks. On threads; with a test's name, as
+ * one of the processes of an MPI job. */
 #include "learn/train.h"
 
 #include <stdatomic.h>
@@ -23,14 +23,17 @@ static _Thread_local uint64_t time_ns;
 static _Thread_local bool     is_slow;
 static _Atomic int            used[ROWS_MAX]; /* how often each row was computed in this process */
 
-plait_status __real_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
-                                     const uint32_t *local, const int64_t *local_start, plait_error *err);
-plait_status __wrap_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
-                                     const uint32_t *local, const int64_t *local_start, plait_error *err);
+plait_status __real_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
+                                     const pli_batch *batch, const uint32_t *local, const int64_t *local_start,
+                                     plait_error *err);
+plait_status __wrap_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
+                                     const pli_batch *batch, const uint32_t *local, const int64_t *local_start,
+                                     plait_error *err);
 uint64_t     __wrap_pli_comm_now(const plait_comm *comm);
 
-plait_status __wrap_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
-                                     const uint32_t *local, const int64_t *local_start, plait_error *err) {
+plait_status __wrap_pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
+                                     const pli_batch *batch, const uint32_t *local, const int64_t *local_start,
+                                     plait_error *err) {
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
         for (int64_t i = 0; i < part->rows; i++)
@@ -68,7 +71,8 @@ static plait_status check_shares(plait_comm *comm, const trial *t) {
         for (int32_t w = 0; w < workers; w++) all += t->rows[e][w];
         CHECK(all == t->all);
     }
-    if (t->opts.consistency != NULL && strcmp(t->opts.consistency, "async") == 0) return PLAIT_OK; /* any may end before another begins */
+    /* any may end before another begins */
+    if (t->opts.consistency != NULL && strcmp(t->opts.consistency, "async") == 0) return PLAIT_OK;
     double even = (double)t->all / (4 * workers - 3); /* the slow one's fair share; the others' is four of them */
     CHECK((double)t->rows[1][SLOW] < 0.85 * (double)t->all / workers);
     CHECK((double)t->rows[EPOCHS][SLOW] > 0.6 * even && (double)t->rows[EPOCHS][SLOW] < 1.4 * even);
@@ -139,7 +143,8 @@ static trial a_trial(const plait_data *data, const char *topology, const char *c
     return t;
 }
 
-static void balance(const plait_data *data, const char *topology, const char *consistency, int32_t workers, int32_t threads) {
+static void balance(const plait_data *data, const char *topology, const char *consistency, int32_t workers,
+                    int32_t threads) {
     trial       t = a_trial(data, topology, consistency);
     plait_error err = { 0 };
     if (run(&t, workers, threads, &err) != PLAIT_OK) {

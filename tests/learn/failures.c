@@ -59,7 +59,8 @@ static void fail_each(const char *what, plait_status (*run)(job *j), job *j) {
         plait_status status = run(j);
         pli_alloc_fail_after(-1);
         if (pli_alloc_live() != live)
-            fail_msg("%s: allocation %lld failed and %lld are left", what, (long long)k, (long long)(pli_alloc_live() - live));
+            fail_msg("%s: allocation %lld failed and %lld are left", what, (long long)k,
+                     (long long)(pli_alloc_live() - live));
         if (status == PLAIT_OK) break;
         if (status > PLAIT_OK) fail_msg("%s: allocation %lld failed: %s", what, (long long)k, told);
     }
@@ -84,7 +85,8 @@ static void test_train(void **state) {
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         char what[64];
         jobs[i].data = data;
-        snprintf(what, sizeof what, "%s %s %s x %d", jobs[i].optimizer, jobs[i].topology, jobs[i].consistency, (int)jobs[i].workers);
+        snprintf(what, sizeof what, "%s %s %s x %d", jobs[i].optimizer, jobs[i].topology, jobs[i].consistency,
+                 (int)jobs[i].workers);
         fail_each(what, do_train, &jobs[i]);
     }
     plait_data_destroy(&data);

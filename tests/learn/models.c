@@ -277,7 +277,8 @@ typedef struct wide_case {
     int32_t     workers;
 } wide_case;
 
-/* Rows with some of the features, each written `apart` times as far from the first: the same problem for every `apart`. */
+/* Rows with some of the features, each written `apart` times as far from the first: the same problem for every
+ * `apart`. */
 static void write_wide(const char *path, const wide_case *c, int64_t apart) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -292,7 +293,8 @@ static void write_wide(const char *path, const wide_case *c, int64_t apart) {
             score += sin((double)feature[k] * 7) * value[k] / (c->largest > 0 ? c->largest : 1);
         }
         fprintf(file, "%d", c->classes == 2 ? score > 0 : score < -0.5 ? 0 : score < 0.5 ? 1 : 2);
-        for (int k = 0; k < WIDE_PER_ROW; k++) fprintf(file, " %lld:%.6g", (long long)(feature[k] * apart + 1), value[k]);
+        for (int k = 0; k < WIDE_PER_ROW; k++)
+            fprintf(file, " %lld:%.6g", (long long)(feature[k] * apart + 1), value[k]);
         fputc('\n', file);
     }
     fclose(file);

@@ -1,10 +1,10 @@
 /* a9a with the defaults reaches the optimum's neighbourhood under every pair of topology and consistency.
  *
- * Where nobody waits for a slow worker, how uneven workers were is the machine's affair: on a busy one some are done before
- * another has begun, and the last word is that one's quarter of the rows. What that costs at most was measured in simulated time
- * (workers 100, 10^4 and 10^6 times as slow as the first): 1.0 % of the objective under async and vap, 1.4 % under downpour, 0.8478
- * of accuracy. So on threads these pairs are held to SKEWED, and to the neighbourhood on simulated hosts that are alike but for
- * their jitter, where a run repeats. */
+ * Where nobody waits for a slow worker, how uneven workers were is the machine's affair: on a busy one some are done
+ * before another has begun, and the last word is that one's quarter of the rows. What that costs at most was measured
+ * in simulated time (workers 100, 10^4 and 10^6 times as slow as the first): 1.0 % of the objective under async and
+ * vap, 1.4 % under downpour, 0.8478 of accuracy. So on threads these pairs are held to SKEWED, and to the neighbourhood
+ * on simulated hosts that are alike but for their jitter, where a run repeats. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,14 +20,34 @@ typedef struct bounds {
 enum { SKIP = 77 };
 static const bounds NEAR = { 1.01, 0.848 }, SKEWED = { 1.02, 0.846 };
 
-static const struct pair { const char *topology, *consistency; } pairs[] = {
-    { "local", "bsp" }, { "local", "ssp:2" }, { "local", "async" }, { "allreduce", "bsp" },
-    { "ps", "bsp" },    { "ps", "ssp:2" },    { "ps", "async" },
-    { "local", "asp:4:50" }, { "local", "bounded-delay:0" }, { "local", "bounded-delay:2" }, { "local", "sequential" },
-    { "local", "vap:0.02" }, { "ps", "essp:2" }, { "ps", "asp:4:50" }, { "ps", "bounded-delay:0" }, { "ps", "bounded-delay:2" },
-    { "ps", "sequential" }, { "ps", "vap:0.02" }, { "ps", "vap:0.02:weak" }, { "ps", "downpour:4:4" },
-    { "ps", "downpour:1:4" }, { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" },
-    { "hybrid", "bsp" }, { "ps", "local-sgd:8" }, { "allreduce", "local-sgd:8" },
+static const struct pair { const char *topology, *consistency;
+} pairs[] = {
+    { "local", "bsp" },
+    { "local", "ssp:2" },
+    { "local", "async" },
+    { "allreduce", "bsp" },
+    { "ps", "bsp" },
+    { "ps", "ssp:2" },
+    { "ps", "async" },
+    { "local", "asp:4:50" },
+    { "local", "bounded-delay:0" },
+    { "local", "bounded-delay:2" },
+    { "local", "sequential" },
+    { "local", "vap:0.02" },
+    { "ps", "essp:2" },
+    { "ps", "asp:4:50" },
+    { "ps", "bounded-delay:0" },
+    { "ps", "bounded-delay:2" },
+    { "ps", "sequential" },
+    { "ps", "vap:0.02" },
+    { "ps", "vap:0.02:weak" },
+    { "ps", "downpour:4:4" },
+    { "ps", "downpour:1:4" },
+    { "allreduce", "bounded-delay:0" },
+    { "allreduce", "bounded-delay:2" },
+    { "hybrid", "bsp" },
+    { "ps", "local-sgd:8" },
+    { "allreduce", "local-sgd:8" },
 };
 
 static plait_data *read_file(const char *name, const plait_data_opts *from) {
@@ -62,9 +82,11 @@ static void begin(training *t, const struct pair *pair, const plait_data *a9a, c
 static bool is_within(const training *t, bounds within) {
     const plait_report *r = &t->report;
     printf("%-9s %-13s objective %.6f, %.3f %% above the optimum; test loss %.5f, accuracy %.4f, %.2f s\n", r->topology,
-           r->consistency, r->objective, (r->objective / OPTIMUM - 1) * 100, r->test_loss, r->test_accuracy, r->train_seconds);
+           r->consistency, r->objective, (r->objective / OPTIMUM - 1) * 100, r->test_loss, r->test_accuracy,
+           r->train_seconds);
     fflush(stdout);
-    return r->objective > OPTIMUM * 0.99999 && r->objective < OPTIMUM * within.objective && r->test_accuracy >= within.accuracy;
+    return r->objective > OPTIMUM * 0.99999 && r->objective < OPTIMUM * within.objective &&
+           r->test_accuracy >= within.accuracy;
 }
 
 static void test_every_pair(void **state) {
@@ -117,7 +139,8 @@ static void test_who_waits_for_nobody_among_equals(void **state) {
         pid_t child = fork();
         if (child == 0) _exit(simulate(&pairs[i], a9a, test));
         assert_int_equal(waitpid(child, &code, 0), child);
-        if (code != 0 && WIFEXITED(code) && WEXITSTATUS(code) == SKIP) print_message("skipped: no SimGrid (script/bootstrap --all)\n");
+        if (code != 0 && WIFEXITED(code) && WEXITSTATUS(code) == SKIP)
+            print_message("skipped: no SimGrid (script/bootstrap --all)\n");
         else assert_int_equal(code, 0);
     }
     plait_data_destroy(&a9a);
@@ -181,8 +204,8 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_who_waits_for_nobody_among_equals), cmocka_unit_test(test_every_pair),
-                                        cmocka_unit_test(test_defaults),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_who_waits_for_nobody_among_equals),
+                                        cmocka_unit_test(test_every_pair), cmocka_unit_test(test_defaults),
                                         cmocka_unit_test(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

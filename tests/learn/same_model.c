@@ -4,8 +4,8 @@
 
 #include "learn/train.h"
 
-/* The thread sanitizer slows each access, and races are between clocks, not rows: there fewer rows do, at several clocks of
- * every pair and rule. */
+/* The thread sanitizer slows each access, and races are between clocks, not rows: there fewer rows do, at several
+ * clocks of every pair and rule. */
 #ifdef __SANITIZE_THREAD__
 enum { A9A_ROWS = 2000, POINTS = 1000, FEATURES = 16000, SPREAD = 7 };
 #else

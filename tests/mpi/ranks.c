@@ -1,5 +1,5 @@
-/* One process of a test over MPI: ranks SCENARIO [apart]. Exits 0 when this rank saw what it had to see. apart: the ranks have no
- * memory in common, as if on several hosts. */
+/* One process of a test over MPI: ranks SCENARIO [apart]. Exits 0 when this rank saw what it had to see. apart: the
+ * ranks have no memory in common, as if on several hosts. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin)
     return PLAIT_OK;
 }
 
-/* Dealt out to the workers, 24 numbers of very different sizes a place give the bits that they give here, with one worker. */
+/* Dealt out to the workers, 24 numbers of very different sizes a place give the bits that they give here, with one
+ * worker. */
 static plait_status reduce_exactly(plait_comm *comm, int64_t n, double *buf) {
     enum { TERMS = 24 };
     int32_t  me = plait_comm_rank(comm), w = plait_comm_workers(comm);
@@ -244,7 +245,8 @@ static plait_status leave_one(plait_comm *comm, void *user) {
     (void)user;
     char byte;
     if (plait_comm_rank(comm) == 1) return PLAIT_OK;
-    if (plait_comm_rank(comm) == 2) return plait_comm_recv(comm, 1, 0, &byte, 1, NULL, NULL) == PLAIT_EPEER ? 0 : PLAIT_EIO;
+    if (plait_comm_rank(comm) == 2)
+        return plait_comm_recv(comm, 1, 0, &byte, 1, NULL, NULL) == PLAIT_EPEER ? 0 : PLAIT_EIO;
     return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
 }
 
@@ -315,7 +317,8 @@ int main(int argc, char **argv) {
     const char    *what = argc > 1 ? argv[1] : "";
     uint64_t       sent[16] = { 0 };
     struct outcome o;
-    if (strcmp(what, "late") == 0) { /* by Open MPI so that what is sent waits for its receiver; another takes no notice */
+    if (strcmp(what, "late") == 0) { /* by Open MPI so that what is sent waits for its receiver; another takes no
+                                        notice */
         setenv("OMPI_MCA_btl", "tcp,self", 0);
         setenv("OMPI_MCA_btl_tcp_eager_limit", "512", 0);
     }
@@ -333,7 +336,8 @@ int main(int argc, char **argv) {
         }
         collective = pli_launcher_find().rank == 1 ? "tree" : "ring";
         o = run("mpi", 0, 0, sums, NULL);
-        return verdict(o, o.status == PLAIT_EMISMATCH && strstr(o.err.text, "rank 1 with --collective tree, rank 0 with ring") != NULL);
+        return verdict(o, o.status == PLAIT_EMISMATCH &&
+                              strstr(o.err.text, "rank 1 with --collective tree, rank 0 with ring") != NULL);
     }
     if (strcmp(what, "messages") == 0) {
         o = run("mpi", 0, 0, messages, NULL);
@@ -349,11 +353,13 @@ int main(int argc, char **argv) {
     }
     if (strcmp(what, "mismatch") == 0) {
         o = run("mpi", 0, 0, mismatch, NULL);
-        return verdict(o, (o.status == PLAIT_EMISMATCH || o.status == PLAIT_EPEER) && strstr(o.err.text, "rank 2 called") != NULL);
+        return verdict(o, (o.status == PLAIT_EMISMATCH || o.status == PLAIT_EPEER) &&
+                              strstr(o.err.text, "rank 2 called") != NULL);
     }
     if (strcmp(what, "fail") == 0) {
         o = run("mpi", 0, 0, fail_one, NULL);
-        return verdict(o, (o.status == PLAIT_EPEER || o.status == PLAIT_EFORMAT) && strstr(o.err.text, "the dog ate it") != NULL);
+        return verdict(o, (o.status == PLAIT_EPEER || o.status == PLAIT_EFORMAT) &&
+                              strstr(o.err.text, "the dog ate it") != NULL);
     }
     if (strcmp(what, "leave") == 0) {
         o = run("mpi", 0, 0, leave_one, NULL);

@@ -84,7 +84,8 @@ static void draw_job(dice *d) {
     p->tables = 1 + (int32_t)pick(d, TABLES_MAX);
     for (int32_t t = 0; t < p->tables; t++) {
         draw_table(d, &p->table[t]);
-        stay = stay || strcmp(p->table[t].topology, "allreduce") == 0 || strncmp(p->table[t].consistency, "local-sgd", 9) == 0;
+        stay = stay || strcmp(p->table[t].topology, "allreduce") == 0 ||
+               strncmp(p->table[t].consistency, "local-sgd", 9) == 0;
     }
     if (chance(d, LEASES, 3)) {
         p->blocks = 2 * p->workers + (int64_t)pick(d, (uint64_t)(BLOCKS_MAX - 2 * p->workers + 1));
@@ -110,8 +111,9 @@ static void draw_hosts(dice *d) {
     plan   *p = d->plan;
     int32_t ranks = p->workers + p->servers;
     bool    unlike = chance(d, HETEROGENEOUS, 3), racks = chance(d, RACKS, 3), wan = racks && chance(d, WAN, 2);
-    if (wan) say(d, "sites:\n  - {name: home, bandwidth: 1 Gb/s, latency: %.3f ms}\n  - {name: away, latency: %.3f ms}\n",
-                 between(d, 0.2, 5), between(d, 0.2, 5));
+    if (wan)
+        say(d, "sites:\n  - {name: home, bandwidth: 1 Gb/s, latency: %.3f ms}\n  - {name: away, latency: %.3f ms}\n",
+            between(d, 0.2, 5), between(d, 0.2, 5));
     if (racks) say(d, "racks:\n  - {name: a%s}\n  - {name: b, latency: %.1f us%s}\n", wan ? ", site: home" : "",
                    between(d, 1, 100), wan ? ", site: away" : "");
     say(d, "hosts:\n");
@@ -150,8 +152,8 @@ static void draw_slowness(dice *d) {
         say(d, "}\n");
     }
     if (chance(d, BURST, 5))
-        say(d, "  - burst: {factor: %.1f, every: %.2f ms, length: %.2f ms, hosts: %s}\n", between(d, 2, 8), between(d, 4, 10),
-            between(d, 0.5, 4), pick(d, 3) > 0 ? "one" : "all");
+        say(d, "  - burst: {factor: %.1f, every: %.2f ms, length: %.2f ms, hosts: %s}\n", between(d, 2, 8),
+            between(d, 4, 10), between(d, 0.5, 4), pick(d, 3) > 0 ? "one" : "all");
     if (chance(d, JITTER, 3)) say(d, "  - jitter: {sigma: %.2f}\n", between(d, 0.1, 1));
 }
 
@@ -217,8 +219,8 @@ void print_plan(const plan *p) {
            (int)p->clocks, p->backup, (int)p->blocks, (int)p->epoch);
     for (int32_t t = 0; t < p->tables; t++)
         printf("table t%d: %s x %s%s%s%s%s\n", t, p->table[t].topology, p->table[t].consistency,
-               p->table[t].ruled ? ", ruled" : "", p->table[t].sparse ? ", sparse" : "", p->table[t].keyed ? ", keyed" : "",
-               p->table[t].staleness_aware ? ", staleness-aware" : "");
+               p->table[t].ruled ? ", ruled" : "", p->table[t].sparse ? ", sparse" : "",
+               p->table[t].keyed ? ", keyed" : "", p->table[t].staleness_aware ? ", staleness-aware" : "");
     for (int32_t k = 0; k < p->workers; k++)
         if (p->leaves[k] >= 0) printf("worker %d leaves in clock %d\n", k, (int)p->leaves[k]);
     printf("%s", p->cluster);

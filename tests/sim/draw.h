@@ -1,22 +1,33 @@
-/* tests/sim/draw.h - a schedule over simulated ranks: what a seed draws. How many workers and servers, which tables with
- * which topology and consistency, which options of the job, on which cluster, and what goes wrong there and when. */
+/* tests/sim/draw.h - a schedule over simulated ranks: what a seed draws. How many workers and servers, which tables
+ * with which topology and consistency, which options of the job, on which cluster, and what goes wrong there and
+ * when. */
 #ifndef DRAW_H
 #define DRAW_H
 
 #include "base/base.h"
 
-enum { WORKERS_MAX = 6, SERVERS_MAX = 3, TABLES_MAX = 3, BLOCKS_MAX = 16, CLOCKS_MAX = 20, HOT = 5 /* rows that are used */,
-       ROWS = 520, CLUSTER_BYTES = 4096 };
+enum {
+    WORKERS_MAX = 6,
+    SERVERS_MAX = 3,
+    TABLES_MAX = 3,
+    BLOCKS_MAX = 16,
+    CLOCKS_MAX = 20,
+    HOT = 5 /* rows that are used */,
+    ROWS = 520,
+    CLUSTER_BYTES = 4096
+};
 
-#define FEATURES(X)                                                                                                       \
-    X(BSP, "bsp") X(SSP, "ssp") X(ESSP, "essp") X(ASP, "asp") X(BOUNDED_DELAY, "bounded-delay")                           \
-    X(SEQUENTIAL, "sequential") X(VAP, "vap") X(DOWNPOUR, "downpour") X(ASYNC, "async") X(LOCAL_SGD, "local-sgd") X(MAJORITY, "majority")           \
-    X(PS, "ps") X(ALLREDUCE, "allreduce") X(RULED, "ruled") X(SPARSE, "sparse") X(KEYED, "keyed")                         \
-    X(STALENESS_AWARE, "staleness-aware") X(BACKUP, "backup") X(LEASES, "balance dynamic") X(LEAVE, "leave")              \
-    X(MEET, "barriers") X(COLLECTIVES, "collectives") X(SERVERS, "servers apart") X(HETEROGENEOUS, "unlike hosts")        \
-    X(RACKS, "racks") X(WAN, "wide area") X(SLOW, "slow") X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link")           \
-    X(CUT, "cut") X(DELAYED, "delayed") X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze")                   \
-    X(KILL, "kill") X(FROZEN, "frozen for good")
+#define FEATURES(X)                                                                                                    \
+    X(BSP, "bsp")                                                                                                      \
+    X(SSP, "ssp") X(ESSP, "essp") X(ASP, "asp") X(BOUNDED_DELAY, "bounded-delay") X(SEQUENTIAL, "sequential")          \
+        X(VAP, "vap") X(DOWNPOUR, "downpour") X(ASYNC, "async") X(LOCAL_SGD, "local-sgd") X(MAJORITY, "majority")      \
+            X(PS, "ps") X(ALLREDUCE, "allreduce") X(RULED, "ruled") X(SPARSE, "sparse") X(KEYED, "keyed")              \
+                X(STALENESS_AWARE, "staleness-aware") X(BACKUP, "backup") X(LEASES, "balance dynamic")                 \
+                    X(LEAVE, "leave") X(MEET, "barriers") X(COLLECTIVES, "collectives") X(SERVERS, "servers apart")    \
+                        X(HETEROGENEOUS, "unlike hosts") X(RACKS, "racks") X(WAN, "wide area") X(SLOW, "slow")         \
+                            X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link") X(CUT, "cut") X(DELAYED, "delayed")  \
+                                X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze") X(KILL, "kill")        \
+                                    X(FROZEN, "frozen for good")
 #define X(name, text) name,
 typedef enum feature { FEATURES(X) N_FEATURES } feature;
 #undef X

@@ -1,5 +1,5 @@
-/* Jobs one after the other on the same ranks, over a network that doubles, delays and loses messages: what was said in one job
- * does not count in the next, and nobody waits for an answer that went with the last. */
+/* Jobs one after the other on the same ranks, over a network that doubles, delays and loses messages: what was said in
+ * one job does not count in the next, and nobody waits for an answer that went with the last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

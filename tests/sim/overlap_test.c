@@ -1,6 +1,6 @@
-/* A clock that is begun overlaps: what a worker computes for a second while a sum of a second flies takes a second, and the
- * same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time but the link:
- * of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s.
+/* A clock that is begun overlaps: what a worker computes for a second while a sum of a second flies takes a second, and
+ * the same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time
+ * but the link: of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s.
  *
  * A sum of three buckets is applied while it travels: three seconds on their way, three to be applied, four in all. */
 #include <setjmp.h>
@@ -97,8 +97,10 @@ static void run_apart(how h) {
     snprintf(path, sizeof path, "overlap_test.%d.yaml", (int)getpid());
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "version: 1\nhosts: [{count: %d, bandwidth: %s, latency: 1 us}]\n"
-            "cost: {key: 0 s, entry: %s, value: %s, sum: 0 s, parsed: 0 s, message: 1 us}\n", h.workers, h.bandwidth, h.entry, h.value);
+    fprintf(file,
+            "version: 1\nhosts: [{count: %d, bandwidth: %s, latency: 1 us}]\n"
+            "cost: {key: 0 s, entry: %s, value: %s, sum: 0 s, parsed: 0 s, message: 1 us}\n",
+            h.workers, h.bandwidth, h.entry, h.value);
     assert_int_equal(fclose(file), 0);
     pid_t child = fork();
     if (child == 0) _exit(run(path, &h));
@@ -109,8 +111,8 @@ static void run_apart(how h) {
 }
 
 static how small(bool begun, double seconds) {
-    return (how){ .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s", .entry = "1 s",
-                  .value = "0 s", .clock_seconds = seconds };
+    return (how){ .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s",
+                  .entry = "1 s", .value = "0 s", .clock_seconds = seconds };
 }
 
 static void test_one_after_the_other(void **state) {
@@ -126,7 +128,8 @@ static void test_a_begun_clock_overlaps(void **state) {
 /* A worker of W sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us are a second, as 4 MiB at 33.55 Mb/s are. */
 static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
     (void)state;
-    how h = { .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s", .value = "1.907 us", .clock_seconds = 4 };
+    how h = { .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s",
+              .value = "1.907 us", .clock_seconds = 4 };
     run_apart(h);
     h.workers = 4;
     h.bandwidth = "50.33 Mb/s";
@@ -134,7 +137,8 @@ static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other), cmocka_unit_test(test_a_begun_clock_overlaps),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other),
+                                        cmocka_unit_test(test_a_begun_clock_overlaps),
                                         cmocka_unit_test(test_a_bucket_is_applied_while_the_next_one_travels) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

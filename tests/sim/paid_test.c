@@ -1,6 +1,6 @@
-/* What a rank computes before it answers is paid before the answer leaves, whatever other ranks send in the meantime. A key
- * costs a second and nothing else does; so a get of one key, which the worker and then the server look up, takes two
- * seconds, all its messages a few microseconds. */
+/* What a rank computes before it answers is paid before the answer leaves, whatever other ranks send in the meantime. A
+ * key costs a second and nothing else does; so a get of one key, which the worker and then the server look up, takes
+ * two seconds, all its messages a few microseconds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,8 @@ static plait_status get(plait_comm *comm, plait_table *t, uint64_t key) {
     PLI_TRY(plait_table_get(t, 1, &key, &value));
     uint64_t took_ns = pli_comm_now(comm) - from_ns;
     if (took_ns >= 2000 * MS && took_ns < 2001 * MS) return PLAIT_OK;
-    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "a get of two seconds' work took %.6f s", (double)took_ns * 1e-9);
+    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "a get of two seconds' work took %.6f s",
+                    (double)took_ns * 1e-9);
 }
 
 /* Two workers talk to each other while the third one gets. */

@@ -1,16 +1,16 @@
-/* Seeded schedules of whole jobs over simulated ranks: the code that ships, in virtual time, on clusters drawn at random
- * (draw.h) with stragglers, narrow and cut links, messages late, doubled and lost, ranks frozen and killed. Each is judged
- * twice: by the values that its gets return, and by the audit of its event log.
+/* Seeded schedules of whole jobs over simulated ranks: the code that ships, in virtual time, on clusters drawn at
+ * random (draw.h) with stragglers, narrow and cut links, messages late, doubled and lost, ranks frozen and killed. Each
+ * is judged twice: by the values that its gets return, and by the audit of its event log.
  *
- * The values: each worker has a column of its own in every row, and what it adds in its clock c is 2^c, at most once a row;
- * so a value read is the set of clocks of that worker that it contains. A get must hold the reader's own updates, all of
- * others that the consistency promises, nothing that was not added, and never less than before; after the last barrier
- * exactly everything. Of balanced jobs, each block's share of each clock is computed by one worker. A healthy schedule ends
- * well: the doctor, who looks 200 times as often as he does, must not find a deadlock in it. One that a rank is lost
- * in may end by an error that says so.
+ * The values: each worker has a column of its own in every row, and what it adds in its clock c is 2^c, at most once a
+ * row; so a value read is the set of clocks of that worker that it contains. A get must hold the reader's own updates,
+ * all of others that the consistency promises, nothing that was not added, and never less than before; after the last
+ * barrier exactly everything. Of balanced jobs, each block's share of each clock is computed by one worker. A healthy
+ * schedule ends well: the doctor, who looks 200 times as often as he does, must not find a deadlock in it. One that a
+ * rank is lost in may end by an error that says so.
  *
- * A schedule is a process, since SimGrid takes one platform a process. What was drawn and what came of it is counted, and
- * nothing may be missing. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
+ * A schedule is a process, since SimGrid takes one platform a process. What was drawn and what came of it is counted,
+ * and nothing may be missing. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -42,11 +42,13 @@ enum { SCHEDULES = 300, SCHEDULES_FULL = 3000 };
 enum { ENOUGH = 300 /* schedules in which everything occurs */, HANG_S = 150 /* a schedule takes some hundredths */ };
 #define MS UINT64_C(1000000)
 
-#define OUTCOMES(X)                                                                                                      \
-    X(WELL, "ended well") X(LOST, "ended by a lost rank") X(OVERDUE, "ended by a deadline") X(PROVEN, "proven by the audit") \
-    X(GETS, "gets") X(STALE, "stale gets") X(INCS, "incs") X(APPLIED, "parts of pushes applied") X(DROPPED_LATE, "dropped by backup")       \
-    X(MOVED, "blocks that moved") X(SHARES, "shares computed") X(LEFT, "workers that left") X(LATE, "messages delayed, of each rank's first ten")   \
-    X(TWICE, "doubled, of them") X(GONE, "lost, of them") X(ROUNDS, "rounds of the doctor")
+#define OUTCOMES(X)                                                                                                    \
+    X(WELL, "ended well")                                                                                              \
+    X(LOST, "ended by a lost rank") X(OVERDUE, "ended by a deadline") X(PROVEN, "proven by the audit") X(GETS, "gets") \
+        X(STALE, "stale gets") X(INCS, "incs") X(APPLIED, "parts of pushes applied")                                   \
+            X(DROPPED_LATE, "dropped by backup") X(MOVED, "blocks that moved") X(SHARES, "shares computed")            \
+                X(LEFT, "workers that left") X(LATE, "messages delayed, of each rank's first ten")                     \
+                    X(TWICE, "doubled, of them") X(GONE, "lost, of them") X(ROUNDS, "rounds of the doctor")
 #define X(name, text) name,
 typedef enum outcome { OUTCOMES(X) N_OUTCOMES } outcome;
 #undef X
@@ -84,7 +86,8 @@ typedef struct worker {
     pli_random   mine, all; /* what it draws for itself, and what all draw alike */
     plait_table *table[TABLES_MAX];
     uint64_t     seen[TABLES_MAX][HOT][WORKERS_MAX];
-    int64_t      met; /* the clock that the last barrier came before: in it, what averages reads all copies, and then its own again */
+    int64_t      met; /* the clock that the last barrier came before: in it, what averages reads all copies, and then
+                         its own again */
     bool         left;
     pli_lease    lease[BLOCKS_MAX];
     int64_t      leases;
@@ -118,16 +121,16 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
     int64_t           clock = plait_job_clock_now(w->job);
     uint64_t          has = (uint64_t)value, all = run.issued[t][h][from], least = 0;
     if (value < 0 || (double)has != value || (has & ~all) != 0)
-        return wrong("rank %d in clock %lld reads %g of rank %d in row %d of t%d: %llx was added", w->me, (long long)clock,
-                     value, from, h, t, (unsigned long long)all);
+        return wrong("rank %d in clock %lld reads %g of rank %d in row %d of t%d: %llx was added", w->me,
+                     (long long)clock, value, from, h, t, (unsigned long long)all);
     if (p->backup == 0) {
         least = then->of[h][from] & clocks_below(clock - of->bound);
         if (from == w->me) least = then->of[h][from];
         if (last) least = all;
     }
     if ((has & least) != least)
-        return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d, %llx is due", w->me, (long long)clock,
-                     (unsigned long long)has, from, h, t, (unsigned long long)least);
+        return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d, %llx is due", w->me,
+                     (long long)clock, (unsigned long long)has, from, h, t, (unsigned long long)least);
     if (of->exact && p->backup == 0 && from != w->me && !last && !w->left && (has & ~clocks_below(clock)) != 0)
         return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d: too early", w->me, (long long)clock,
                      (unsigned long long)has, from, h, t);
@@ -139,7 +142,8 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
 }
 
 /* values: of the rows hot[first] and the following, or, by_row, of all rows. */
-static plait_status check(worker *w, int t, int first, bool by_row, const double *values, const before *then, bool last) {
+static plait_status check(worker *w, int t, int first, bool by_row, const double *values, const before *then,
+                          bool last) {
     if (run.p.table[t].ruled) return PLAIT_OK;
     for (int h = first; h < HOT; h++) {
         const double *row = values + (by_row ? (int64_t)run.hot[h] : h - first) * run.p.workers;
@@ -159,7 +163,8 @@ static plait_status add(worker *w, int t) {
         row[n] = h;
         keys[n++] = run.hot[h];
     }
-    for (int64_t i = 0; i < n; i++) run.issued[t][row[i]][w->me] |= UINT64_C(1) << clock; /* may be seen before it returns */
+    /* may be seen before it returns */
+    for (int64_t i = 0; i < n; i++) run.issued[t][row[i]][w->me] |= UINT64_C(1) << clock;
     if (pick(w, 3) > 0) return plait_table_inc(w->table[t], n, keys, delta, run.p.table[t].ruled ? 1 : 0);
     plait_request *request = NULL;
     PLI_TRY(plait_table_inc_begin(w->table[t], n, keys, delta, run.p.table[t].ruled ? 1 : 0, &request));
@@ -212,7 +217,8 @@ static plait_status compute_shares(worker *w) {
         const pli_lease *lease = &w->lease[i];
         if (clock < lease->from || clock >= lease->until) continue;
         if (run.computed[lease->block][clock]++ != 0)
-            return wrong("rank %d is the second to compute block %lld in clock %lld", w->me, (long long)lease->block, (long long)clock);
+            return wrong("rank %d is the second to compute block %lld in clock %lld", w->me, (long long)lease->block,
+                         (long long)clock);
         counts->seen[SHARES]++;
         counts->seen[MOVED] += run.computes[lease->block] >= 0 && run.computes[lease->block] != w->me;
         run.computes[lease->block] = (int8_t)w->me;
@@ -224,7 +230,7 @@ static plait_status compute_shares(worker *w) {
     return PLAIT_OK;
 }
 
-/* --- what workers do ------------------------------------------------------------------------------------------------ */
+/* --- what workers do ---------------------------------------------------------------------------------------------- */
 
 /* All meet, or not, before a clock. */
 static plait_status meet(worker *w) {
@@ -308,7 +314,7 @@ static plait_status work(worker *w) {
     return PLAIT_OK;
 }
 
-/* --- a run ------------------------------------------------------------------------------------------------------------ */
+/* --- a run -------------------------------------------------------------------------------------------------------- */
 
 /* A policy of the program's own: more than half of the workers have ended the clocks before. */
 static plait_status parse_none(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
@@ -338,7 +344,8 @@ static plait_status body(plait_comm *comm, void *unused) {
     worker        *w = calloc(1, sizeof *w);
     plait_error    err = { 0 };
     (void)unused;
-    if (run.log == NULL) PLI_TRY(pli_eventlog_open(run.log_path, plait_comm_size(comm), "schedule", stamp, comm, &run.log, &err));
+    if (run.log == NULL)
+        PLI_TRY(pli_eventlog_open(run.log_path, plait_comm_size(comm), "schedule", stamp, comm, &run.log, &err));
     pli_comm_set_events(comm, pli_eventlog_sink(run.log));
     plait_job_opts_init(&opts);
     opts.policies = &majority;
@@ -350,7 +357,8 @@ static plait_status body(plait_comm *comm, void *unused) {
     plait_status status = plait_job_create(comm, &opts, &w->job);
     if (status >= 0 && pli_comm_is_worker(comm)) status = work(w);
     plait_status ended = plait_job_destroy(&w->job);
-    if (status >= 0 && ended >= 0 && pli_comm_is_worker(comm) && is_drawn(&run.p, COLLECTIVES)) ended = plait_comm_barrier(comm);
+    if (status >= 0 && ended >= 0 && pli_comm_is_worker(comm) && is_drawn(&run.p, COLLECTIVES))
+        ended = plait_comm_barrier(comm);
     free(w);
     return status < 0 ? status : ended;
 }
@@ -413,7 +421,8 @@ static void count_mishaps(void) {
     if (pli_cluster_parse("cluster", p->cluster, strlen(p->cluster), &cluster, NULL) < 0) return;
     for (int32_t rank = 0; rank < ranks; rank++)
         for (uint64_t n = 0; n < 10; n++) {
-            pli_fate fate = pli_script_fate(&cluster, p->seed, rank, rank > 0 ? 0 : ranks - 1, n, 1e6 /* after all cuts */);
+            pli_fate fate =
+                pli_script_fate(&cluster, p->seed, rank, rank > 0 ? 0 : ranks - 1, n, 1e6 /* after all cuts */);
             counts->seen[GONE] += fate.copies == 0;
             counts->seen[TWICE] += fate.copies == 2;
             counts->seen[LATE] += fate.copies > 0 && fate.delay[0] > 0;
@@ -455,7 +464,7 @@ static int run_schedule(const plan *p) {
     return 1;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------ */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static bool run_apart(const plan *p) {
     int status = 0;
@@ -485,7 +494,8 @@ static void print_counts(int64_t schedules) {
     printf("%lld schedules over sim;", (long long)schedules);
     for (int f = 0; f < N_FEATURES; f++) printf(" %s %llu,", feature_names[f], (unsigned long long)counts->drawn[f]);
     printf("\n");
-    for (int o = 0; o < N_OUTCOMES; o++) printf("%s%s %llu", o > 0 ? ", " : "", outcome_names[o], (unsigned long long)counts->seen[o]);
+    for (int o = 0; o < N_OUTCOMES; o++)
+        printf("%s%s %llu", o > 0 ? ", " : "", outcome_names[o], (unsigned long long)counts->seen[o]);
     printf("\n");
 }
 
@@ -505,16 +515,18 @@ static void test_schedules(void **unused) {
         if (counts->seen[o] == 0) fail_msg("never seen: %s", outcome_names[o]);
 }
 
-/* --- what schedules have found ------------------------------------------------------------------------------------------- */
+/* --- what schedules have found ------------------------------------------------------------------------------------ */
 
 /* The last answers of servers that were lost had nobody who sent them again: their workers waited for ever. */
 static void test_lost_last_answers(void **unused) {
     (void)unused;
     for (int32_t servers = 0; servers < 3; servers++)
         for (uint64_t seed = 1; seed <= 4; seed++) {
-            plan p = { .seed = seed, .workers = 2, .servers = servers, .tables = 1, .clocks = 1, .quiet = true, .leaves = { -1, -1 } };
+            plan p = { .seed = seed, .workers = 2, .servers = servers, .tables = 1, .clocks = 1, .quiet = true,
+                       .leaves = { -1, -1 } };
             p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
-            snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 4}]\nevents:\n  - messages: {dropped: 0.4}\n");
+            snprintf(p.cluster, sizeof p.cluster,
+                     "version: 1\nhosts: [{count: 4}]\nevents:\n  - messages: {dropped: 0.4}\n");
             assert_true(run_apart(&p));
         }
 }
@@ -536,7 +548,8 @@ static void test_all_frozen(void **unused) {
         plan p = { .seed = 1, .workers = workers, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1, -1, -1 } };
         p.drawn = UINT64_C(1) << FROZEN;
         p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
-        snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 3}]\nevents:\n  - freeze: {ranks: all, from: 1 ms}\n");
+        snprintf(p.cluster, sizeof p.cluster,
+                 "version: 1\nhosts: [{count: 3}]\nevents:\n  - freeze: {ranks: all, from: 1 ms}\n");
         uint64_t overdue = counts->seen[OVERDUE];
         assert_true(run_apart(&p));
         assert_int_equal(counts->seen[OVERDUE], overdue + 1);
@@ -562,8 +575,8 @@ static void test_a_sum_that_failed(void **unused) {
         for (int late = 0; late < 2; late++) {
             plan p = { .seed = 1, .workers = 3, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1, -1, -1 } };
             p.drawn = UINT64_C(1) << FROZEN;
-            p.table[0] = (table_plan){ .topology = "allreduce", .consistency = late ? "bounded-delay:2" : "bsp", .bound = 2 * late,
-                                       .exact = !late, .sparse = sparse };
+            p.table[0] = (table_plan){ .topology = "allreduce", .consistency = late ? "bounded-delay:2" : "bsp",
+                                       .bound = 2 * late, .exact = !late, .sparse = sparse };
             snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 3}]\ncost: {clock: 1 ms}\nevents:\n"
                      "  - freeze: {ranks: 0, from: 3.5 ms}\n");
             assert_true(run_apart(&p));
@@ -582,5 +595,6 @@ int main(void) {
     counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pli_doctor_haste = 200;
     if (counts == MAP_FAILED) return 1;
-    return getenv("PLAIT_SEED") != NULL ? cmocka_run_group_tests(replay, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    return getenv("PLAIT_SEED") != NULL ? cmocka_run_group_tests(replay, NULL, NULL)
+                                        : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Hosts that add up before anything leaves them, through the public calls: what servers hold is what all workers have added, also
- * where some have nothing, one ends a job in an earlier clock than others, and another job follows. */
+/* Hosts that add up before anything leaves them, through the public calls: what servers hold is what all workers have
+ * added, also where some have nothing, one ends a job in an earlier clock than others, and another job follows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,7 +12,14 @@
 
 #include <plait/table.h>
 
-#define CHECK(is) do { if (!(is)) { fprintf(stderr, "rank %d, line %d: %s\n", plait_comm_rank(comm), __LINE__, #is); return PLAIT_EINVAL; } } while (0)
+#define CHECK(is)                                                                                   \
+    do {                                                                                            \
+        if (!(is)) {                                                                                \
+            fprintf(stderr, "rank %d, line %d: %s\n",                                               \
+                    plait_comm_rank(comm), __LINE__, #is);                                          \
+            return PLAIT_EINVAL;                                                                    \
+        }                                                                                           \
+    } while (0)
 
 enum { ROWS = 2000, KINDS = 3, CLOCKS = 5 };
 
@@ -101,7 +108,9 @@ static plait_status body(plait_comm *comm, void *user) {
 
 static void test_sums_of_hosts(void **state) {
     (void)state;
-    static const setting settings[] = { { "ps", "bsp", 0 }, { "ps", "bounded-delay:0", 0 }, { "ps", "bsp", 1 }, { "hybrid", "bsp", 0 } };
+    static const setting settings[] = {
+        { "ps", "bsp", 0 }, { "ps", "bounded-delay:0", 0 }, { "ps", "bsp", 1 }, { "hybrid", "bsp", 0 }
+    };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         for (int32_t workers = 1; workers <= 5; workers += 2)
             for (int32_t servers = 0; servers < 3; servers += 2) {
@@ -113,7 +122,8 @@ static void test_sums_of_hosts(void **state) {
                 opts.servers = servers;
                 opts.timeout_ns = UINT64_C(60) * 1000000000;
                 if (plait_comm_run(&opts, body, &s, &err) < 0)
-                    fail_msg("%s x %s%s, %d workers, %d servers: %s", s.topology, s.consistency, s.exact ? ", exact" : "", workers, servers, err.text);
+                    fail_msg("%s x %s%s, %d workers, %d servers: %s", s.topology, s.consistency,
+                             s.exact ? ", exact" : "", workers, servers, err.text);
             }
 }
 

@@ -19,7 +19,8 @@
     } while (0)
 
 static plait_status run_on(int32_t workers, int32_t servers, const char *topology, const char *consistency,
-                           const plait_function *functions, int32_t n, plait_work_fn *work, void *user, plait_error *err) {
+                           const plait_function *functions, int32_t n, plait_work_fn *work, void *user,
+                           plait_error *err) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_comm_opts_init(&comm_opts);
@@ -55,7 +56,7 @@ static plait_status make_table(plait_job *job, const char *name, int64_t rows, i
     return plait_table_create(job, &opts, table_out);
 }
 
-/* --- server functions ----------------------------------------------------------------------------------------------- */
+/* --- server functions --------------------------------------------------------------------------------------------- */
 
 /* answer[0] = sum x y, answer[1] = rows */
 static plait_status dot(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
@@ -80,17 +81,18 @@ static plait_status axpy(void *user, const plait_slice *s, int32_t n, const void
     return PLAIT_OK;
 }
 
-static plait_status scale(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
-                          size_t answer_bytes) {
+static plait_status scale(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes,
+                          void *answer, size_t answer_bytes) {
     (void)user; (void)n; (void)args_bytes; (void)answer; (void)answer_bytes;
     for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) ((double *)s[0].values)[i] *= *(const double *)args;
     return PLAIT_OK;
 }
 
-static plait_status largest(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes, void *answer,
-                            size_t answer_bytes) {
+static plait_status largest(void *user, const plait_slice *s, int32_t n, const void *args, size_t args_bytes,
+                            void *answer, size_t answer_bytes) {
     (void)user; (void)n; (void)args; (void)args_bytes; (void)answer_bytes;
-    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++) *(double *)answer = fmax(*(double *)answer, ((double *)s[0].values)[i]);
+    for (int64_t i = 0; i < s[0].rows * s[0].cols; i++)
+        *(double *)answer = fmax(*(double *)answer, ((double *)s[0].values)[i]);
     return PLAIT_OK;
 }
 
@@ -180,8 +182,11 @@ static plait_status read_many(plait_job *job, void *user) {
 
 static void test_reads(void **state) {
     (void)state;
-    static const char *const ways[][2] = { { "local", "bsp" }, { "local", "async" }, { "allreduce", "bsp" }, { "ps", "ssp:1" }, { "ps", "async" } };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) run_ok(3, 0, ways[i][0], ways[i][1], NULL, 0, read_many, NULL);
+    static const char *const ways[][2] = {
+        { "local", "bsp" }, { "local", "async" }, { "allreduce", "bsp" }, { "ps", "ssp:1" }, { "ps", "async" }
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        run_ok(3, 0, ways[i][0], ways[i][1], NULL, 0, read_many, NULL);
 }
 
 static plait_status refuse_update(plait_job *job, void *user) {
@@ -212,7 +217,7 @@ static void test_functions_refused(void **state) {
     run_ok(2, 0, "ps", "bsp", functions, FUNCTIONS, differ, NULL);
 }
 
-/* --- misuse --------------------------------------------------------------------------------------------------------------- */
+/* --- misuse ------------------------------------------------------------------------------------------------------- */
 
 static plait_status misuse_creation(plait_job *job) {
     plait_comm      *comm = plait_job_comm(job);
@@ -223,7 +228,8 @@ static plait_status misuse_creation(plait_job *job) {
     CHECK(plait_table_create(job, &opts, &again) == PLAIT_EINVAL && again == NULL);
     CHECK(make_table(job, "x", 10, 2, &again) == PLAIT_EINVAL && make_table(job, "z", -1, 2, &again) == PLAIT_EINVAL);
     CHECK(make_table(job, "z", INT64_MAX / 8, INT64_MAX / 8, &again) == PLAIT_EINVAL);
-    CHECK(make_table(job, "z", PLI_TABLE_VALUES_MAX / 3 + 1, 3, &again) == PLAIT_EINVAL); /* so many bytes no number holds */
+    /* so many bytes no number holds */
+    CHECK(make_table(job, "z", PLI_TABLE_VALUES_MAX / 3 + 1, 3, &again) == PLAIT_EINVAL);
     opts.name = "z";
     opts.rows = 4;
     opts.rule.name = "adem";
@@ -258,10 +264,12 @@ static plait_status misuse(plait_job *job, void *user) {
     CHECK(misuse_creation(job) == PLAIT_OK);
     CHECK(plait_table_get(x, 1, &far, value) == PLAIT_EINVAL && strstr(plait_comm_error(comm)->text, "key 10") != NULL);
     CHECK(plait_table_get(x, -1, keys, value) == PLAIT_EINVAL && plait_table_get(x, 1, NULL, value) == PLAIT_EINVAL);
-    CHECK(plait_table_get_range(x, 9, 2, value) == PLAIT_EINVAL && plait_table_get_range(x, -1, 1, value) == PLAIT_EINVAL);
+    CHECK(plait_table_get_range(x, 9, 2, value) == PLAIT_EINVAL &&
+          plait_table_get_range(x, -1, 1, value) == PLAIT_EINVAL);
     CHECK(plait_table_get_range(x, INT64_MAX, INT64_MAX, value) == PLAIT_EINVAL);
     CHECK(plait_table_get_range(s, 0, 1, value) == PLAIT_EINVAL && plait_table_read(s, 0, 1, &read) == PLAIT_EINVAL);
-    CHECK(plait_table_inc(x, 1, &far, value, 0) == PLAIT_EINVAL && plait_table_inc(x, 1, keys, value, -1) == PLAIT_EINVAL);
+    CHECK(plait_table_inc(x, 1, &far, value, 0) == PLAIT_EINVAL &&
+          plait_table_inc(x, 1, keys, value, -1) == PLAIT_EINVAL);
     CHECK(plait_table_get(s, 2, keys, value) == PLAIT_OK && value[0] == 0 && value[1] == 0);
     CHECK(plait_table_get(x, 0, NULL, NULL) == PLAIT_OK && plait_table_inc(x, 0, NULL, NULL, 0) == PLAIT_OK);
     CHECK(plait_table_read(x, 3, 0, &read) == PLAIT_OK);
@@ -290,16 +298,28 @@ static void test_misuse(void **state) {
 }
 
 static plait_status check_pair(const char *topology, const char *consistency, bool one_process, plait_error *err) {
-    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .one_process = one_process }, err);
+    return pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency,
+                                       .one_process = one_process }, err);
 }
 
 static void test_refused_pairs(void **state) {
     (void)state;
     plait_error err;
-    static const struct { const char *consistency; bool local, allreduce; } matrix[] = {
-        { "bsp", true, true },          { "ssp:2", true, false },      { "essp:2", false, false }, { "asp:4:20", true, false },
-        { "bounded-delay:2", true, true }, { "sequential", true, false }, { "async", true, false },   { "vap:0.1", true, false },
-        { "vap:0.1:weak", true, false }, { "downpour:2:2", false, false }, { "local-sgd:3", false, true },
+    static const struct {
+        const char *consistency;
+        bool local, allreduce;
+    } matrix[] = {
+        { "bsp", true, true },
+        { "ssp:2", true, false },
+        { "essp:2", false, false },
+        { "asp:4:20", true, false },
+        { "bounded-delay:2", true, true },
+        { "sequential", true, false },
+        { "async", true, false },
+        { "vap:0.1", true, false },
+        { "vap:0.1:weak", true, false },
+        { "downpour:2:2", false, false },
+        { "local-sgd:3", false, true },
     };
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
         const char *consistency = matrix[i].consistency;
@@ -345,7 +365,8 @@ static void check_nearest(const char *text, bool one_process) {
     char        topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT];
     plait_error err;
     const char *at = strstr(text, "nearest is ");
-    for (at += sizeof "nearest is " - 1; at != NULL; at = strstr(at, ", or ") == NULL ? NULL : strstr(at, ", or ") + 5) {
+    for (at += sizeof "nearest is " - 1; at != NULL;
+         at = strstr(at, ", or ") == NULL ? NULL : strstr(at, ", or ") + 5) {
         assert_int_equal(sscanf(at, "%31[^ ] x %47[^ ,]", topology, consistency), 2);
         if (check_pair(topology, consistency, one_process, &err) < 0) fail_msg("%s: %s", text, err.text);
     }
@@ -354,8 +375,10 @@ static void check_nearest(const char *text, bool one_process) {
 static void test_the_nearest_trains(void **state) {
     (void)state;
     static const char *const topologies[] = { "local", "allreduce", "ps", "hybrid", "gossip:ring", "gossip:exp" };
-    static const char *const consistencies[] = { "bsp", "ssp:2", "essp:3", "asp:4:20", "bounded-delay:2", "sequential", "vap:0.1:weak",
-                                                 "downpour:2:3", "async", "local-sgd:4" };
+    static const char *const consistencies[] = { "bsp",          "ssp:2",           "essp:3",
+                                                 "asp:4:20",     "bounded-delay:2", "sequential",
+                                                 "vap:0.1:weak", "downpour:2:3",    "async",
+                                                 "local-sgd:4" };
     int32_t refused = 0;
     for (size_t t = 0; t < sizeof topologies / sizeof *topologies; t++)
         for (size_t c = 0; c < sizeof consistencies / sizeof *consistencies; c++)
@@ -368,7 +391,7 @@ static void test_the_nearest_trains(void **state) {
     assert_int_equal(refused, 10 + 3 + 2 * (7 + 2 * 7)); /* local across processes, local, allreduce, gossip */
 }
 
-/* --- a clock in two halves ----------------------------------------------------------------------------------------------------- */
+/* --- a clock in two halves ---------------------------------------------------------------------------------------- */
 
 /* Whatever comes between them ends the clock first. */
 static plait_status between_halves(plait_job *job, void *user) {
@@ -386,7 +409,9 @@ static plait_status between_halves(plait_job *job, void *user) {
         CHECK(plait_job_clock_begin(job, &ticked) == PLAIT_OK && plait_job_clock_now(job) == clock);
         switch (clock % 6) {
         case 0: CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK && value == (double)(w * (clock + 1))); break;
-        case 1: CHECK(plait_table_read(x, 7, 1, (const void **)&read) == PLAIT_OK && *read == (double)(w * (clock + 1))); break;
+        case 1:
+            CHECK(plait_table_read(x, 7, 1, (const void **)&read) == PLAIT_OK && *read == (double)(w * (clock + 1)));
+            break;
         case 2: CHECK(plait_table_inc(x, 0, &key, &one, 0) == PLAIT_OK); break;
         case 3: CHECK(plait_job_barrier(job) == PLAIT_OK); break;
         case 4: CHECK(plait_table_get(s, 1, &key, &value) == PLAIT_OK && value == (double)(w * (clock + 1))); break;
@@ -404,14 +429,16 @@ static plait_status between_halves(plait_job *job, void *user) {
 static void test_what_comes_between_the_halves_of_a_clock(void **state) {
     (void)state;
     for (int32_t workers = 1; workers < 5; workers++)
-        for (int t = 0; t < 3; t++) run_ok(workers, 0, t == 0 ? "allreduce" : t == 1 ? "ps" : "hybrid", "bsp", NULL, 0, between_halves, NULL);
+        for (int t = 0; t < 3; t++)
+            run_ok(workers, 0, t == 0 ? "allreduce" : t == 1 ? "ps" : "hybrid", "bsp", NULL, 0, between_halves, NULL);
 }
 
-/* --- own updates, requests, reads -------------------------------------------------------------------------------------------- */
+/* --- own updates, requests, reads --------------------------------------------------------------------------------- */
 
 /* Of two rows that were given 1 + 4 and 2. Under Hogwild others write between two reads, and over what was written. */
 static bool holds_own(const plait_table *table, const double *value) {
-    bool races = strcmp(plait_table_topology(table), "local") == 0 && strcmp(plait_table_consistency(table), "async") == 0;
+    bool races =
+        strcmp(plait_table_topology(table), "local") == 0 && strcmp(plait_table_consistency(table), "async") == 0;
     return races ? value[0] > 0 && value[1] > 0 : value[0] >= 5 && value[1] >= 2 && value[2] == value[0];
 }
 
@@ -479,7 +506,8 @@ static plait_status own_updates_under_way(plait_job *job, void *user) {
             CHECK(shape == 2 || (fabs(whole[key]) >= sure && fabs(whole[key]) <= had + 2));
             if (clock % 2 == 1) CHECK(plait_request_wait(&pushed) == PLAIT_OK);
             sure = rule == NULL ? had + 2 : had;
-            CHECK(plait_table_get(x[shape], 1, &key, &value) == PLAIT_OK && fabs(value) >= sure && fabs(value) <= had + 2);
+            CHECK(plait_table_get(x[shape], 1, &key, &value) == PLAIT_OK && fabs(value) >= sure &&
+                  fabs(value) <= had + 2);
             CHECK(shape == 2 || plait_table_get_range(x[shape], 0, 20, whole) == PLAIT_OK);
             CHECK(shape == 2 || (fabs(whole[key]) >= sure && fabs(whole[key]) <= had + 2));
             if (shape == 2) CHECK(plait_job_clock(job) == PLAIT_OK);
@@ -487,12 +515,23 @@ static plait_status own_updates_under_way(plait_job *job, void *user) {
     return plait_job_barrier(job);
 }
 
-static const char *const pairs[][2] = { { "local", "bsp" }, { "local", "ssp:1" }, { "local", "async" }, { "allreduce", "bsp" },
-                                        { "ps", "bsp" },    { "ps", "ssp:1" },    { "ps", "async" },
-                                        { "ps", "essp:1" }, { "ps", "asp:2:3" },  { "ps", "bounded-delay:1" },
-                                        { "ps", "vap:1.5" }, { "ps", "vap:3:weak" }, { "ps", "downpour:2:2" },
-                                        { "ps", "sequential" }, { "local", "sequential" },
-                                        { "allreduce", "bounded-delay:0" }, { "allreduce", "bounded-delay:2" } };
+static const char *const pairs[][2] = { { "local", "bsp" },
+                                        { "local", "ssp:1" },
+                                        { "local", "async" },
+                                        { "allreduce", "bsp" },
+                                        { "ps", "bsp" },
+                                        { "ps", "ssp:1" },
+                                        { "ps", "async" },
+                                        { "ps", "essp:1" },
+                                        { "ps", "asp:2:3" },
+                                        { "ps", "bounded-delay:1" },
+                                        { "ps", "vap:1.5" },
+                                        { "ps", "vap:3:weak" },
+                                        { "ps", "downpour:2:2" },
+                                        { "ps", "sequential" },
+                                        { "local", "sequential" },
+                                        { "allreduce", "bounded-delay:0" },
+                                        { "allreduce", "bounded-delay:2" } };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static void test_own_updates(void **state) {
@@ -504,11 +543,12 @@ static void test_own_updates(void **state) {
     for (int p = 0; p < PAIRS; p++)
         for (int32_t workers = 1; workers <= 3; workers += 2) {
             run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, NULL);
-            if (strcmp(pairs[p][1], "bsp") != 0 && strcmp(pairs[p][0], "allreduce") != 0) run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, "sgd");
+            if (strcmp(pairs[p][1], "bsp") != 0 && strcmp(pairs[p][0], "allreduce") != 0)
+                run_ok(workers, 0, pairs[p][0], pairs[p][1], NULL, 0, own_updates_under_way, "sgd");
         }
 }
 
-/* --- backup workers ------------------------------------------------------------------------------------------------------- */
+/* --- backup workers ----------------------------------------------------------------------------------------------- */
 
 enum { TAG_GO = 5, AHEAD = 10 };
 
@@ -560,16 +600,20 @@ static plait_status refuse_backup(plait_job *job, void *user) {
     opts.rows = 4;
     opts.topology = "ps";
     opts.consistency = "ssp:1";
-    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "backup") != NULL);
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED &&
+          strstr(plait_comm_error(comm)->text, "backup") != NULL);
     opts.consistency = "bsp";
     opts.topology = "allreduce";
-    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "backup") != NULL);
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED &&
+          strstr(plait_comm_error(comm)->text, "backup") != NULL);
     opts.topology = "ps";
     opts.rule.name = "sgd";
     opts.rule.staleness_aware = 1;
-    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "staleness") != NULL);
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED &&
+          strstr(plait_comm_error(comm)->text, "staleness") != NULL);
     opts.consistency = "essp:1";
-    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED && strstr(plait_comm_error(comm)->text, "unasked") != NULL);
+    CHECK(plait_table_create(job, &opts, &x) == PLAIT_EREFUSED &&
+          strstr(plait_comm_error(comm)->text, "unasked") != NULL);
     return PLAIT_OK;
 }
 
@@ -584,15 +628,17 @@ static void test_backup_workers(void **state) {
     for (int32_t local = 0; local < 2; local++) {
         job_opts.topology = local ? "local" : "ps";
         job_opts.backup = 1;
-        if (plait_run(&comm_opts, &job_opts, fall_behind, NULL, &err) < 0) fail_msg("%s: %s", job_opts.topology, err.text);
-        if (plait_run(&comm_opts, &job_opts, refuse_backup, NULL, &err) < 0) fail_msg("%s: %s", job_opts.topology, err.text);
+        if (plait_run(&comm_opts, &job_opts, fall_behind, NULL, &err) < 0)
+            fail_msg("%s: %s", job_opts.topology, err.text);
+        if (plait_run(&comm_opts, &job_opts, refuse_backup, NULL, &err) < 0)
+            fail_msg("%s: %s", job_opts.topology, err.text);
     }
     job_opts.backup = 2;
     assert_int_equal(plait_run(&comm_opts, &job_opts, refuse_backup, NULL, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "2 backup workers of 2"));
 }
 
-/* --- leaving, dying, bytes -------------------------------------------------------------------------------------------------------- */
+/* --- leaving, dying, bytes ---------------------------------------------------------------------------------------- */
 
 static plait_status leave_early(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
@@ -614,7 +660,8 @@ static plait_status leave_early(plait_job *job, void *user) {
     CHECK(plait_job_barrier(job) == PLAIT_OK);
     CHECK(plait_table_get(x, 1, &key, &value) == PLAIT_OK);
     double all = 5 * plait_comm_workers(comm) - 3; /* of the leaver's five, two ended a clock */
-    bool   early = strncmp(plait_table_consistency(x), "vap", 3) == 0 || strncmp(plait_table_consistency(x), "downpour", 8) == 0;
+    bool   early =
+        strncmp(plait_table_consistency(x), "vap", 3) == 0 || strncmp(plait_table_consistency(x), "downpour", 8) == 0;
     CHECK(value == all || (early && value == all + 1)); /* the third was sent already, or held back with the others */
     return PLAIT_OK;
 }
@@ -749,7 +796,7 @@ static void test_bytes(void **state) {
     assert_true(bytes >= 32000 && bytes < 32000 + 1500); /* the first values, and one push */
 }
 
-/* --- the n-th allocation fails ------------------------------------------------------------------------------------------------------- */
+/* --- the n-th allocation fails ------------------------------------------------------------------------------------ */
 
 static plait_status small_job(plait_job *job, void *user) {
     const char  *rule = user;
@@ -794,7 +841,8 @@ static void test_failed_allocations(void **state) {
         for (int r = 0; r < 2; r++)
             for (int64_t k = 0;; k++, points++) {
                 pli_alloc_fail_after(k);
-                plait_status status = run_on(1, 0, pairs[p][0], pairs[p][1], NULL, 0, small_job, (void *)rules[r], &err);
+                plait_status status =
+                    run_on(1, 0, pairs[p][0], pairs[p][1], NULL, 0, small_job, (void *)rules[r], &err);
                 pli_alloc_fail_after(-1);
                 if (pli_alloc_live() != live)
                     fail_msg("%s x %s, allocation %d: %d blocks left (%s)", pairs[p][0], pairs[p][1], (int)k,

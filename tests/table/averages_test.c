@@ -1,5 +1,5 @@
-/* Tables whose copies are averaged with neighbours, through the public calls: what all copies hold together is what the workers
- * have added, whatever the graph; a barrier shows the average, and the own copies go on as they were. */
+/* Tables whose copies are averaged with neighbours, through the public calls: what all copies hold together is what the
+ * workers have added, whatever the graph; a barrier shows the average, and the own copies go on as they were. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,14 @@
 
 #include <plait/table.h>
 
-#define CHECK(is) do { if (!(is)) { fprintf(stderr, "rank %d, line %d: %s\n", plait_comm_rank(plait_job_comm(job)), __LINE__, #is); return PLAIT_EINVAL; } } while (0)
+#define CHECK(is)                                                                                   \
+    do {                                                                                            \
+        if (!(is)) {                                                                                \
+            fprintf(stderr, "rank %d, line %d: %s\n",                                               \
+                    plait_comm_rank(plait_job_comm(job)), __LINE__, #is);                           \
+            return PLAIT_EINVAL;                                                                    \
+        }                                                                                           \
+    } while (0)
 
 enum { ROWS = 40, CLOCKS = 15 };
 
@@ -30,7 +37,8 @@ static plait_status make(plait_job *job, const char *name, const char *rule, int
 
 static int near(double x, double y) { return fabs(x - y) <= 1e-9 * (1 + fabs(y)); }
 
-/* Worker w adds w + 1 to row 3 and pushes a gradient of w + 1 for it, one example each; a batch is all workers' examples. */
+/* Worker w adds w + 1 to row 3 and pushes a gradient of w + 1 for it, one example each; a batch is all workers'
+ * examples. */
 static plait_status move(plait_job *job, void *user) {
     int          rounds = strcmp((const char *)user, "bsp") == 0;
     plait_comm  *comm = plait_job_comm(job);
@@ -54,8 +62,10 @@ static plait_status move(plait_job *job, void *user) {
         CHECK(plait_table_get(ruled, 1, &key, &own) == PLAIT_OK && own < 0);
         if (incs != 6 && incs != CLOCKS) continue;
         CHECK(plait_job_barrier(job) == PLAIT_OK);
-        CHECK(plait_table_read(added, 0, ROWS, (const void **)&read) == PLAIT_OK && near(read[3], (double)incs * sum) && read[4] == 0);
-        CHECK(plait_table_get(ruled, 1, &key, &value) == PLAIT_OK && plait_table_get_range(keyed, 0, ROWS, all) == PLAIT_OK);
+        CHECK(plait_table_read(added, 0, ROWS, (const void **)&read) == PLAIT_OK && near(read[3], (double)incs * sum) &&
+              read[4] == 0);
+        CHECK(plait_table_get(ruled, 1, &key, &value) == PLAIT_OK &&
+              plait_table_get_range(keyed, 0, ROWS, all) == PLAIT_OK);
         /* a step of bsp is 0.5 x the mean of the gradients. Without rounds copies weigh as their neighbours have it. */
         if (rounds) CHECK(near(value, -0.5 * sum / workers * (double)incs) && near(all[3], value) && all[0] == 0);
         CHECK(value < 0 && value >= -0.5 * workers * (double)incs);
@@ -65,7 +75,8 @@ static plait_status move(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static plait_status run(int32_t workers, const char *topology, const char *consistency, plait_work_fn *work, plait_error *err) {
+static plait_status run(int32_t workers, const char *topology, const char *consistency, plait_work_fn *work,
+                        plait_error *err) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_comm_opts_init(&comm_opts);
@@ -91,8 +102,8 @@ static void test_copies(void **state) {
             }
 }
 
-/* A barrier between a worker's incs: what it has added since its last clock it goes on seeing, and what is there in the end is all that
- * all have added. */
+/* A barrier between a worker's incs: what it has added since its last clock it goes on seeing, and what is there in the
+ * end is all that all have added. */
 static plait_status pause(plait_job *job, void *user) {
     (void)user;
     plait_comm   *comm = plait_job_comm(job);
@@ -104,13 +115,18 @@ static plait_status pause(plait_job *job, void *user) {
     CHECK(make(job, "added", NULL, 0, &added) == PLAIT_OK && make(job, "keyed", NULL, 1, &keyed) == PLAIT_OK);
     for (int64_t round = 0; round < 3; round++) {
         double all = (double)round * sum;
-        CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK && plait_table_inc(keyed, 2, keys, mine, 0) == PLAIT_OK);
+        CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK &&
+              plait_table_inc(keyed, 2, keys, mine, 0) == PLAIT_OK);
         CHECK(plait_job_barrier(job) == PLAIT_OK);
-        CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) && near(value[1], value[0]));
-        CHECK(plait_table_get(keyed, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) && near(value[1], value[0]));
+        CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) &&
+              near(value[1], value[0]));
+        CHECK(plait_table_get(keyed, 2, keys, value) == PLAIT_OK && near(value[0], all + mine[0]) &&
+              near(value[1], value[0]));
         CHECK(plait_table_get_range(added, 5, 1, value) == PLAIT_OK && near(value[0], all + mine[0]));
-        CHECK(plait_table_read(added, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) && read[0] == 0);
-        CHECK(plait_table_read(keyed, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) && read[0] == 0);
+        CHECK(plait_table_read(added, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) &&
+              read[0] == 0);
+        CHECK(plait_table_read(keyed, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + mine[0]) &&
+              read[0] == 0);
         CHECK(plait_job_clock(job) == PLAIT_OK && plait_job_barrier(job) == PLAIT_OK);
         CHECK(plait_table_read(added, 2, 2, (const void **)&read) == PLAIT_OK && near(read[1], all + sum));
         CHECK(plait_table_get(keyed, 2, keys, value) == PLAIT_OK && near(value[1], all + sum));
@@ -123,7 +139,8 @@ static void test_barriers_between_incs(void **state) {
     for (int c = 0; c < 2; c++)
         for (int32_t workers = 1; workers <= 3; workers++) {
             plait_error err = { 0 };
-            if (run(workers, "gossip:ring", c == 0 ? "bsp" : "async", pause, &err) < 0) fail_msg("%d workers: %s", workers, err.text);
+            if (run(workers, "gossip:ring", c == 0 ? "bsp" : "async", pause, &err) < 0)
+                fail_msg("%d workers: %s", workers, err.text);
         }
 }
 
@@ -157,6 +174,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_barriers_between_incs), cmocka_unit_test(test_refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_copies), cmocka_unit_test(test_barriers_between_incs),
+                                        cmocka_unit_test(test_refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,13 +70,17 @@ static plait_status push_term(plait_table *table, const kind *k, bool few, int64
     pli_random                  r = pli_random_at(7, PLI_RANDOM_DATA, (uint64_t)clock, (uint64_t)term);
     uint64_t                    keys[KEYS];
     if (k->rows > 0 && !k->keyed) {
-        int64_t first = (int64_t)pli_random_below(&r, (uint64_t)k->rows), n = (int64_t)pli_random_below(&r, (uint64_t)(k->rows - first)) + 1;
+        int64_t first = (int64_t)pli_random_below(&r, (uint64_t)k->rows),
+                n = (int64_t)pli_random_below(&r, (uint64_t)(k->rows - first)) + 1;
         fill(k->type, n * k->cols, &r, &seen, delta);
         return plait_table_inc_range(table, first, n, delta, 1);
     }
-    for (int64_t i = 0; i < KEYS; i++) keys[i] = pli_random_below(&r, few ? 60 : k->rows > 0 ? (uint64_t)k->rows / 20 : 500); /* with repeats */
+    /* with repeats */
+    for (int64_t i = 0; i < KEYS; i++)
+        keys[i] = pli_random_below(&r, few ? 60 : k->rows > 0 ? (uint64_t)k->rows / 20 : 500);
     if (!few && k->rows > 0)
-        for (int64_t from = 0; from < k->rows; from += KEYS) { /* and nearly all rows once, so that allreduce marks them */
+        for (int64_t from = 0; from < k->rows; from += KEYS) { /* and nearly all rows once, so that allreduce marks
+                                                                  them */
             uint64_t all[KEYS];
             int64_t  n = k->rows - from < KEYS ? k->rows - from : KEYS;
             for (int64_t i = 0; i < n; i++) all[i] = (uint64_t)(from + i);
@@ -98,7 +102,8 @@ static plait_status work(plait_job *job, void *user) {
         uint64_t key = 5;
         PLI_TRY(plait_table_get(table[1], 1, &key, seen)); /* what is read goes into what is pushed */
         for (int term = 0; term < TERMS; term++)
-            for (int t = 0; t < TABLES && term % w == (me + clock) % w; t++) PLI_TRY(push_term(table[t], &kinds[t], s->few, clock, term, seen[0]));
+            for (int t = 0; t < TABLES && term % w == (me + clock) % w; t++)
+                PLI_TRY(push_term(table[t], &kinds[t], s->few, clock, term, seen[0]));
         PLI_TRY(plait_job_clock(job));
     }
     PLI_TRY(plait_job_barrier(job));
@@ -152,7 +157,8 @@ static void test_bits_do_not_depend_on_who_pushes(void **state) {
                 run_ok(&got);
                 assert_memory_equal(got.hash, want.hash, sizeof want.hash);
             }
-        setting apart = { .topology = "ps", .workers = 3, .servers = 2, .few = few, .filter = "key-cache,key-delta,zstd" };
+        setting apart = { .topology = "ps", .workers = 3, .servers = 2, .few = few,
+                          .filter = "key-cache,key-delta,zstd" };
         run_ok(&apart);
         assert_memory_equal(apart.hash, want.hash, sizeof want.hash);
     }
@@ -161,13 +167,15 @@ static void test_bits_do_not_depend_on_who_pushes(void **state) {
 /* Else the test above would show nothing. */
 static void test_plain_sums_differ(void **state) {
     (void)state;
-    setting one = { .topology = "ps", .workers = 1, .plain = true }, three = { .topology = "ps", .workers = 3, .plain = true };
+    setting one = { .topology = "ps", .workers = 1, .plain = true }, three = { .topology = "ps", .workers = 3,
+                                                                               .plain = true };
     run_ok(&one);
     run_ok(&three);
     for (int t = 0; t < TABLES; t++) assert_true(one.hash[t] != three.hash[t]);
 }
 
-static void refused(const char *topology, const char *consistency, const char *filter, int32_t backup, const char *word) {
+static void refused(const char *topology, const char *consistency, const char *filter, int32_t backup,
+                    const char *word) {
     setting     s = { .topology = topology, .filter = filter, .workers = 3 };
     plait_error err;
     assert_int_equal(run(&s, consistency, backup, &err), PLAIT_EREFUSED);

@@ -1,5 +1,5 @@
-/* Filters by the public calls: what they save, to the byte; what a barrier brings home; and what is refused when a table
- * is made. */
+/* Filters by the public calls: what they save, to the byte; what a barrier brings home; and what is refused when a
+ * table is made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void make_keys(uint64_t *keys) {
     for (uint64_t i = 0; i < KEYS; i++) keys[i] = i * (ROWS / KEYS) + i % 5;
 }
 
-/* --- pulls ------------------------------------------------------------------------------------------------------------ */
+/* --- pulls -------------------------------------------------------------------------------------------------------- */
 
 /* Of both ranks together; each holds half of the rows and asks the other for these. */
 static plait_status bytes_so_far(plait_comm *comm, double *bytes_out) {
@@ -91,7 +91,7 @@ static void test_pulls_of_known_keys_cost_their_values(void **unused) {
     assert_true((double)cached.pulled >= values && (double)cached.pulled <= 1.05 * values);
 }
 
-/* --- what a barrier brings home --------------------------------------------------------------------------------------- */
+/* --- what a barrier brings home ----------------------------------------------------------------------------------- */
 
 static plait_status push_and_meet(plait_job *with, void *user) {
     static uint64_t keys[2][KEYS];
@@ -117,7 +117,8 @@ static plait_status push_and_meet(plait_job *with, void *user) {
 
 /* Rows kept back for any number of clocks are all there after a barrier, to the last one. */
 static void test_a_barrier_brings_home_what_was_kept_back(void **unused) {
-    static const char *const filters[] = { NULL, "topk:0.01", "randk:0.1,key-delta", "significant:3", "key-cache,significant:100,zstd" };
+    static const char *const filters[] = { NULL, "topk:0.01", "randk:0.1,key-delta", "significant:3",
+                                           "key-cache,significant:100,zstd" };
     (void)unused;
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         job         j = { .filter = filters[i], .consistency = "async", .rule = "sgd", .work = push_and_meet };
@@ -127,14 +128,15 @@ static void test_a_barrier_brings_home_what_was_kept_back(void **unused) {
     }
 }
 
-/* --- refusals --------------------------------------------------------------------------------------------------------- */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static plait_status only_create(plait_job *with, void *user) {
     plait_table *table;
     return make_table(with, user, &table);
 }
 
-static void refused(const char *filter, const char *consistency, const char *rule, double l1, plait_status status, const char *text) {
+static void refused(const char *filter, const char *consistency, const char *rule, double l1, plait_status status,
+                    const char *text) {
     job         j = { .filter = filter, .consistency = consistency, .rule = rule, .l1 = l1, .work = only_create };
     plait_error err = { 0 };
     assert_int_equal(run(&j, &err), status);
@@ -151,7 +153,7 @@ static void test_refusals_name_filter_and_reason(void **unused) {
     refused("key-cash", "bsp", "sgd", 0, PLAIT_ENAME, "key-cache");
 }
 
-/* --- of one's own -------------------------------------------------------------------------------------------------------- */
+/* --- of one's own ------------------------------------------------------------------------------------------------- */
 
 static plait_status parse(void *state, const char *parameters, const plait_filter_table *table, plait_error *err) {
     (void)state, (void)parameters, (void)table, (void)err;

@@ -1,7 +1,8 @@
-/* Jobs whose tables travel each in a way of its own: by seed several tables of different topology and consistency, workers that
- * add whole numbers where they like, barriers in between, a sum of the program's own under way over clocks, a second job in the
- * same run. After a barrier every table holds what all have added in clocks that have ended, and what the worker itself has added
- * since. A worker that fails in the middle ends the run for all, by its own reason. */
+/* Jobs whose tables travel each in a way of its own: by seed several tables of different topology and consistency,
+ * workers that add whole numbers where they like, barriers in between, a sum of the program's own under way over
+ * clocks, a second job in the same run. After a barrier every table holds what all have added in clocks that have
+ * ended, and what the worker itself has added since. A worker that fails in the middle ends the run for all, by its own
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,7 +18,14 @@
 
 #include "table/table.h"
 
-#define CHECK(is) do { if (!(is)) { fprintf(stderr, "seed %d, rank %d, line %d: %s\n", (int)w->seed, w->me, __LINE__, #is); return PLAIT_EINVAL; } } while (0)
+#define CHECK(is)                                                                                   \
+    do {                                                                                            \
+        if (!(is)) {                                                                                \
+            fprintf(stderr, "seed %d, rank %d, line %d: %s\n",                                      \
+                    (int)w->seed, w->me, __LINE__, #is);                                            \
+            return PLAIT_EINVAL;                                                                    \
+        }                                                                                           \
+    } while (0)
 
 enum { ROWS = 700, TABLES = 4, CLOCKS = 12, WAYS = 18, HOST_WAYS = 4 };
 
@@ -28,11 +36,24 @@ typedef struct way {
 
 /* The first ones also where hosts add up. */
 static const way ways[WAYS] = {
-    { "ps", "bsp", false, true },        { "ps", "bsp", true, true },           { "allreduce", "bsp", false, true }, { "hybrid", "bsp", false, true },
-    { "allreduce", "bsp", true, true },  { "allreduce", "bounded-delay:2", false, true }, { "ps", "bounded-delay:2", false, true },
-    { "ps", "ssp:1", false, true },      { "ps", "essp:1", false, true },       { "ps", "async", false, true },      { "local", "bsp", false, true },
-    { "local", "ssp:2", false, true },   { "gossip:ring", "bsp", false, false }, { "gossip:exp", "async", false, false }, { "gossip:torus", "async", false, false },
-    { "ps", "local-sgd:3", false, true }, { "allreduce", "local-sgd:1", false, true }, { "hybrid", "local-sgd:4", false, true },
+    { "ps", "bsp", false, true },
+    { "ps", "bsp", true, true },
+    { "allreduce", "bsp", false, true },
+    { "hybrid", "bsp", false, true },
+    { "allreduce", "bsp", true, true },
+    { "allreduce", "bounded-delay:2", false, true },
+    { "ps", "bounded-delay:2", false, true },
+    { "ps", "ssp:1", false, true },
+    { "ps", "essp:1", false, true },
+    { "ps", "async", false, true },
+    { "local", "bsp", false, true },
+    { "local", "ssp:2", false, true },
+    { "gossip:ring", "bsp", false, false },
+    { "gossip:exp", "async", false, false },
+    { "gossip:torus", "async", false, false },
+    { "ps", "local-sgd:3", false, true },
+    { "allreduce", "local-sgd:1", false, true },
+    { "hybrid", "local-sgd:4", false, true },
 };
 
 typedef struct worker {
@@ -76,7 +97,8 @@ static plait_status open_tables(worker *w) {
         opts.topology = w->way[t]->topology;
         opts.consistency = w->way[t]->consistency;
         opts.exact = w->way[t]->exact;
-        if (plait_table_create(w->job, &opts, &w->table[t]) < 0) fprintf(stderr, "%s\n", plait_comm_error(w->comm)->text);
+        if (plait_table_create(w->job, &opts, &w->table[t]) < 0)
+            fprintf(stderr, "%s\n", plait_comm_error(w->comm)->text);
         CHECK(w->table[t] != NULL);
     }
     return PLAIT_OK;
@@ -84,7 +106,8 @@ static plait_status open_tables(worker *w) {
 
 /* What worker k adds to table t in a clock: a few rows, or nothing. */
 static int32_t draw(const worker *w, int32_t t, int64_t clock, int32_t k, uint64_t *keys, double *delta) {
-    pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 2 + (uint64_t)w->job_number, (uint64_t)((clock * TABLES + t) * 64 + k));
+    pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 2 + (uint64_t)w->job_number,
+                                 (uint64_t)((clock * TABLES + t) * 64 + k));
     int32_t    n = (int32_t)pick(&r, 6);
     for (int32_t i = 0; i < n; i++) {
         keys[i] = pick(&r, ROWS / 7) * 7 + (uint64_t)i;
@@ -103,7 +126,8 @@ static void add_drawn(const worker *w, int32_t t, int64_t clock, int32_t k, doub
 /* May a get after a barrier see what others have added since? */
 static bool reads_on(const way *by) {
     if (strncmp(by->consistency, "local-sgd", 9) == 0) return false;
-    return (strcmp(by->topology, "ps") == 0 || strcmp(by->topology, "local") == 0) && strcmp(by->consistency, "bsp") != 0;
+    return (strcmp(by->topology, "ps") == 0 || strcmp(by->topology, "local") == 0) &&
+           strcmp(by->consistency, "bsp") != 0;
 }
 
 /* ended: clocks that all have ended; mine: the worker has added in the clock after these, too. */
@@ -118,11 +142,13 @@ static plait_status look(const worker *w, int64_t ended, bool mine) {
         for (int64_t c = ended; c < CLOCKS && reads_on(w->way[t]); c++) /* what others have added since the barrier */
             for (int32_t k = 0; k < w->workers; k++)
                 if (k != w->me) add_drawn(w, t, c, k, more);
-        CHECK((w->shape[t] == 0 ? plait_table_get_range(w->table[t], 0, ROWS, is) : plait_table_get(w->table[t], ROWS, keys, is)) == PLAIT_OK);
+        CHECK((w->shape[t] == 0 ? plait_table_get_range(w->table[t], 0, ROWS, is)
+                                : plait_table_get(w->table[t], ROWS, keys, is)) == PLAIT_OK);
         for (int32_t i = 0; i < ROWS; i++)
             if (is[i] < want[i] - 1e-9 * (1 + want[i]) || is[i] > want[i] + more[i] + 1e-9 * (1 + want[i])) {
-                fprintf(stderr, "table %d, %s x %s, shape %d%s, after %d clocks%s, row %d: %g, not %g\n", t, w->way[t]->topology, w->way[t]->consistency,
-                        w->shape[t], w->aggregates ? ", hosts add up" : "", (int)ended, mine ? " and own incs" : "", i, is[i], want[i]);
+                fprintf(stderr, "table %d, %s x %s, shape %d%s, after %d clocks%s, row %d: %g, not %g\n", t,
+                        w->way[t]->topology, w->way[t]->consistency, w->shape[t], w->aggregates ? ", hosts add up" : "",
+                        (int)ended, mine ? " and own incs" : "", i, is[i], want[i]);
                 CHECK(false);
             }
     }
@@ -134,7 +160,8 @@ static plait_status train(worker *w) {
     plait_request *sum = NULL;
     int64_t        own[3] = { 0 };
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
-        if (clock == w->fails_at && w->me == w->fails) return pli_fail(pli_comm_error(w->comm), PLAIT_EIO, "the dog ate it");
+        if (clock == w->fails_at && w->me == w->fails)
+            return pli_fail(pli_comm_error(w->comm), PLAIT_EIO, "the dog ate it");
         for (int32_t t = 0; t < w->tables; t++) {
             uint64_t keys[8];
             double   delta[8];
@@ -173,8 +200,9 @@ typedef struct plan {
 static plait_status body(plait_comm *comm, void *user) {
     const plan *p = user;
     for (int32_t j = 0; j < 2; j++) {
-        worker state = { .comm = comm, .seed = p->seed, .me = plait_comm_rank(comm), .workers = plait_comm_workers(comm), .job_number = j,
-                         .fails_at = p->fails_at, .fails = p->fails };
+        worker state = { .comm = comm, .seed = p->seed, .me = plait_comm_rank(comm),
+                         .workers = plait_comm_workers(comm), .job_number = j, .fails_at = p->fails_at,
+                         .fails = p->fails };
         worker *w = &state;
         plait_status status = open_tables(w);
         if (status >= 0 && w->me < w->workers) status = train(w);
@@ -241,7 +269,8 @@ static plait_status go_without(plait_comm *comm, void *user) {
         if (status >= 0) status = plait_table_inc_range(w->table[0], 0, 1, &one, 1);
         if (status >= 0) status = plait_job_clock(w->job);
         if (status >= 0 && w->me == 1) status = plait_job_barrier(w->job);
-        if (status >= 0 && w->me == 1) fprintf(stderr, "rank 1 has passed a barrier to which rank 2 never came\n"), passed++;
+        if (status >= 0 && w->me == 1)
+            fprintf(stderr, "rank 1 has passed a barrier to which rank 2 never came\n"), passed++;
     }
     if (status >= 0) fprintf(stderr, "rank %d has ended all its clocks without rank 2\n", w->me), passed++;
     pli_job_abandon(&w->job);
@@ -264,7 +293,8 @@ static void test_nobody_goes_on_without_who_fails(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_table_its_own_way), cmocka_unit_test(test_who_fails_ends_the_run),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_table_its_own_way),
+                                        cmocka_unit_test(test_who_fails_ends_the_run),
                                         cmocka_unit_test(test_nobody_goes_on_without_who_fails) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

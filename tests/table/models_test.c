@@ -64,7 +64,7 @@ typedef struct setting {
     double        *model; /* [rows]: filled by worker 0 */
 } setting;
 
-/* --- the serial loop ------------------------------------------------------------------------------------------------ */
+/* --- the serial loop ---------------------------------------------------------------------------------------------- */
 
 /* Rows are touched all (dense), or only where a gradient is (keyed), the missed penalties made up. */
 static void serial(const setting *s, double *w) {
@@ -110,7 +110,7 @@ static void serial(const setting *s, double *w) {
     for (int k = 0; k < 2; k++) free(slot[k]);
 }
 
-/* --- the same by a table ---------------------------------------------------------------------------------------------- */
+/* --- the same by a table ------------------------------------------------------------------------------------------ */
 
 static double at(const setting *s, const void *values, int64_t i) {
     return s->type == PLAIT_F32 ? ((const float *)values)[i] : ((const double *)values)[i];
@@ -126,7 +126,8 @@ static plait_status one_example(const setting *s, plait_comm *comm, plait_table 
     const problem *p = s->problem;
     double         w[FEATURES], g[FEATURES], r = -p->target[i];
     if (all == NULL) CHECK(plait_table_get(table, FEATURES, p->key[i], w) == PLAIT_OK);
-    for (int k = 0; k < FEATURES; k++) r += p->value[i][k] * (all != NULL ? at(s, all, (int64_t)p->key[i][k]) : at(s, w, k));
+    for (int k = 0; k < FEATURES; k++)
+        r += p->value[i][k] * (all != NULL ? at(s, all, (int64_t)p->key[i][k]) : at(s, w, k));
     for (int k = 0; k < FEATURES; k++) put(s, g, k, r * p->value[i][k]);
     CHECK(plait_table_inc(table, FEATURES, p->key[i], g, 1) == PLAIT_OK);
     return PLAIT_OK;
@@ -202,8 +203,13 @@ static const char *const rules[] = { "sgd", "momentum", "adagrad", "adam", "ftrl
 enum { RULES = 5 };
 
 static void each_setting(const char *topology, const char *consistency, int stale) {
-    static const struct { int keyed, sparse; int64_t rows; plait_type type; } tables[] = {
-        { 0, 0, 60, PLAIT_F64 }, { 0, 0, 3000, PLAIT_F64 }, { 1, 0, 3000, PLAIT_F64 }, { 1, 1, 3000, PLAIT_F64 }, { 1, 0, 3000, PLAIT_F32 },
+    static const struct {
+        int keyed, sparse;
+        int64_t rows;
+        plait_type type;
+    } tables[] = {
+        { 0, 0, 60, PLAIT_F64 },   { 0, 0, 3000, PLAIT_F64 }, { 1, 0, 3000, PLAIT_F64 },
+        { 1, 1, 3000, PLAIT_F64 }, { 1, 0, 3000, PLAIT_F32 },
     };
     static const int32_t ranks[][2] = { { 1, 0 }, { 2, 0 }, { 4, 0 }, { 3, 2 } };
     problem *p = malloc(sizeof *p);
@@ -229,12 +235,13 @@ static void each_setting(const char *topology, const char *consistency, int stal
                 static const double zeros[3000];
                 double start = loss_of(p, zeros);
                 if (!stale && far > (s.type == PLAIT_F32 ? 1e-5 : 1e-10))
-                    fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: %g away", topology, consistency, s.rule.name, r % 2,
-                             (int)t, s.workers, s.servers, far);
-                double best = loss_of(p, expected), most = s.rule.name[0] == 'a' ? 1.0 : 0.6; /* with steps for single rows they are slow */
+                    fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: %g away", topology, consistency, s.rule.name,
+                             r % 2, (int)t, s.workers, s.servers, far);
+                /* with steps for single rows they are slow */
+                double best = loss_of(p, expected), most = s.rule.name[0] == 'a' ? 1.0 : 0.6;
                 if (stale && !(loss < best + most * (start - best)))
-                    fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: loss %g from %g, serial %g", topology, consistency,
-                             s.rule.name, r % 2, (int)t, s.workers, s.servers, loss, start, best);
+                    fail_msg("%s x %s, rule %s %d, table %d, %d+%d ranks: loss %g from %g, serial %g", topology,
+                             consistency, s.rule.name, r % 2, (int)t, s.workers, s.servers, loss, start, best);
             }
         }
     }
@@ -253,11 +260,13 @@ static void test_allreduce_delay(void **state) { (void)state; each_setting("allr
 static void test_local_async(void **state) { (void)state; each_setting("local", "async", 1); }
 static void test_ps_async(void **state) { (void)state; each_setting("ps", "async", 1); }
 
-/* --- copies that are averaged ------------------------------------------------------------------------------------------ */
+/* --- copies that are averaged ------------------------------------------------------------------------------------- */
 
 /* A round of one clock by plain steps is bsp; longer ones come about as far. */
 static void test_local_sgd(void **state) {
-    static const char *const topologies[] = { "ps", "allreduce", "hybrid" }, *const rounds[] = { "local-sgd:1", "local-sgd:3", "local-sgd:7" };
+    static const char *const topologies[] = { "ps", "allreduce", "hybrid" }, *const rounds[] = { "local-sgd:1",
+                                                                                                 "local-sgd:3",
+                                                                                                 "local-sgd:7" };
     static const double      zeros[3000];
     problem *p = malloc(sizeof *p);
     double  *expected = malloc(3000 * sizeof *expected), *model = malloc(3000 * sizeof *model);
@@ -265,8 +274,9 @@ static void test_local_sgd(void **state) {
     make_problem(p, 3000);
     for (int i = 0; i < 3 * 3 * 3 * RULES; i++) {
         int     shape = i % 3, h = i / 3 % 3, t = i / 9 % 3, rule = i / 27; /* dense, keyed, sparse */
-        setting s = { .problem = p, .topology = topologies[t], .consistency = rounds[h], .type = PLAIT_F64, .keyed = shape > 0,
-                      .sparse = shape == 2, .model = model, .workers = 1 + i % 4, .servers = t == 0 ? i % 3 : 0 };
+        setting s = { .problem = p, .topology = topologies[t], .consistency = rounds[h], .type = PLAIT_F64,
+                      .keyed = shape > 0, .sparse = shape == 2, .model = model, .workers = 1 + i % 4,
+                      .servers = t == 0 ? i % 3 : 0 };
         plait_rule_opts_init(&s.rule);
         s.rule.name = rules[rule];
         if (strcmp(s.rule.name, "ftrl") == 0) continue;
@@ -274,29 +284,40 @@ static void test_local_sgd(void **state) {
         if (h > 0 || rule > 0) s.rule.l1 = 0.001, s.rule.l2 = 0.01;
         serial(&s, expected);
         run(&s);
-        double far = distance(model, expected, p->rows), loss = loss_of(p, model), start = loss_of(p, zeros), best = loss_of(p, expected);
+        double far = distance(model, expected, p->rows), loss = loss_of(p, model), start = loss_of(p, zeros),
+               best = loss_of(p, expected);
         bool   same = h == 0 && rule == 0;
         double most = s.rule.name[0] == 'a' ? 1.0 : 0.6;
         if (same ? far > 1e-10 : !(loss < best + most * (start - best)))
-            fail_msg("%s x %s, rule %s, shape %d, %d+%d ranks: %g away, loss %g from %g, serial %g", s.topology, s.consistency,
-                     s.rule.name, shape, s.workers, s.servers, far, loss, start, best);
+            fail_msg("%s x %s, rule %s, shape %d, %d+%d ranks: %g away, loss %g from %g, serial %g", s.topology,
+                     s.consistency, s.rule.name, shape, s.workers, s.servers, far, loss, start, best);
     }
     free(p);
     free(expected);
     free(model);
 }
 
-/* --- filters ---------------------------------------------------------------------------------------------------------- */
+/* --- filters ------------------------------------------------------------------------------------------------------ */
 
 static const struct filtered {
     const char *filter, *consistency, *rule;
-    double      most; /* of the way from the start to the serial loop's loss may be left; 0: the model is the same bits */
+    double      most; /* of the way from the start to the serial loop's loss may be left; 0: the model is the same
+                         bits */
 } filtered[] = {
-    { "key-cache", "bsp", "adam", 0 }, { "key-delta", "bsp", "ftrl", 0 }, { "zstd", "bsp", "momentum", 0 },
-    { "key-cache,key-delta,zstd", "bsp", "adagrad", 0 }, { "key-cache,key-delta,zstd", "bounded-delay:0", "adagrad", 0 },
-    { "fp16", "bsp", "adagrad", 0.001 }, { "bf16,zstd", "bsp", "sgd", 0.005 }, { "fixed16", "ssp:1", "sgd", 0.6 },
-    { "key-cache,fixed8", "bsp", "adagrad", 0.02 }, { "onebit", "bsp", "sgd", 0.2 }, { "kkt,fixed16", "bsp", "adagrad", 0.005 },
-    { "topk:0.2", "async", "sgd", 0.6 }, { "significant:0.01,key-delta", "async", "sgd", 0.6 }, { "randk:0.5,fp16", "async", "sgd", 0.6 },
+    { "key-cache", "bsp", "adam", 0 },
+    { "key-delta", "bsp", "ftrl", 0 },
+    { "zstd", "bsp", "momentum", 0 },
+    { "key-cache,key-delta,zstd", "bsp", "adagrad", 0 },
+    { "key-cache,key-delta,zstd", "bounded-delay:0", "adagrad", 0 },
+    { "fp16", "bsp", "adagrad", 0.001 },
+    { "bf16,zstd", "bsp", "sgd", 0.005 },
+    { "fixed16", "ssp:1", "sgd", 0.6 },
+    { "key-cache,fixed8", "bsp", "adagrad", 0.02 },
+    { "onebit", "bsp", "sgd", 0.2 },
+    { "kkt,fixed16", "bsp", "adagrad", 0.005 },
+    { "topk:0.2", "async", "sgd", 0.6 },
+    { "significant:0.01,key-delta", "async", "sgd", 0.6 },
+    { "randk:0.5,fp16", "async", "sgd", 0.6 },
 };
 
 static void test_filters(void **state) {
@@ -322,17 +343,20 @@ static void test_filters(void **state) {
             if (f->most == 0) assert_memory_equal(model, plain, sizeof model);
             double start = loss_of(p, zeros), best = loss_of(p, expected), loss = loss_of(p, model);
             if (f->most > 0 && !(loss < best + f->most * (start - best)))
-                fail_msg("filter %s x %s, shape %d: loss %g from %g, serial %g", f->filter, f->consistency, shape, loss, start, best);
+                fail_msg("filter %s x %s, shape %d: loss %g from %g, serial %g", f->filter, f->consistency, shape, loss,
+                         start, best);
         }
     free(p);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local_bsp), cmocka_unit_test(test_ps_bsp), cmocka_unit_test(test_local_ssp),
-        cmocka_unit_test(test_ps_ssp), cmocka_unit_test(test_ps_async),
-        cmocka_unit_test(test_allreduce_bsp), cmocka_unit_test(test_allreduce_delay_0), cmocka_unit_test(test_allreduce_delay),
-        cmocka_unit_test(test_local_async), cmocka_unit_test(test_local_sgd), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_local_bsp),         cmocka_unit_test(test_ps_bsp),
+        cmocka_unit_test(test_local_ssp),         cmocka_unit_test(test_ps_ssp),
+        cmocka_unit_test(test_ps_async),          cmocka_unit_test(test_allreduce_bsp),
+        cmocka_unit_test(test_allreduce_delay_0), cmocka_unit_test(test_allreduce_delay),
+        cmocka_unit_test(test_local_async),       cmocka_unit_test(test_local_sgd),
+        cmocka_unit_test(test_filters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,8 @@ static plait_status count(plait_job *job, void *user) {
         CHECK(plait_table_read(dense, 0, ROWS, (const void **)&read) == PLAIT_OK);
         if (strcmp(consistency, "bsp") == 0) CHECK(read[7] == (double)(clock * workers) && read[ROWS - 1] == read[7]);
         CHECK(read[7] >= (double)clock);
-        CHECK(plait_table_get(sparse, 2, keys, value) == PLAIT_OK && value[0] == (double)clock && value[1] >= (double)clock);
+        CHECK(plait_table_get(sparse, 2, keys, value) == PLAIT_OK && value[0] == (double)clock &&
+              value[1] >= (double)clock);
         CHECK(plait_table_inc(sparse, 2, keys, ones, 0) == PLAIT_OK);
         CHECK(plait_table_inc_range(dense, 0, ROWS, ones, 0) == PLAIT_OK);
         CHECK(plait_table_inc_range(ruled, 0, ROWS, ones, 1) == PLAIT_OK);
@@ -76,7 +77,9 @@ static void run_work(plait_work_fn *work, const char *topology, const char *cons
         fail_msg("%s x %s, %d servers: rank %d: %s", topology, consistency, servers, err.rank, err.text);
 }
 
-static void run(const char *topology, const char *consistency, int32_t servers) { run_work(count, topology, consistency, servers); }
+static void run(const char *topology, const char *consistency, int32_t servers) {
+    run_work(count, topology, consistency, servers);
+}
 
 static void test_ps_bsp(void **state) { (void)state; run("ps", "bsp", 0); }
 static void test_ps_ssp(void **state) { (void)state; run("ps", "ssp:2", 0); }
@@ -107,7 +110,8 @@ static plait_status average(plait_job *job, void *user) {
     CHECK(plait_table_read(dense, 0, ROWS, (const void **)&read) == PLAIT_OK);
     CHECK(fabs(read[0] - CLOCKS * (double)workers) < 1e-6 && fabs(read[ROWS - 1] - read[0]) < 1e-6);
     CHECK(plait_table_read(ruled, 0, ROWS, (const void **)&read) == PLAIT_OK);
-    double moved = CLOCKS * (double)workers; /* the batch is 1, and all step alike; what weights are on their way do not */
+    double moved = CLOCKS * (double)workers; /* the batch is 1, and all step alike; what weights are on their way do
+                                                not */
     CHECK(rounds ? fabs(read[0] + moved) < 1e-6 : read[0] < 0 && read[0] > -moved - 1e-6);
     return PLAIT_OK;
 }

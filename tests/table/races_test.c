@@ -1,5 +1,5 @@
-/* Orders of events that a run rarely takes, each of which has once led to wrong values or to a wait without end: forced here
- * by the ranks themselves, and judged by the values and by the audit of the event log. */
+/* Orders of events that a run rarely takes, each of which has once led to wrong values or to a wait without end: forced
+ * here by the ranks themselves, and judged by the values and by the audit of the event log. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,8 @@ static void judge(const char *path) {
     pli_logfile *file = NULL;
     pli_audit   *audit = NULL;
     plait_error  err = { 0 };
-    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0) fail_msg("%s", err.text);
+    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0)
+        fail_msg("%s", err.text);
     pli_audit_verdict verdict = pli_audit_result(audit);
     if (pli_audit_first(audit) != NULL) printf("the audit: %s\n", pli_audit_first(audit)->text);
     pli_audit_free(&audit);
@@ -59,7 +60,8 @@ static void judge(const char *path) {
     assert_int_equal(verdict, PLI_AUDIT_PROVEN);
 }
 
-static void play(int32_t workers, int32_t servers, const char *topology, const char *consistency, plait_work_fn *work, void *user) {
+static void play(int32_t workers, int32_t servers, const char *topology, const char *consistency, plait_work_fn *work,
+                 void *user) {
     scene           s = { .topology = topology, .consistency = consistency, .work = work, .user = user };
     plait_comm_opts opts;
     plait_error     err = { 0 };
@@ -70,7 +72,8 @@ static void play(int32_t workers, int32_t servers, const char *topology, const c
     opts.servers = servers;
     opts.timeout_ns = UINT64_C(20) * 1000000000;
     snprintf(path, sizeof path, "races_test.%d.events", (int)getpid());
-    assert_int_equal(pli_eventlog_open(path, workers + servers, "0123456789abcdef", NULL, NULL, &s.log, &err), PLAIT_OK);
+    assert_int_equal(pli_eventlog_open(path, workers + servers, "0123456789abcdef", NULL, NULL, &s.log, &err),
+                     PLAIT_OK);
     plait_status status = plait_comm_run(&opts, body, &s, &err);
     assert_int_equal(pli_eventlog_close(&s.log, NULL), PLAIT_OK);
     if (status < 0) unlink(path);
@@ -78,7 +81,8 @@ static void play(int32_t workers, int32_t servers, const char *topology, const c
     judge(path);
 }
 
-static plait_status make_table(plait_job *job, const char *name, int64_t rows, const char *consistency, plait_table **table_out) {
+static plait_status make_table(plait_job *job, const char *name, int64_t rows, const char *consistency,
+                               plait_table **table_out) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
     opts.name = name;
@@ -89,9 +93,10 @@ static plait_status make_table(plait_job *job, const char *name, int64_t rows, c
     return plait_table_create(job, &opts, table_out);
 }
 
-/* --- turns, after a barrier ------------------------------------------------------------------------------------------- */
+/* --- turns, after a barrier --------------------------------------------------------------------------------------- */
 
-/* Worker 1 reads before worker 0 has had its turn, as it may at a barrier; in its own turn it must not see that again. */
+/* Worker 1 reads before worker 0 has had its turn, as it may at a barrier; in its own turn it must not see that
+ * again. */
 static plait_status read_then_take_turns(plait_job *job, void *user) {
     plait_comm    *comm = plait_job_comm(job);
     plait_table   *t;
@@ -142,7 +147,8 @@ static plait_status begin_then_go_on(plait_job *job, void *user) {
     plait_table   *t, *u;
     plait_request *request;
     double         v[ROWS];
-    CHECK(make_table(job, "t", ROWS, "sequential", &t) == PLAIT_OK && make_table(job, "u", ROWS, "async", &u) == PLAIT_OK);
+    CHECK(make_table(job, "t", ROWS, "sequential", &t) == PLAIT_OK &&
+          make_table(job, "u", ROWS, "async", &u) == PLAIT_OK);
     CHECK(plait_job_barrier(job) == PLAIT_OK);
     CHECK(plait_table_get_range_begin(t, 0, ROWS, v, &request) == PLAIT_OK);
     CHECK(plait_comm_barrier(comm) == PLAIT_OK);
@@ -183,7 +189,7 @@ static void test_a_dump_at_a_barrier_waits_for_no_turn(void **state) {
     play(3, 1, "ps", "sequential", dump_at_barrier, NULL);
 }
 
-/* --- several gets, several servers -------------------------------------------------------------------------------------- */
+/* --- several gets, several servers -------------------------------------------------------------------------------- */
 
 /* Worker 1 updates between two gets of worker 0, both of which are under way when its clock ends. */
 static plait_status begin_twice(plait_job *job, void *user) {

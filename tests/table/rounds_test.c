@@ -1,5 +1,6 @@
-/* Tables under local-sgd:H through the public calls: a worker reads its own updates at once and the others' only when a round
- * begins, in dense tables, dense ones by key and sparse ones; a barrier shows the average, and the copies go on as they were. */
+/* Tables under local-sgd:H through the public calls: a worker reads its own updates at once and the others' only when a
+ * round begins, in dense tables, dense ones by key and sparse ones; a barrier shows the average, and the copies go on
+ * as they were. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +13,14 @@
 
 #include <plait/table.h>
 
-#define CHECK(is) do { if (!(is)) { fprintf(stderr, "rank %d, clock %d, line %d: %s\n", plait_comm_rank(plait_job_comm(job)), \
-                                            (int)plait_job_clock_now(job), __LINE__, #is); return PLAIT_EINVAL; } } while (0)
+#define CHECK(is)                                                                                                      \
+    do {                                                                                                               \
+        if (!(is)) {                                                                                                   \
+            fprintf(stderr, "rank %d, clock %d, line %d: %s\n", plait_comm_rank(plait_job_comm(job)),                  \
+                    (int)plait_job_clock_now(job), __LINE__, #is);                                                     \
+            return PLAIT_EINVAL;                                                                                       \
+        }                                                                                                              \
+    } while (0)
 
 enum { ROWS = 1500, CLOCKS = 15, ROUND = 4 };
 
@@ -71,9 +78,11 @@ static plait_status move(plait_job *job, void *user) {
         /* Of a batch of all workers' examples a step of bsp is 0.5 x their mean; an own step stands for all workers. */
         CHECK(near(value[0], -0.5 * ((double)begun * sum / workers + (double)in * mine[0])));
         CHECK(near(value[1], -0.5 * mine[0] * ((double)begun / workers + (double)in)));
-        CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK && plait_table_inc(ruled, 2, keys, mine, 1) == PLAIT_OK);
+        CHECK(plait_table_inc(added, 2, keys, mine, 0) == PLAIT_OK &&
+              plait_table_inc(ruled, 2, keys, mine, 1) == PLAIT_OK);
         CHECK(plait_table_inc(blind, 2, keys, mine, 1) == PLAIT_OK);
-        CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[1], (double)(clock + 1) * mine[0])); /* at once */
+        /* at once */
+        CHECK(plait_table_get(added, 2, keys, value) == PLAIT_OK && near(value[1], (double)(clock + 1) * mine[0]));
         if (workers > 1) {
             CHECK(plait_table_get(added, 1, &other, value) == PLAIT_OK);
             CHECK(near(value[0], (double)begun * ((me + 1) % workers + 1)));
@@ -89,7 +98,8 @@ static plait_status move(plait_job *job, void *user) {
         CHECK(plait_table_get(blind, 2, keys, value) == PLAIT_OK && near(value[0], -0.5 * all / workers));
         CHECK(near(value[1], -0.5 * (double)(clock + 1) * mine[0] / workers));
         CHECK(sum_up(job, added, &dumped, &rows) == PLAIT_OK && near(dumped, 2 * all) && rows == workers + 1);
-        CHECK(sum_up(job, ruled, &dumped, &rows) == PLAIT_OK && near(dumped, -0.5 * 2 * all / workers) && rows == workers + 1);
+        CHECK(sum_up(job, ruled, &dumped, &rows) == PLAIT_OK && near(dumped, -0.5 * 2 * all / workers) &&
+              rows == workers + 1);
         if (clock == CLOCKS - 1) break;
         double gone = 0; /* an inc goes on from the own copy */
         CHECK(plait_table_inc(added, 1, keys, &gone, 0) == PLAIT_OK);
@@ -100,8 +110,8 @@ static plait_status move(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static plait_status run(int32_t workers, int32_t servers, const char *topology, const char *consistency, plait_work_fn *work,
-                        const void *user, plait_error *err) {
+static plait_status run(int32_t workers, int32_t servers, const char *topology, const char *consistency,
+                        plait_work_fn *work, const void *user, plait_error *err) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_comm_opts_init(&comm_opts);
@@ -122,7 +132,8 @@ static void test_rounds(void **state) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (int32_t workers = 1; workers <= 5; workers += 2) {
                 plait_error err = { 0 };
-                if (run(workers, t == 0 && workers > 1 ? 2 : 0, topologies[t], "local-sgd:4", move, &shapes[s], &err) < 0)
+                if (run(workers, t == 0 && workers > 1 ? 2 : 0, topologies[t], "local-sgd:4", move, &shapes[s], &err) <
+                    0)
                     fail_msg("%s, shape %d, %d workers: %s", topologies[t], (int)s, workers, err.text);
             }
 }

@@ -12,12 +12,13 @@
  *     ssp:S           of the others at least the clocks < c - S; essp:S, bounded-delay:S, asp:S:W too
  *     asp:S:W         at least the clocks below the last multiple of W
  *     sequential      exactly the turns before the reader's
- *     vap:V           at no moment has a worker's incs accepted as much as V (weak), or all but one together (strong), that
- *                     the shards' values do not hold
+ *     vap:V           at no moment has a worker's incs accepted as much as V (weak), or all but one together (strong),
+ *                     that the shards' values do not hold
  *     leases          each block's share of each clock is computed by one worker, who was leased it (balance dynamic)
- *     any             nothing that was not added; of each worker and row a prefix in time; never less than was read before
- * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict to it:
- * what is refuted is printed, and the program ends with 4.
+ *     any             nothing that was not added; of each worker and row a prefix in time; never less than was read
+ *                     before
+ * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict
+ * to it: what is refuted is printed, and the program ends with 4.
  * Half of the tables that lie on servers have filters without loss, and servers forget what they know of lists of keys.
  * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
 #include <math.h>
@@ -42,8 +43,16 @@
 #include "table/replica.h"
 #include "watch/audit/audit.h"
 
-enum { WORKERS_MAX = 4, TABLES_MAX = 3, BLOCKS_MAX = 12, HOT = 5 /* rows that are used */, ROWS = 520, CLOCKS = 9, SCHEDULES = 2000,
-       SCHEDULES_FULL = 10000 };
+enum {
+    WORKERS_MAX = 4,
+    TABLES_MAX = 3,
+    BLOCKS_MAX = 12,
+    HOT = 5 /* rows that are used */,
+    ROWS = 520,
+    CLOCKS = 9,
+    SCHEDULES = 2000,
+    SCHEDULES_FULL = 10000
+};
 
 typedef enum state { READY, LEASING, READING, UPDATING, IN_BARRIER, LAST_READ, DONE, LEFT, DEAD } state;
 
@@ -113,7 +122,7 @@ static bool audit_judges; /* and nobody else: the oracle is silent, and a schedu
 
 static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below); }
 
-/* --- the witness: an event log, and the audit of it ------------------------------------------------------------------- */
+/* --- the witness: an event log, and the audit of it --------------------------------------------------------------- */
 
 static uint64_t time_in(void *user) { return direct_now(((world *)user)->d); }
 
@@ -134,7 +143,9 @@ static void tell_inc(world *w, int32_t k, int t) {
 }
 
 static void refuse(const world *w, const char *why) {
-    if (!audit_judges) fail_msg("the audit: %s\nreplay: PLAIT_SEED=%llu %s", why, (unsigned long long)w->seed, program_invocation_name);
+    if (!audit_judges)
+        fail_msg("the audit: %s\nreplay: PLAIT_SEED=%llu %s", why, (unsigned long long)w->seed,
+                 program_invocation_name);
     printf("PLAIT_SEED=%llu %s\n", (unsigned long long)w->seed, why);
     fflush(stdout);
     _exit(4);
@@ -146,7 +157,8 @@ static void close_log(world *w, bool whole) {
     pli_audit   *audit = NULL;
     plait_error  err = { 0 };
     const char  *path = w->log_path;
-    for (int32_t s = 0; whole && s < w->layout.servers; s++) pli_raise(sink_of(w), w->layout.first_server + s, true, PLI_EVENT_DONE);
+    for (int32_t s = 0; whole && s < w->layout.servers; s++)
+        pli_raise(sink_of(w), w->layout.first_server + s, true, PLI_EVENT_DONE);
     SURE(w, pli_eventlog_close(&w->log, NULL) == PLAIT_OK);
     if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0) refuse(w, err.text);
     const pli_audit_violation *first = pli_audit_first(audit);
@@ -158,7 +170,7 @@ static void close_log(world *w, bool whole) {
     close(w->log_fd);
 }
 
-/* --- building a world ------------------------------------------------------------------------------------------------ */
+/* --- building a world --------------------------------------------------------------------------------------------- */
 
 static void make_spec(world *w, int32_t id) {
     static const promise promises[] = {
@@ -201,7 +213,8 @@ static void make_spec(world *w, int32_t id) {
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
     if (w->spec[id].placement.shards == 1) w->spec[id].filter[0] = '\0';
-    if (w->spec[id].placement.shards == 1) SURE(w, pli_topology_make("local", PLI_FILL_ANY, &w->spec[id].topology, NULL) == PLAIT_OK);
+    if (w->spec[id].placement.shards == 1)
+        SURE(w, pli_topology_make("local", PLI_FILL_ANY, &w->spec[id].topology, NULL) == PLAIT_OK);
 }
 
 static pli_msg *create_message(const world *w, const pli_spec *spec) {
@@ -249,7 +262,8 @@ static void choose_hot(world *w) {
 /* Of a balanced job. */
 static void draw_terms(world *w) {
     if (pick(w, 3) > 0) return;
-    w->terms = (pli_lease_terms){ .blocks = 2 * w->workers + (int64_t)pick(w, (uint64_t)(BLOCKS_MAX - 2 * w->workers + 1)),
+    w->terms = (pli_lease_terms){ .blocks = 2 * w->workers +
+                                            (int64_t)pick(w, (uint64_t)(BLOCKS_MAX - 2 * w->workers + 1)),
                                   .clocks = 1 + (int64_t)pick(w, CLOCKS + 3) };
     w->keeper = (int32_t)pick(w, (uint64_t)w->layout.servers);
     for (int64_t b = 0; b < w->terms.blocks; b++) {
@@ -313,7 +327,7 @@ static void close_world(world *w) {
     direct_free(&w->d);
 }
 
-/* --- the oracle ------------------------------------------------------------------------------------------------------- */
+/* --- the oracle --------------------------------------------------------------------------------------------------- */
 
 static uint64_t below(int64_t clock) { return clock <= 0 ? 0 : (UINT64_C(1) << clock) - 1; }
 
@@ -356,7 +370,8 @@ static void check_bounds(world *w, int t) {
     double               unseen[WORKERS_MAX] = { 0 }, sum = 0, least = INFINITY;
     for (int h = 0; h < HOT && (p->most > 0 || p->sum > 0); h++) {
         const pli_server *server =
-            &w->server[pli_placement_rank(placement, pli_placement_shard_of(placement, w->hot[h])) - placement->first_rank];
+            &w->server[pli_placement_rank(placement, pli_placement_shard_of(placement, w->hot[h])) -
+                       placement->first_rank];
         double values[WORKERS_MAX] = { 0 };
         pli_store_get(&server->table[t]->shard.store, 1, &w->hot[h], values);
         for (int32_t k = 0; k < w->workers; k++) {
@@ -396,7 +411,7 @@ static void unlink_ticket(world *w, int32_t k, pli_ticket *ticket) {
     direct_leave(w->d, k, PLI_PORT_CLIENT);
 }
 
-/* --- leases ----------------------------------------------------------------------------------------------------------- */
+/* --- leases ------------------------------------------------------------------------------------------------------- */
 
 /* The worker computes its shares of this clock. */
 static void compute_shares(world *w, int32_t k) {
@@ -417,7 +432,8 @@ static pli_msg *lease_question(world *w, int32_t k) {
     int64_t         n = me->leased == 0 ? me->leases : 0;
     pli_wire_lease  ask = { .terms = w->terms, .n = n };
     pli_msg        *msg = pli_msg_new(sizeof ask + (size_t)n * sizeof *me->lease);
-    if (me->leased > 0) ask.pace = (pli_pace){ .rows = 100, .seconds = (double)(1 + pick(w, 3) + 4 * (uint64_t)(k == 0)) };
+    if (me->leased > 0)
+        ask.pace = (pli_pace){ .rows = 100, .seconds = (double)(1 + pick(w, 3) + 4 * (uint64_t)(k == 0)) };
     memcpy(pli_msg_body(msg), &ask, sizeof ask);
     if (n > 0) memcpy((char *)pli_msg_body(msg) + sizeof ask, me->lease, (size_t)n * sizeof *me->lease);
     msg->head.clock = me->leased;
@@ -434,7 +450,8 @@ static void begin_shares(world *w, int32_t k) {
     }
     pli_out *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
     pli_ticket_open(&me->client, &me->ticket);
-    SURE(w, pli_client_send(&me->client, now, w->keeper, PLI_LEASE, lease_question(w, k), &me->ticket, out, NULL) == PLAIT_OK);
+    SURE(w, pli_client_send(&me->client, now, w->keeper, PLI_LEASE, lease_question(w, k), &me->ticket, out, NULL) ==
+                PLAIT_OK);
     direct_leave(w->d, k, PLI_PORT_CLIENT);
     me->state = LEASING;
 }
@@ -460,7 +477,7 @@ static void check_shares(world *w) {
         for (int c = 0; c < CLOCKS; c++) SURE(w, w->computed[b][c] == 1);
 }
 
-/* --- what workers do -------------------------------------------------------------------------------------------------- */
+/* --- what workers do ---------------------------------------------------------------------------------------------- */
 
 static const uint64_t *hot_keys(world *w) { return w->hot; }
 

@@ -1,5 +1,5 @@
-/* An optimizer's state in parts: the bits of the whole state, whatever the collective, rule, shape and number of workers; as
- * many bytes as promised; refused by name where it has no meaning. */
+/* An optimizer's state in parts: the bits of the whole state, whatever the collective, rule, shape and number of
+ * workers; as many bytes as promised; refused by name where it has no meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,8 @@ static plait_status train(plait_job *pj, job *j, void *room, plait_table *table)
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
         uint64_t before = plait_comm_bytes_sent(comm);
         gradient(j, me, clock, room);
-        if (clock != 2) PLI_TRY(plait_table_inc_range(table, 0, j->rows, room, 3 + me)); /* in one clock nobody pushes */
+        /* in one clock nobody pushes */
+        if (clock != 2) PLI_TRY(plait_table_inc_range(table, 0, j->rows, room, 3 + me));
         PLI_TRY(plait_job_clock(pj));
         if (me == 0) j->bytes = plait_comm_bytes_sent(comm) - before;
     }
@@ -103,7 +104,8 @@ static void run(job *j, int32_t workers, const char *collective) {
     opts.topology = "allreduce";
     opts.batch = 12;
     memset(j->values, 0, sizeof j->values);
-    if (plait_run(&comm, &opts, work, j, &err) < 0) fail_msg("%s, %d workers, %s: %s", collective, workers, j->rule, err.text);
+    if (plait_run(&comm, &opts, work, j, &err) < 0)
+        fail_msg("%s, %d workers, %s: %s", collective, workers, j->rule, err.text);
     assert_int_equal(pli_alloc_live(), live);
 }
 
@@ -150,7 +152,9 @@ static void test_a_clock_sends_what_an_allreduce_sends(void **state) {
         j = (job){ .rule = "adam", .rows = 60 * 60 - 3, .cols = 1, .type = PLAIT_F64, .sharded = true };
         run(&j, workers, "ring");
         size_t   starts[8], m = 3600 * 8, w = (size_t)workers;
-        pli_coll push = { .kind = PLI_ALLREDUCE, .type = PLAIT_I64, .n = 2 }, gather = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .starts = starts };
+        pli_coll push = { .kind = PLI_ALLREDUCE, .type = PLAIT_I64, .n = 2 }, gather = { .kind = PLI_ALLGATHER,
+                                                                                         .type = PLAIT_U8,
+                                                                                         .starts = starts };
         for (int32_t r = 0; r <= workers; r++) starts[r] = (size_t)r * m / w < m - 24 ? (size_t)r * m / w : m - 24;
         uint64_t sum = (w - 1) * (m / w + sizeof(pli_head)), gathered = pli_coll_bytes(&gather, 0, workers);
         assert_int_equal(j.bytes, sum + gathered + bytes_of(push, workers));
@@ -176,12 +180,15 @@ static plait_status refuse(plait_job *pj, void *user) {
     CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "sparse updates") != NULL);
     opts.keyed = 0;
     opts.topology = "ps";
-    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED &&
+          strstr(text, "nearest is allreduce x bsp") != NULL);
     opts.topology = "gossip:ring";
-    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED &&
+          strstr(text, "nearest is allreduce x bsp") != NULL);
     opts.topology = "allreduce";
     opts.consistency = "bounded-delay:1";
-    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED && strstr(text, "nearest is allreduce x bsp") != NULL);
+    CHECK(plait_table_create(pj, &opts, &table) == PLAIT_EREFUSED &&
+          strstr(text, "nearest is allreduce x bsp") != NULL);
     opts.consistency = "bsp";
     opts.topology = "hybrid";
     return plait_table_create(pj, &opts, &table);

@@ -1,7 +1,8 @@
 /* Schedules of replicas under allreduce: bare replicas and collective machines over the direct driver; included by
- * schedules_test.c, whose oracle, witness and judge they share. Each worker goes through its clocks at a pace of its own:
- * reads, adds, ends a clock (each table's sum is begun, in order of tables) and stays there until the policies let the next
- * start. Of the others a read holds exactly the clocks below the reader's, less the delay: sums land at fixed clocks. */
+ * schedules_test.c, whose oracle, witness and judge they share. Each worker goes through its clocks at a pace of its
+ * own: reads, adds, ends a clock (each table's sum is begun, in order of tables) and stays there until the policies let
+ * the next start. Of the others a read holds exactly the clocks below the reader's, less the delay: sums land at fixed
+ * clocks. */
 enum { UNDER_WAY = 8 };
 
 typedef struct sums_call { /* one sum, with the collective that moves it */
@@ -69,7 +70,8 @@ static void open_sums(world *w, uint64_t seed) {
         pli_raise_job(sink_of(w), k, true, &w->layout);
         pli_raise_job(sink_of(w), k, false, &w->layout);
         for (int t = 0; t < w->tables; t++) {
-            SURE(w, pli_replica_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->replica[t], NULL) == PLAIT_OK);
+            SURE(w,
+                 pli_replica_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->replica[t], NULL) == PLAIT_OK);
             pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SUMMED);
         }
         me->ending = TABLES_MAX;
@@ -89,7 +91,9 @@ static void close_sums(world *w) {
     direct_free(&w->d);
 }
 
-static bool is_hot(const world *w, int t, int h) { return w->spec[t].rows == 0 || w->hot[h] < (uint64_t)w->spec[t].rows; }
+static bool is_hot(const world *w, int t, int h) {
+    return w->spec[t].rows == 0 || w->hot[h] < (uint64_t)w->spec[t].rows;
+}
 
 static void read_sums(world *w, int32_t k, int t, bool last) {
     sums_worker   *me = &all_sums.worker[k];
@@ -147,7 +151,8 @@ static void begin_sums(world *w, int32_t k) {
         bool         flies = pli_replica_may_start(replica, me->clock + 1, me->clock);
         sums_call   *call = &me->call[t][me->clock % UNDER_WAY];
         SURE(w, pli_replica_take(replica, me->clock, pli_replica_form(replica), flies, &call->sum, NULL) == PLAIT_OK);
-        pli_coll coll = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = call->sum->n, .buf = call->sum->values };
+        pli_coll coll = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = call->sum->n,
+                          .buf = call->sum->values };
         if (call->sum->form == PLI_SUM_LISTS) {
             coll = (pli_coll){ .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true, .piece = call->piece };
             call->piece[k] = call->sum->list;
