@@ -9,7 +9,8 @@
 
 enum { RUNS = 20, CHAINS = 10 };
 
-static void measure(const plait_graph *g, plait_value x, const plait_value *y, int64_t ops, const char *passes, int32_t threads) {
+static void measure(const plait_graph *g, plait_value x, const plait_value *y, int64_t ops, const char *passes,
+                    int32_t threads) {
     plait_session_opts opts;
     plait_session     *s = NULL;
     plait_error        err;
@@ -24,17 +25,21 @@ static void measure(const plait_graph *g, plait_value x, const plait_value *y, i
     float            out[CHAINS];
     plait_fetch      fetches[CHAINS];
     const plait_feed feed = { x, plait_tensor_of(PLAIT_F32, plait_shape_1(1), &one) };
-    for (int c = 0; c < CHAINS; c++) fetches[c] = (plait_fetch){ .value = y[c], .tensor = { .data = &out[c] }, .bytes = sizeof out[c] };
+    for (int c = 0; c < CHAINS; c++)
+        fetches[c] = (plait_fetch){ .value = y[c], .tensor = { .data = &out[c] }, .bytes = sizeof out[c] };
     uint64_t best = UINT64_MAX, first = 0;
     for (int run = 0; run < RUNS; run++) {
         const uint64_t begin = pli_now_ns();
         if (plait_session_run(s, &feed, 1, fetches, CHAINS, NULL, 0, &err) != PLAIT_OK) printf("%s\n", err.text);
         const uint64_t took = pli_now_ns() - begin;
-        if (run == 0) first = took;
-        else if (took < best) best = took;
+        if (run == 0)
+            first = took;
+        else if (took < best)
+            best = took;
     }
-    printf("%lld ops, passes %s, %d thread%s: %.0f ns an op; the first run, which makes the plan, %.0f ns\n", (long long)ops,
-           passes == NULL ? "all" : passes, threads, pli_plural(threads), (double)best / (double)ops, (double)first / (double)ops);
+    printf("%lld ops, passes %s, %d thread%s: %.0f ns an op; the first run, which makes the plan, %.0f ns\n",
+           (long long)ops, passes == NULL ? "all" : passes, threads, pli_plural(threads), (double)best / (double)ops,
+           (double)first / (double)ops);
     plait_session_destroy(&s);
 }
 

@@ -80,7 +80,7 @@ typedef struct plait_kernel {
     const char  *name; /* "ref", "blas", "onednn"                                                            */
     plait_device device;
     int (*suits)(const plait_call *call);       /* shapes are known; NULL: always                             */
-    plait_status (*open)(const plait_call *call, void **state_out); /* once a plan; NULL: no state             */
+    plait_status (*open)(const plait_call *call, void **state_out); /* once a memory that a plan runs in; NULL: none */
     void (*close)(void *state);
     size_t (*scratch)(const plait_call *call);  /* bytes an item needs; NULL: 0                               */
     int64_t (*items)(const plait_call *call);   /* parts that may run at once, of the shapes alone, so that threads never

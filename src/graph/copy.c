@@ -14,15 +14,16 @@ typedef struct maker {
     pli_plan          *plan;
     const plait_graph *g;
     plait_error       *err;
-    uint8_t           *need;     /* NEED_*                    */
+    uint8_t           *need; /* NEED_*                    */
     bool              *excluded;
-    int32_t           *feed;     /* its feed; -1: none        */
-    int32_t           *number;   /* in the plan; -1: not there */
+    int32_t           *feed;   /* its feed; -1: none        */
+    int32_t           *number; /* in the plan; -1: not there */
 } maker;
 
 static plait_status check_feed(const maker *m, const plait_feed *feed, int32_t i) {
     const plait_graph *g = m->g;
-    if (feed->value < 0 || feed->value >= g->n_values) return pli_fail(m->err, PLAIT_EINVAL, "feed %d is no value of this graph", i);
+    if (feed->value < 0 || feed->value >= g->n_values)
+        return pli_fail(m->err, PLAIT_EINVAL, "feed %d is no value of this graph", i);
     const plait_tensor want = pli_value_tensor(g, feed->value);
     bool               fits = feed->tensor.type == want.type && feed->tensor.shape.rank == want.shape.rank;
     for (int32_t k = 0; fits && k < want.shape.rank; k++) {
@@ -39,7 +40,8 @@ static plait_status check_feed(const maker *m, const plait_feed *feed, int32_t i
         pli_shape_text(&shown, given);
         return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: it is %s, and was fed %s", name, is, given);
     }
-    if (plait_shape_elements(&feed->tensor.shape) < 0) return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: larger than any array can be", name);
+    if (plait_shape_elements(&feed->tensor.shape) < 0)
+        return pli_fail(m->err, PLAIT_ESHAPE, "feed of %s: larger than any array can be", name);
     if (m->feed[feed->value] >= 0) return pli_fail(m->err, PLAIT_EINVAL, "%s is fed twice", name);
     return PLAIT_OK;
 }
@@ -57,7 +59,8 @@ static plait_status mark_asked(maker *m) {
     }
     for (int32_t i = 0; i < key->n_fetches; i++) {
         const plait_value v = key->fetches[i].value;
-        if (v < 0 || v >= m->g->n_values) return pli_fail(m->err, PLAIT_EINVAL, "fetch %d is no value of this graph", i);
+        if (v < 0 || v >= m->g->n_values)
+            return pli_fail(m->err, PLAIT_EINVAL, "fetch %d is no value of this graph", i);
         if (!m->excluded[v] || key->fetches[i].tensor.data != NULL) m->need[v] = NEED_VALUES;
     }
     return PLAIT_OK;
@@ -94,7 +97,9 @@ static plait_status mark_needed(maker *m) {
 /* --- copying --------------------------------------------------------------------------------------------------- */
 
 int32_t pli_plan_add_value(pli_plan *p, plait_value origin, plait_tensor t, pli_place place, int32_t number) {
-    if (p->n_values == INT32_MAX || !pli_grow((void **)&p->value, &p->value_capacity, p->n_values + 1, sizeof *p->value)) return -1;
+    if (p->n_values == INT32_MAX ||
+        !pli_grow((void **)&p->value, &p->value_capacity, p->n_values + 1, sizeof *p->value))
+        return -1;
     p->value[p->n_values] = (pli_plan_value){ .t = t, .origin = origin, .place = place, .number = number, .node = -1 };
     return (int32_t)p->n_values++;
 }
@@ -110,8 +115,13 @@ static plait_status at_node(const maker *m, plait_value v, plait_status status) 
 /* Types and shapes of a node's outputs, from inputs whose lengths are known by now. */
 static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in, plait_tensor *out) {
     plait_error      own, *err = m->err != NULL ? m->err : &own;
-    const plait_call call = { .in = in, .out = out, .n_in = node->n_inputs, .n_out = node->n_values,
-                              .attr = m->g->attr + node->attr, .user = node->op->user, .error = err };
+    const plait_call call = { .in = in,
+                              .out = out,
+                              .n_in = node->n_inputs,
+                              .n_out = node->n_values,
+                              .attr = m->g->attr + node->attr,
+                              .user = node->op->user,
+                              .error = err };
     for (int32_t i = 0; i < node->n_inputs; i++) {
         const int32_t number = m->number[m->g->input[node->input + i]];
         in[i] = (plait_tensor){ .type = m->plan->value[number].t.type, .shape = m->plan->value[number].t.shape };
@@ -124,7 +134,9 @@ static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in
         char name[80], shape[128];
         pli_value_text(m->g, node->value, name);
         pli_shape_text(&out[i], shape);
-        return pli_fail(m->err, PLAIT_ESHAPE, "%s: its shape is %s, and every length is to be known; feed it, or what it is made of", name, shape);
+        return pli_fail(m->err, PLAIT_ESHAPE,
+                        "%s: its shape is %s, and every length is to be known; feed it, or what it is made of", name,
+                        shape);
     }
     return PLAIT_OK;
 }
@@ -132,7 +144,8 @@ static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in
 static bool is(const pli_node *node, const plait_op *op) { return node->op == op; }
 
 static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
-    return a->shape.rank == b->shape.rank && memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
+    return a->shape.rank == b->shape.rank &&
+           memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
 }
 
 /* Is output 0 what input 0 (of the plan) is, seen in another shape at most? Gradients sum to a shape that may turn out to be
@@ -173,9 +186,15 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
     if (attr == NULL) return pli_plan_no_memory(m->err);
     if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
     pli_plan_node *n = &p->node[p->n_nodes];
-    *n = (pli_plan_node){ .op = node->op, .attr = attr, .origin = node->value, .input = (int32_t)p->n_inputs,
-                          .n_in = node->n_inputs, .output = (int32_t)p->n_values, .n_out = node->n_values,
-                          .work = work_of(node, view), .variable = variable_of(m->g, node) };
+    *n = (pli_plan_node){ .op = node->op,
+                          .attr = attr,
+                          .origin = node->value,
+                          .input = (int32_t)p->n_inputs,
+                          .n_in = node->n_inputs,
+                          .output = (int32_t)p->n_values,
+                          .n_out = node->n_values,
+                          .work = work_of(node, view),
+                          .variable = variable_of(m->g, node) };
     for (int32_t i = 0; i < node->n_inputs; i++) p->input[p->n_inputs + i] = m->number[m->g->input[node->input + i]];
     for (int32_t i = 0; i < node->n_values; i++) {
         pli_place place = computed ? PLI_PLACE_MEMORY : PLI_PLACE_NONE;
@@ -209,7 +228,8 @@ static plait_status copy_node(maker *m, const pli_node *node, uint8_t need) {
         pli_value_text(m->g, node->value, name);
         return pli_fail(m->err, PLAIT_EINVAL, "%s is needed and was not fed", name);
     }
-    plait_tensor few[FEW], out[OUTPUTS_MAX], *in = node->n_inputs <= FEW ? few : pli_array((size_t)node->n_inputs, sizeof *in);
+    plait_tensor few[FEW], out[OUTPUTS_MAX],
+        *in = node->n_inputs <= FEW ? few : pli_array((size_t)node->n_inputs, sizeof *in);
     if (in == NULL) return pli_plan_no_memory(m->err);
     plait_status status = infer(m, node, in, out);
     if (in != few) pli_free(in);
@@ -247,9 +267,14 @@ static plait_status number_fetches(maker *m) {
 plait_status pli_plan_copy(pli_plan *plan, plait_error *err) {
     const plait_graph *g = plan->graph;
     const size_t       n = (size_t)g->n_values;
-    maker        m = { .plan = plan, .g = g, .err = err, .need = pli_calloc(n, sizeof *m.need),
-                       .excluded = pli_calloc(n, sizeof *m.excluded), .feed = pli_array(n, sizeof *m.feed), .number = pli_array(n, sizeof *m.number) };
-    plait_status status = PLAIT_OK;
+    maker              m = { .plan = plan,
+                             .g = g,
+                             .err = err,
+                             .need = pli_calloc(n, sizeof *m.need),
+                             .excluded = pli_calloc(n, sizeof *m.excluded),
+                             .feed = pli_array(n, sizeof *m.feed),
+                             .number = pli_array(n, sizeof *m.number) };
+    plait_status       status = PLAIT_OK;
     if (m.need == NULL || m.excluded == NULL || m.feed == NULL || m.number == NULL) status = pli_plan_no_memory(err);
     for (size_t v = 0; status == PLAIT_OK && v < n; v++) m.feed[v] = m.number[v] = -1;
     if (status == PLAIT_OK) status = mark_asked(&m);
@@ -262,4 +287,3 @@ plait_status pli_plan_copy(pli_plan *plan, plait_error *err) {
     pli_free(m.number);
     return status;
 }
-

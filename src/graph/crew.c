@@ -27,7 +27,7 @@ typedef struct loop {
 struct pli_crew {
     const pli_plan  *plan;
     pthread_mutex_t  lock;
-    _Atomic uint32_t bell; /* rung under the lock; who sleeps on it has read it under the lock */
+    _Atomic uint32_t bell;  /* rung under the lock; who sleeps on it has read it under the lock */
     int32_t         *waits; /* [n_tasks] */
     heap             ready, ready_for_caller;
     loop             open[OPEN_MAX];
@@ -71,7 +71,9 @@ static void ring(pli_crew *c) {
     if (c->sleepers > 0) pli_futex_wake(&c->bell, INT32_MAX);
 }
 
-static void become_ready(pli_crew *c, int32_t task) { push(c->plan->task[task].caller ? &c->ready_for_caller : &c->ready, task); }
+static void become_ready(pli_crew *c, int32_t task) {
+    push(c->plan->task[task].caller ? &c->ready_for_caller : &c->ready, task);
+}
 
 static void finish(pli_crew *c, int32_t task) {
     const pli_task *t = &c->plan->task[task];
@@ -80,7 +82,8 @@ static void finish(pli_crew *c, int32_t task) {
     for (int32_t i = t->next; i < t->next + t->n_next; i++)
         if (--c->waits[c->plan->next_task[i]] == 0) become_ready(c, c->plan->next_task[i]);
     const int32_t more = c->ready.n + c->ready_for_caller.n - before;
-    if (is_over(c) || more > 1 || c->ready_for_caller.n > 0) ring(c); /* one that became ready is for him who finished */
+    if (is_over(c) || more > 1 || c->ready_for_caller.n > 0)
+        ring(c); /* one that became ready is for him who finished */
 }
 
 static void fail(pli_crew *c, plait_status status, const plait_error *error) {
@@ -95,7 +98,9 @@ static loop *enter_open(pli_crew *c) {
     loop *best = NULL;
     for (int32_t i = 0; i < OPEN_MAX; i++) {
         loop *l = &c->open[i];
-        if (l->task < 0 || atomic_load_explicit(&l->next, memory_order_relaxed) >= c->plan->node[c->plan->task[l->task].first].items) continue;
+        if (l->task < 0 ||
+            atomic_load_explicit(&l->next, memory_order_relaxed) >= c->plan->node[c->plan->task[l->task].first].items)
+            continue;
         if (best == NULL || l->task < best->task) best = l;
     }
     if (best != NULL) best->inside++;
@@ -119,9 +124,10 @@ static loop *open_loop(pli_crew *c, int32_t task) {
 
 static void run_loop(pli_crew *c, loop *l, int32_t thread) {
     const int32_t task = l->task, k = c->plan->task[task].first;
-    const int64_t items = c->plan->node[k].items, some = items / (8 * (int64_t)c->threads) > 0 ? items / (8 * (int64_t)c->threads) : 1;
-    plait_error   error = { .code = PLAIT_OK };
-    plait_status  status = PLAIT_OK;
+    const int64_t items = c->plan->node[k].items,
+                  some = items / (8 * (int64_t)c->threads) > 0 ? items / (8 * (int64_t)c->threads) : 1;
+    plait_error  error = { .code = PLAIT_OK };
+    plait_status status = PLAIT_OK;
     pthread_mutex_unlock(&c->lock);
     while (status == PLAIT_OK) {
         const int64_t first = atomic_fetch_add_explicit(&l->next, some, memory_order_relaxed);
@@ -143,8 +149,10 @@ static void run_task(pli_crew *c, int32_t task, int32_t thread) {
     for (int32_t k = c->plan->task[task].first; status == PLAIT_OK && k < c->plan->task[task].end; k++)
         status = c->fn(c->user, k, 0, c->plan->node[k].items, thread, &error);
     pthread_mutex_lock(&c->lock);
-    if (status != PLAIT_OK) fail(c, status, &error);
-    else finish(c, task);
+    if (status != PLAIT_OK)
+        fail(c, status, &error);
+    else
+        finish(c, task);
 }
 
 /* One piece of work; false: there is none now. */
@@ -157,8 +165,10 @@ static bool work_once(pli_crew *c, bool is_caller, int32_t thread) {
     loop *l = enter_open(c);
     if (l == NULL && (task = pop(&c->ready)) < 0) return false;
     if (l == NULL && c->plan->task[task].shared) l = open_loop(c, task);
-    if (l != NULL) run_loop(c, l, thread);
-    else run_task(c, task, thread);
+    if (l != NULL)
+        run_loop(c, l, thread);
+    else
+        run_task(c, task, thread);
     return true;
 }
 

@@ -33,9 +33,12 @@ static void add_node(const pli_plan *p, pli_text *text, int64_t k) {
         const pli_plan_value *v = &p->value[p->input[i]];
         char                  shape[128];
         pli_shape_text(&v->t, shape);
-        if (v->node >= 0) pli_text_add(text, "  n%d -> n%lld [label=\"%s", v->node, (long long)k, shape);
-        else pli_text_add(text, "  v%d -> n%lld [label=\"%s", p->input[i], (long long)k, shape);
-        if (v->node >= 0 && v->place == PLI_PLACE_MEMORY && p->block_bytes > 0) pli_text_add(text, " at %zu", v->offset);
+        if (v->node >= 0)
+            pli_text_add(text, "  n%d -> n%lld [label=\"%s", v->node, (long long)k, shape);
+        else
+            pli_text_add(text, "  v%d -> n%lld [label=\"%s", p->input[i], (long long)k, shape);
+        if (v->node >= 0 && v->place == PLI_PLACE_MEMORY && p->block_bytes > 0)
+            pli_text_add(text, " at %zu", v->offset);
         pli_text_add(text, "\"%s];\n", pli_plan_reads(n, i - n->input) ? "" : ", style=dotted");
     }
 }

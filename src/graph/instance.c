@@ -8,8 +8,15 @@ static size_t scratch_of_thread(const pli_plan *plan) { return (plan->scratch_by
 
 plait_call pli_plan_call(const pli_plan *plan, const pli_instance *x, int64_t k, int32_t thread, plait_error *err) {
     const pli_plan_node *n = &plan->node[k];
-    return (plait_call){ .in = x->in + n->input, .out = x->value + n->output, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr,
-                         .state = x->state[k], .scratch = pli_plan_scratch(plan, x, thread), .user = n->op->user, .error = err };
+    return (plait_call){ .in = x->in + n->input,
+                         .out = x->value + n->output,
+                         .n_in = n->n_in,
+                         .n_out = n->n_out,
+                         .attr = n->attr,
+                         .state = x->state[k],
+                         .scratch = pli_plan_scratch(plan, x, thread),
+                         .user = n->op->user,
+                         .error = err };
 }
 
 void *pli_plan_scratch(const pli_plan *plan, const pli_instance *x, int32_t thread) {
@@ -76,15 +83,18 @@ plait_status pli_instance_create(const pli_plan *plan, int32_t threads, pli_inst
     x->lane = pli_array((size_t)plan->n_inputs, sizeof *x->lane);
     x->state = pli_calloc((size_t)plan->n_nodes, sizeof *x->state);
     plait_status status = PLAIT_OK;
-    if (x->block == NULL || x->scratch == NULL || x->value == NULL || x->in == NULL || x->lane == NULL || x->state == NULL)
+    if (x->block == NULL || x->scratch == NULL || x->value == NULL || x->in == NULL || x->lane == NULL ||
+        x->state == NULL)
         status = pli_fail(err, PLAIT_ENOMEM, "no memory to run a plan: %zu bytes for its values", plan->block_bytes);
     if (status == PLAIT_OK && plan->n_tasks > 0) status = pli_crew_create(plan, &x->crew, err);
     if (status == PLAIT_OK) {
         describe(plan, x);
         status = open_kernels(plan, x, err != NULL ? err : &own);
     }
-    if (status == PLAIT_OK) *instance_out = x;
-    else pli_instance_destroy(plan, &x);
+    if (status == PLAIT_OK)
+        *instance_out = x;
+    else
+        pli_instance_destroy(plan, &x);
     return status;
 }
 

@@ -24,7 +24,9 @@ static void join_axes(pli_map_input *m, const plait_shape *in, const plait_shape
 }
 
 /* BF16 goes through F32 where the op has no loop of its own for it. */
-static bool goes_by_f32(const plait_op *op, plait_type type) { return type == PLAIT_BF16 && op->map[PLAIT_BF16] == NULL; }
+static bool goes_by_f32(const plait_op *op, plait_type type) {
+    return type == PLAIT_BF16 && op->map[PLAIT_BF16] == NULL;
+}
 
 /* What comes into an operand: an input, or a step before. */
 static plait_type type_of(const pli_map_op *ops, const plait_tensor *in, int32_t operand) {
@@ -66,16 +68,21 @@ static bool plan_step(pli_map *map, int32_t j, const pli_map_op *ops, const plai
     const plait_type  type = type_of(ops, in, o->in[0]);
     const bool        by_f32 = goes_by_f32(o->op, type);
     pli_map_step     *s = &map->step[j];
-    *s = (pli_map_step){ .fn = o->op->map[by_f32 ? PLAIT_F32 : type], .attr = o->attr, .n_in = o->n_in, .output = o->output,
-                         .rounded = by_f32 && o->type == PLAIT_BF16, .bytes = plait_type_bytes(o->type) };
+    *s = (pli_map_step){ .fn = o->op->map[by_f32 ? PLAIT_F32 : type],
+                         .attr = o->attr,
+                         .n_in = o->n_in,
+                         .output = o->output,
+                         .rounded = by_f32 && o->type == PLAIT_BF16,
+                         .bytes = plait_type_bytes(o->type) };
     memcpy(s->in, o->in, (size_t)o->n_in * sizeof *o->in);
     for (int32_t i = 0; i < o->n_in; i++) /* an operand is either BF16 or F32 for all who read it */
-        if (type_of(ops, in, o->in[i]) == PLAIT_BF16 && !by_f32) return o->in[i] < PLI_MAP_INPUTS && map->n_steps == 1 && s->fn != NULL;
+        if (type_of(ops, in, o->in[i]) == PLAIT_BF16 && !by_f32)
+            return o->in[i] < PLI_MAP_INPUTS && map->n_steps == 1 && s->fn != NULL;
     return s->fn != NULL;
 }
 
-plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in, int32_t n_in,
-                            const plait_shape *shape, pli_map **map_out, plait_error *err) {
+plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in,
+                            int32_t n_in, const plait_shape *shape, pli_map **map_out, plait_error *err) {
     *map_out = NULL;
     if (n_in > PLI_MAP_INPUTS || n_ops > PLI_MAP_STEPS) return PLAIT_OK;
     for (int32_t j = 0; j < n_ops; j++)
@@ -97,7 +104,8 @@ plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_o
     }
     give_buffers(map);
     map->block = PLI_MAP_BLOCK;
-    while (map->block > PLI_MAP_BLOCK / 4 && map->block * (int64_t)map->lane_bytes * map->n_buffers > 32768) map->block /= 2;
+    while (map->block > PLI_MAP_BLOCK / 4 && map->block * (int64_t)map->lane_bytes * map->n_buffers > 32768)
+        map->block /= 2;
     map->lane_bytes *= (size_t)map->block;
     map->plain = n_ops == 1 && map->n_buffers == 0;
     *map_out = map;
@@ -151,8 +159,10 @@ static void spread(const pli_map_input *m, const unsigned char *data, int64_t fi
     }
     while (n > 0) {
         const int64_t left = m->dim[last] - at[last], run = left < n ? left : n;
-        if (m->stride[last] == 0) repeat(m->bytes, data + (size_t)from * m->bytes, to, run);
-        else memcpy(to, data + (size_t)from * m->bytes, (size_t)run * m->bytes);
+        if (m->stride[last] == 0)
+            repeat(m->bytes, data + (size_t)from * m->bytes, to, run);
+        else
+            memcpy(to, data + (size_t)from * m->bytes, (size_t)run * m->bytes);
         to += (size_t)run * m->bytes;
         n -= run;
         from -= at[last] * m->stride[last];
@@ -182,8 +192,10 @@ static void widen(void *lane, int64_t n) {
 static const void *lane_of(const pli_map_input *m, const void *data, int64_t first, int64_t n, unsigned char *lane) {
     const unsigned char *bytes = data;
     if (m->buffer < 0) return bytes + (size_t)first * m->bytes;
-    if (m->direct) memcpy(lane, bytes + (size_t)first * m->bytes, (size_t)n * m->bytes);
-    else spread(m, bytes, first, n, lane);
+    if (m->direct)
+        memcpy(lane, bytes + (size_t)first * m->bytes, (size_t)n * m->bytes);
+    else
+        spread(m, bytes, first, n, lane);
     if (m->widened) widen(lane, n);
     return lane;
 }
@@ -210,7 +222,8 @@ static void run_steps(block *b, int64_t first, int64_t n) {
     for (int32_t j = 0; j < b->map->n_steps; j++) {
         const pli_map_step *s = &b->map->step[j];
         const void         *in[PLI_MAP_INPUTS];
-        for (int32_t i = 0; i < s->n_in; i++) in[i] = s->in[i] < PLI_MAP_INPUTS ? b->input[s->in[i]] : b->made[s->in[i] - PLI_MAP_INPUTS];
+        for (int32_t i = 0; i < s->n_in; i++)
+            in[i] = s->in[i] < PLI_MAP_INPUTS ? b->input[s->in[i]] : b->made[s->in[i] - PLI_MAP_INPUTS];
         b->made[j] = s->buffer >= 0 ? b->scratch + (size_t)s->buffer * b->map->lane_bytes
                                     : (unsigned char *)b->out[s->output].data + (size_t)first * s->bytes;
         s->fn(n, in, b->made[j], s->attr);
@@ -221,7 +234,8 @@ static void run_steps(block *b, int64_t first, int64_t n) {
 static void run_plain(const pli_map *map, const void *const *in, const plait_tensor *out, int64_t first, int64_t n) {
     const pli_map_step *s = &map->step[0];
     const void         *from[PLI_MAP_INPUTS];
-    for (int32_t i = 0; i < s->n_in; i++) from[i] = (const unsigned char *)in[s->in[i]] + (size_t)first * map->in[s->in[i]].bytes;
+    for (int32_t i = 0; i < s->n_in; i++)
+        from[i] = (const unsigned char *)in[s->in[i]] + (size_t)first * map->in[s->in[i]].bytes;
     s->fn(n, from, (unsigned char *)out[0].data + (size_t)first * s->bytes, s->attr);
 }
 
@@ -241,7 +255,8 @@ void pli_map_run(const pli_map *map, const void *const *in, const plait_tensor *
         for (int32_t k = 0; k < map->n_in; k++) {
             if (map->in[k].uniform && at > first) continue; /* is there from the first block */
             const int64_t count = map->in[k].uniform && n < map->block ? n : map->in[k].uniform ? map->block : some;
-            b.input[k] = lane_of(&map->in[k], in[k], at, count, b.scratch + (size_t)(map->in[k].buffer < 0 ? 0 : map->in[k].buffer) * map->lane_bytes);
+            b.input[k] = lane_of(&map->in[k], in[k], at, count,
+                                 b.scratch + (size_t)(map->in[k].buffer < 0 ? 0 : map->in[k].buffer) * map->lane_bytes);
         }
         run_steps(&b, at, some);
     }

@@ -15,11 +15,11 @@ enum { PLI_MAP_BLOCK = 1024, PLI_MAP_INPUTS = 32, PLI_MAP_STEPS = 32 };
 
 /* How one input is read. */
 typedef struct pli_map_input {
-    bool    direct;                 /* element i of the output comes of element i, as it lies  */
-    bool    uniform;                /* one element for all                                     */
-    bool    widened;                /* BF16 -> F32                                             */
-    int32_t buffer;                 /* in scratch; -1: none                                    */
-    int32_t rank;                   /* the axes, those that go on without a break joined       */
+    bool    direct;  /* element i of the output comes of element i, as it lies  */
+    bool    uniform; /* one element for all                                     */
+    bool    widened; /* BF16 -> F32                                             */
+    int32_t buffer;  /* in scratch; -1: none                                    */
+    int32_t rank;    /* the axes, those that go on without a break joined       */
     int64_t dim[PLAIT_RANK_MAX];
     int64_t stride[PLAIT_RANK_MAX]; /* in elements; 0: repeated                                */
     size_t  bytes;                  /* of an element                                           */
@@ -58,10 +58,10 @@ typedef struct pli_map_op {
 
 /** A map of ops [n_ops] over inputs [n_in], of which the outputs all have shape `shape`. *map_out NULL: an op has no loop for its
  *  type, or there are too many. Memory of the arena. */
-plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in, int32_t n_in,
-                            const plait_shape *shape, pli_map **map_out, plait_error *err);
-size_t  pli_map_scratch(const pli_map *map);
-int64_t pli_map_items(const pli_map *map);
+plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in,
+                            int32_t n_in, const plait_shape *shape, pli_map **map_out, plait_error *err);
+size_t       pli_map_scratch(const pli_map *map);
+int64_t      pli_map_items(const pli_map *map);
 /** May output `output` lie where input `input` lies? */
 bool pli_map_in_place(const pli_map *map, int32_t input, int32_t output);
 /** in [n_in], out: where inputs and outputs lie. */

@@ -59,7 +59,8 @@ static void apply(pli_memory *m, const pending *p) {
     const int64_t rows = shape->shape.dim[0], width = rows > 0 ? all / rows : 0;
     const size_t  bytes = (size_t)width * plait_type_bytes(shape->type);
     for (int64_t i = 0; i < p->n; i++)
-        add(shape->type, width, (const char *)p->delta + (size_t)i * bytes, (char *)m->values[p->variable] + (size_t)p->rows[i] * bytes);
+        add(shape->type, width, (const char *)p->delta + (size_t)i * bytes,
+            (char *)m->values[p->variable] + (size_t)p->rows[i] * bytes);
 }
 
 /* --- the store's calls ----------------------------------------------------------------------------------------- */
@@ -70,7 +71,8 @@ static plait_status get(void *user, int32_t variable, const void **values_out, p
     return PLAIT_OK;
 }
 
-static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values,
+                             plait_error *err) {
     (void)err;
     const pli_memory   *m = user;
     const plait_tensor *shape = &m->graph->variable[variable].initial;
@@ -92,7 +94,8 @@ static plait_status inc(void *user, int32_t variable, const void *delta, plait_e
     return keep(user, (pending){ .variable = variable, .n = -1, .delta = delta }, err);
 }
 
-static plait_status inc_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
+static plait_status inc_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta,
+                             plait_error *err) {
     return keep(user, (pending){ .variable = variable, .n = n, .rows = rows, .delta = delta }, err);
 }
 
@@ -115,15 +118,19 @@ static plait_status grow(pli_memory *m, plait_error *err) {
         const size_t        bytes = pli_tensor_bytes(initial);
         void               *values = pli_aligned(bytes);
         if (values == NULL)
-            return pli_fail(err, PLAIT_ENOMEM, "no memory for variable '%s': %zu bytes", m->graph->variable[m->n_values].name, bytes);
-        if (initial->data != NULL) memcpy(values, initial->data, bytes);
-        else memset(values, 0, bytes);
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for variable '%s': %zu bytes",
+                            m->graph->variable[m->n_values].name, bytes);
+        if (initial->data != NULL)
+            memcpy(values, initial->data, bytes);
+        else
+            memset(values, 0, bytes);
         m->values[m->n_values] = values;
     }
     return PLAIT_OK;
 }
 
-plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out, plait_error *err) {
+plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out,
+                               plait_error *err) {
     pli_memory *m = pli_calloc(1, sizeof *m);
     if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
     m->graph = graph;
@@ -133,7 +140,8 @@ plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out
         pli_memory_destroy(&m);
         return status;
     }
-    *store_out = (plait_store){ .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end };
+    *store_out =
+        (plait_store){ .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end };
     *memory_out = m;
     return PLAIT_OK;
 }

@@ -37,7 +37,8 @@ static bool begin(walk *w, pli_plan *p) {
     w->next_get = pli_arena_take(&p->work, n * sizeof *w->next_get);
     w->order = pli_arena_take(&p->work, n * sizeof *w->order);
     w->position = pli_arena_take(&p->work, n * sizeof *w->position);
-    if (w->seen == NULL || w->needed == NULL || w->stack == NULL || w->at == NULL || w->order == NULL || w->position == NULL || w->get == NULL || w->next_get == NULL)
+    if (w->seen == NULL || w->needed == NULL || w->stack == NULL || w->at == NULL || w->order == NULL ||
+        w->position == NULL || w->get == NULL || w->next_get == NULL)
         return false;
     memset(w->seen, UNSEEN, n);
     memset(w->needed, 0, n);
@@ -60,7 +61,8 @@ static void name_makers(pli_plan *p) {
     for (int64_t v = 0; v < p->n_values; v++) p->value[v].node = -1;
     for (int64_t k = 0; k < p->n_nodes; k++)
         for (int32_t v = p->node[k].output; v < p->node[k].output + p->node[k].n_out; v++)
-            if (p->value[v].place != PLI_PLACE_CONSTANT) p->value[v].node = (int32_t)k; /* else a pass knows it already */
+            if (p->value[v].place != PLI_PLACE_CONSTANT)
+                p->value[v].node = (int32_t)k; /* else a pass knows it already */
 }
 
 /* The node whose values input i of node k reads; -1: none. */
@@ -139,7 +141,8 @@ static bool move_incs(walk *w, int32_t *to) {
     pli_plan     *p = w->plan;
     const int64_t n_variables = p->graph->n_variables;
     int32_t      *last_get = pli_arena_take(&p->work, (size_t)n_variables * sizeof *last_get);
-    int32_t      *first = pli_arena_take(&p->work, (size_t)(w->n + 1) * sizeof *first), *next = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *next);
+    int32_t      *first = pli_arena_take(&p->work, (size_t)(w->n + 1) * sizeof *first),
+            *next = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *next);
     if (last_get == NULL || first == NULL || next == NULL) return false;
     for (int64_t v = 0; v < n_variables; v++) last_get[v] = -1;
     for (int64_t i = 0; i <= w->n; i++) first[i] = -1;

@@ -1,4 +1,4 @@
-/* Making a plan. */
+/* Making a plan: the key by which it is found, kernels, places, and the order in which the parts of it are made. */
 #include "graph/plan.h"
 
 #include <string.h>
@@ -8,7 +8,9 @@
 
 enum { ARENA_CHUNK_BYTES = 1 << 16 };
 
-plait_status pli_plan_no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph"); }
+plait_status pli_plan_no_memory(plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a plan of the graph");
+}
 
 /* --- the key --------------------------------------------------------------------------------------------------- */
 
@@ -21,7 +23,8 @@ uint64_t pli_plan_hash(const pli_plan_key *key) {
         h = pli_hash_u64(h + (uint32_t)f->value);
         for (int32_t k = 0; k < f->tensor.shape.rank; k++) h = pli_hash_u64(h + (uint64_t)f->tensor.shape.dim[k]);
     }
-    for (int32_t i = 0; i < key->n_fetches; i++) h = pli_hash_u64(h + 2 * (uint64_t)(uint32_t)key->fetches[i].value + wants_data(&key->fetches[i]));
+    for (int32_t i = 0; i < key->n_fetches; i++)
+        h = pli_hash_u64(h + 2 * (uint64_t)(uint32_t)key->fetches[i].value + wants_data(&key->fetches[i]));
     for (int32_t i = 0; i < key->n_exclude; i++) h = pli_hash_u64(h + (uint32_t)key->exclude[i]);
     return h;
 }
@@ -33,12 +36,18 @@ static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
 
 bool pli_plan_is_for(const pli_plan *plan, uint64_t hash, const pli_plan_key *key) {
     const pli_plan_key *own = &plan->key;
-    if (plan->hash != hash || own->n_feeds != key->n_feeds || own->n_fetches != key->n_fetches || own->n_exclude != key->n_exclude) return false;
+    if (plan->hash != hash || own->n_feeds != key->n_feeds || own->n_fetches != key->n_fetches ||
+        own->n_exclude != key->n_exclude)
+        return false;
     for (int32_t i = 0; i < key->n_feeds; i++)
-        if (own->feeds[i].value != key->feeds[i].value || !same_shape(&own->feeds[i].tensor, &key->feeds[i].tensor)) return false;
+        if (own->feeds[i].value != key->feeds[i].value || !same_shape(&own->feeds[i].tensor, &key->feeds[i].tensor))
+            return false;
     for (int32_t i = 0; i < key->n_fetches; i++)
-        if (own->fetches[i].value != key->fetches[i].value || wants_data(&own->fetches[i]) != wants_data(&key->fetches[i])) return false;
-    return key->n_exclude == 0 || memcmp(own->exclude, key->exclude, (size_t)key->n_exclude * sizeof *key->exclude) == 0;
+        if (own->fetches[i].value != key->fetches[i].value ||
+            wants_data(&own->fetches[i]) != wants_data(&key->fetches[i]))
+            return false;
+    return key->n_exclude == 0 ||
+           memcmp(own->exclude, key->exclude, (size_t)key->n_exclude * sizeof *key->exclude) == 0;
 }
 
 static void *copy(pli_arena *arena, const void *from, size_t n, size_t bytes) {
@@ -91,7 +100,8 @@ static plait_status choose_kernel(pli_plan *p, pli_plan_node *n, const plait_cal
     n->items = n->kernel->items != NULL ? n->kernel->items(call) : 1;
     double bytes = 0;
     for (int32_t i = 0; i < n->n_in; i++) bytes += pli_plan_reads(n, i) ? (double)pli_tensor_bytes(&call->in[i]) : 0;
-    n->cost_ns = (n->op->flops != NULL ? n->op->flops(call) : (double)plait_shape_elements(&call->out[0].shape)) / 16 + bytes / 8;
+    n->cost_ns = (n->op->flops != NULL ? n->op->flops(call) : (double)plait_shape_elements(&call->out[0].shape)) / 16 +
+                 bytes / 8;
     need_scratch(p, n->kernel->scratch != NULL ? n->kernel->scratch(call) : 0);
     return PLAIT_OK;
 }
@@ -106,8 +116,11 @@ plait_status pli_plan_choose_node(pli_plan *p, pli_plan_node *n, plait_error *er
         in[i].data = NULL;
     }
     for (int32_t i = 0; i < n->n_out; i++) out[i] = p->value[n->output + i].t;
-    const plait_call   call = { .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = err };
-    const plait_status status = n->work == PLI_WORK_MAP ? choose_map(p, n, &call, err) : choose_kernel(p, n, &call, err);
+    const plait_call call = {
+        .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = err
+    };
+    const plait_status status =
+        n->work == PLI_WORK_MAP ? choose_map(p, n, &call, err) : choose_kernel(p, n, &call, err);
     if (in != few) pli_free(in);
     return status;
 }
@@ -125,7 +138,8 @@ static plait_status place(pli_plan *p, plait_error *err) {
         for (int32_t v = p->node[k].output; v < p->node[k].output + p->node[k].n_out; v++) {
             if (p->value[v].place != PLI_PLACE_MEMORY) continue;
             p->value[v].offset = p->block_bytes;
-            if (__builtin_add_overflow(p->block_bytes, pli_place_bytes(&p->value[v].t), &p->block_bytes) || p->block_bytes > SIZE_MAX / 4)
+            if (__builtin_add_overflow(p->block_bytes, pli_place_bytes(&p->value[v].t), &p->block_bytes) ||
+                p->block_bytes > SIZE_MAX / 4)
                 return pli_fail(err, PLAIT_ENOMEM, "the values of a run are larger than any memory");
         }
     return PLAIT_OK;
@@ -153,7 +167,8 @@ static plait_status list_patches(pli_plan *p, plait_error *err) {
             total += p->value[v].n_patches;
             p->value[v].n_patches = 0;
         }
-        if (round == 0 && (p->patch = pli_arena_take(&p->arena, (size_t)total * sizeof *p->patch)) == NULL) return pli_plan_no_memory(err);
+        if (round == 0 && (p->patch = pli_arena_take(&p->arena, (size_t)total * sizeof *p->patch)) == NULL)
+            return pli_plan_no_memory(err);
     }
     p->n_patches = total;
     p->fed = pli_arena_take(&p->arena, (size_t)p->key.n_feeds * sizeof *p->fed);
@@ -188,8 +203,8 @@ static plait_status make(pli_plan *p, const pli_plan_opts *opts, plait_error *er
     return pli_plan_tasks(p, err);
 }
 
-plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, const pli_plan_opts *opts, pli_plan **plan_out,
-                             plait_error *err) {
+plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, const pli_plan_opts *opts,
+                             pli_plan **plan_out, plait_error *err) {
     pli_plan *p = pli_calloc(1, sizeof *p);
     if (p == NULL) return pli_plan_no_memory(err);
     p->graph = graph;
@@ -200,8 +215,10 @@ plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, 
     plait_status status = keep_key(p, key) ? PLAIT_OK : pli_plan_no_memory(err);
     if (status == PLAIT_OK) status = make(p, opts, err);
     pli_arena_destroy(&p->work);
-    if (status == PLAIT_OK) *plan_out = p;
-    else pli_plan_destroy(&p);
+    if (status == PLAIT_OK)
+        *plan_out = p;
+    else
+        pli_plan_destroy(&p);
     return status;
 }
 

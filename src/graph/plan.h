@@ -33,35 +33,35 @@ typedef struct pli_plan_value {
     plait_value  origin; /* in the graph                                         */
     pli_place    place;
     int32_t      number;
-    int32_t      node;   /* of the plan, that makes it; -1: none                 */
+    int32_t      node; /* of the plan, that makes it; -1: none                 */
     size_t       offset;
     int32_t      patch, n_patches; /* of a feed or variable: in plan->patch      */
 } pli_plan_value;
 
 typedef enum pli_work { /* how a node is done */
-    PLI_WORK_KERNEL,
-    PLI_WORK_MAP,
-    PLI_WORK_NONE, /* a view */
-    PLI_WORK_GET,
-    PLI_WORK_GET_ROWS,
-    PLI_WORK_INC,
-    PLI_WORK_INC_ROWS
+                        PLI_WORK_KERNEL,
+                        PLI_WORK_MAP,
+                        PLI_WORK_NONE, /* a view */
+                        PLI_WORK_GET,
+                        PLI_WORK_GET_ROWS,
+                        PLI_WORK_INC,
+                        PLI_WORK_INC_ROWS
 } pli_work;
 
 typedef struct pli_plan_node {
     const plait_op     *op;
     const plait_attr   *attr;
     const plait_kernel *kernel;
-    pli_map            *map;           /* PLI_WORK_MAP                                     */
+    pli_map            *map; /* PLI_WORK_MAP                                     */
     int64_t             items;
     plait_value         origin;        /* output 0 in the graph                            */
     int32_t             input, n_in;   /* the first in plan->input                         */
     int32_t             output, n_out; /* the first in plan->value, the rest behind it     */
     int32_t             variable;      /* of a node of the store                           */
     pli_work            work;
-    const plait_op    **member;        /* of a fused node: [n_members] what it is made of  */
+    const plait_op    **member; /* of a fused node: [n_members] what it is made of  */
     int32_t             n_members;
-    double              cost_ns;       /* a guess                                          */
+    double              cost_ns; /* a guess                                          */
 } pli_plan_node;
 
 /* What threads take: nodes [first, end), one after the other; or one node whose items several threads share. */
@@ -88,21 +88,21 @@ typedef struct pli_plan_key {
 
 /* The memory of one run. */
 typedef struct pli_instance {
-    struct pli_instance *next;  /* of those that are free                        */
+    struct pli_instance *next; /* of those that are free                        */
     unsigned char       *block;
-    plait_tensor        *value; /* [n_values]                                    */
-    plait_tensor        *in;    /* [n_inputs]                                    */
-    const void         **lane;  /* [n_inputs] the data of in                     */
-    void               **state; /* [n_nodes], of kernels                         */
+    plait_tensor        *value;   /* [n_values]                                    */
+    plait_tensor        *in;      /* [n_inputs]                                    */
+    const void         **lane;    /* [n_inputs] the data of in                     */
+    void               **state;   /* [n_nodes], of kernels                         */
     unsigned char       *scratch; /* scratch_bytes a thread                      */
-    struct pli_crew     *crew;  /* what threads share during a run (run.c)       */
+    struct pli_crew     *crew;    /* what threads share during a run (run.c)       */
 } pli_instance;
 
 typedef struct pli_plan {
     struct pli_plan   *next; /* of the session's plans */
     const plait_graph *graph;
     uint64_t           hash;
-    pli_plan_key       key;  /* a copy */
+    pli_plan_key       key; /* a copy */
     pli_plan_node     *node;
     int32_t           *input; /* values */
     pli_plan_value    *value;
@@ -136,8 +136,8 @@ typedef struct pli_plan_opts {
 
 uint64_t     pli_plan_hash(const pli_plan_key *key);
 bool         pli_plan_is_for(const pli_plan *plan, uint64_t hash, const pli_plan_key *key);
-plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, const pli_plan_opts *opts, pli_plan **plan_out,
-                             plait_error *err);
+plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, const pli_plan_opts *opts,
+                             pli_plan **plan_out, plait_error *err);
 void         pli_plan_destroy(pli_plan **plan);
 
 /* --- the parts of making a plan -------------------------------------------------------------------------------- */
@@ -151,9 +151,12 @@ plait_status pli_plan_choose_node(pli_plan *plan, pli_plan_node *node, plait_err
 plait_status pli_plan_tasks(pli_plan *plan, plait_error *err);
 /** false: no memory. */
 bool    pli_plan_after(pli_plan *plan, int32_t node, int32_t before);
-int32_t pli_plan_add_value(pli_plan *plan, plait_value origin, plait_tensor t, pli_place place, int32_t number); /* -1: no memory */
+int32_t pli_plan_add_value(pli_plan *plan, plait_value origin, plait_tensor t, pli_place place,
+                           int32_t number); /* -1: no memory */
 /** Or needs the shape of input i alone. */
-static inline bool pli_plan_reads(const pli_plan_node *n, int32_t i) { return i >= 32 || (n->op->shape_only >> i & 1) == 0; }
+static inline bool pli_plan_reads(const pli_plan_node *n, int32_t i) {
+    return i >= 32 || (n->op->shape_only >> i & 1) == 0;
+}
 plait_status pli_plan_no_memory(plait_error *err);
 
 /* --- instances ------------------------------------------------------------------------------------------------- */
@@ -161,9 +164,10 @@ plait_status pli_plan_no_memory(plait_error *err);
 plait_status pli_instance_create(const pli_plan *plan, int32_t threads, pli_instance **instance_out, plait_error *err);
 void         pli_instance_destroy(const pli_plan *plan, pli_instance **instance);
 /** Says where a feed, or what the store lent, lies. */
-void         pli_instance_bind(const pli_plan *plan, pli_instance *instance, int64_t value, void *data);
+void pli_instance_bind(const pli_plan *plan, pli_instance *instance, int64_t value, void *data);
 /** The call of a kernel, on a thread that has scratch memory of its own. */
-plait_call pli_plan_call(const pli_plan *plan, const pli_instance *instance, int64_t k, int32_t thread, plait_error *err);
+plait_call pli_plan_call(const pli_plan *plan, const pli_instance *instance, int64_t k, int32_t thread,
+                         plait_error *err);
 void      *pli_plan_scratch(const pli_plan *plan, const pli_instance *instance, int32_t thread);
 
 static inline size_t pli_tensor_bytes(const plait_tensor *t) {

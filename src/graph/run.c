@@ -5,10 +5,10 @@
 #include "graph/session.h"
 
 typedef struct run {
-    plait_session      *session;
-    const pli_plan     *plan;
-    pli_instance       *x;
-    uint64_t            step;
+    plait_session  *session;
+    const pli_plan *plan;
+    pli_instance   *x;
+    uint64_t        step;
 } run;
 
 static plait_status failed_at(const run *r, const pli_plan_node *n, plait_status status, plait_error *err) {
@@ -22,7 +22,7 @@ static plait_status failed_at(const run *r, const pli_plan_node *n, plait_status
 /* --- nodes of the store ---------------------------------------------------------------------------------------- */
 
 static plait_status check_rows(const run *r, const plait_tensor *rows, int32_t variable, plait_error *err) {
-    const int64_t  all = r->plan->graph->variable[variable].initial.shape.dim[0], n = plait_shape_elements(&rows->shape);
+    const int64_t all = r->plan->graph->variable[variable].initial.shape.dim[0], n = plait_shape_elements(&rows->shape);
     const int64_t *row = rows->data;
     for (int64_t i = 0; i < n; i++)
         if (row[i] < 0 || row[i] >= all)
@@ -46,7 +46,8 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
     }
     const int64_t rows = plait_shape_elements(&in[1].shape);
     PLI_TRY(check_rows(r, &in[1], n->variable, err));
-    if (n->work == PLI_WORK_GET_ROWS) return store->get_rows(store->user, n->variable, rows, in[1].data, out->data, err);
+    if (n->work == PLI_WORK_GET_ROWS)
+        return store->get_rows(store->user, n->variable, rows, in[1].data, out->data, err);
     *(uint8_t *)out->data = 1;
     return store->inc_rows(store->user, n->variable, rows, in[1].data, in[2].data, err);
 }
@@ -57,7 +58,8 @@ static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t en
     const pli_plan_node *n = &r->plan->node[k];
     if (n->work == PLI_WORK_MAP) {
         void *scratch = pli_plan_scratch(r->plan, r->x, thread);
-        for (int64_t i = first; i < end; i++) pli_map_run(n->map, r->x->lane + n->input, r->x->value + n->output, scratch, i);
+        for (int64_t i = first; i < end; i++)
+            pli_map_run(n->map, r->x->lane + n->input, r->x->value + n->output, scratch, i);
         return PLAIT_OK;
     }
     plait_call call = pli_plan_call(r->plan, r->x, k, thread, err);
@@ -72,8 +74,10 @@ static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t en
 static plait_status run_node(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const pli_plan_node *n = &r->plan->node[k];
     plait_status         status = PLAIT_OK;
-    if (n->work == PLI_WORK_KERNEL || n->work == PLI_WORK_MAP) status = run_items(r, k, first, end, thread, err);
-    else if (n->work != PLI_WORK_NONE) status = run_store(r, n, err);
+    if (n->work == PLI_WORK_KERNEL || n->work == PLI_WORK_MAP)
+        status = run_items(r, k, first, end, thread, err);
+    else if (n->work != PLI_WORK_NONE)
+        status = run_store(r, n, err);
     return status == PLAIT_OK ? status : failed_at(r, n, status, err);
 }
 
@@ -100,15 +104,20 @@ static plait_status run_one(void *user, int64_t k, int64_t first, int64_t end, i
 plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_instance *instance, const pli_plan_key *key,
                           plait_error *err) {
     plait_error own;
-    run         r = { .session = session, .plan = plan, .x = instance, .step = atomic_fetch_add_explicit(&session->runs, 1, memory_order_relaxed) };
+    run         r = { .session = session,
+                      .plan = plan,
+                      .x = instance,
+                      .step = atomic_fetch_add_explicit(&session->runs, 1, memory_order_relaxed) };
     if (err == NULL) err = &own;
     err->code = PLAIT_OK;
     for (int32_t i = 0; i < plan->n_fed; i++)
         pli_instance_bind(plan, instance, plan->fed[i], key->feeds[plan->value[plan->fed[i]].number].tensor.data);
     if (session->store.expect != NULL && plan->n_expect > 0)
         PLI_TRY(session->store.expect(session->store.user, (int32_t)plan->n_expect, plan->expect, err));
-    if (instance->crew != NULL && session->pool != NULL) return pli_crew_run(instance->crew, session->pool, run_one, &r, err);
+    if (instance->crew != NULL && session->pool != NULL)
+        return pli_crew_run(instance->crew, session->pool, run_one, &r, err);
     plait_status status = PLAIT_OK;
-    for (int64_t k = 0; k < plan->n_nodes && status == PLAIT_OK; k++) status = run_one(&r, k, 0, plan->node[k].items, 0, err);
+    for (int64_t k = 0; k < plan->n_nodes && status == PLAIT_OK; k++)
+        status = run_one(&r, k, 0, plan->node[k].items, 0, err);
     return status;
 }

@@ -14,7 +14,8 @@ void plait_session_opts_init(plait_session_opts *opts) {
 static plait_status check(const plait_graph *graph, const plait_session_opts *opts, plait_error *err) {
     PLI_TRY(plait_graph_check(graph, err));
     if (opts == NULL) return PLAIT_OK;
-    if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "options of a session: fill them by plait_session_opts_init");
+    if (opts->size != sizeof *opts)
+        return pli_fail(err, PLAIT_EINVAL, "options of a session: fill them by plait_session_opts_init");
     const plait_store *s = opts->store;
     if (s != NULL && (s->get == NULL || s->get_rows == NULL || s->inc == NULL || s->inc_rows == NULL || s->end == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a store needs get, get_rows, inc, inc_rows and end");
@@ -33,25 +34,34 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
     if (opts != NULL) s->opts = *opts;
     pthread_mutex_init(&s->lock, NULL);
     plait_status status = PLAIT_OK;
-    if (s->opts.dump != NULL && (s->dump = pli_strdup(s->opts.dump)) == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
-    s->plan_opts = (pli_plan_opts){ .passes = passes, .threads = pli_pool_threads(pool), .dump = s->dump, .grain_ns = 20000 };
-    if (s->opts.store != NULL) s->store = *s->opts.store;
-    else if (status == PLAIT_OK) status = pli_memory_create(graph, &s->memory, &s->store, err);
-    if (status == PLAIT_OK) *session_out = s;
-    else plait_session_destroy(&s);
+    if (s->opts.dump != NULL && (s->dump = pli_strdup(s->opts.dump)) == NULL)
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
+    s->plan_opts =
+        (pli_plan_opts){ .passes = passes, .threads = pli_pool_threads(pool), .dump = s->dump, .grain_ns = 20000 };
+    if (s->opts.store != NULL)
+        s->store = *s->opts.store;
+    else if (status == PLAIT_OK)
+        status = pli_memory_create(graph, &s->memory, &s->store, err);
+    if (status == PLAIT_OK)
+        *session_out = s;
+    else
+        plait_session_destroy(&s);
     return status;
 }
 
 plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts, plait_session **session_out,
                                   plait_error *error_out) {
-    if (session_out == NULL) return pli_fail(error_out, PLAIT_EINVAL, "plait_session_create: nowhere to put the session");
+    if (session_out == NULL)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_create: nowhere to put the session");
     PLI_TRY(check(graph, opts, error_out));
     const int32_t threads = opts != NULL && opts->threads != 0 ? opts->threads : pli_cores();
     pli_pool     *pool = NULL;
     if (threads != 1) PLI_TRY(pli_pool_create(threads, &pool, error_out));
     const plait_status status = pli_session_create(graph, opts, pool, session_out, error_out);
-    if (status == PLAIT_OK) (*session_out)->own_pool = pool != NULL;
-    else pli_pool_destroy(&pool);
+    if (status == PLAIT_OK)
+        (*session_out)->own_pool = pool != NULL;
+    else
+        pli_pool_destroy(&pool);
     return status;
 }
 
@@ -110,7 +120,8 @@ static void forget_one(plait_session *s) {
 }
 
 /* The plan, and memory to run it in. */
-static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out, pli_instance **instance_out, plait_error *err) {
+static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out, pli_instance **instance_out,
+                         plait_error *err) {
     const uint64_t hash = pli_plan_hash(key);
     plait_status   status = PLAIT_OK;
     pthread_mutex_lock(&s->lock);
@@ -141,7 +152,9 @@ static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, pla
         return pli_fail(err, PLAIT_EINVAL, "feed of %s: no data", name);
     }
     for (int32_t i = 0; i < key->n_fetches; i++) {
-        if (p->fetch[i] < 0 || key->fetches[i].tensor.data == NULL || pli_tensor_bytes(&p->value[p->fetch[i]].t) <= key->fetches[i].bytes) continue;
+        if (p->fetch[i] < 0 || key->fetches[i].tensor.data == NULL ||
+            pli_tensor_bytes(&p->value[p->fetch[i]].t) <= key->fetches[i].bytes)
+            continue;
         pli_value_text(p->graph, key->fetches[i].value, name);
         return pli_fail(err, PLAIT_EINVAL, "fetch of %s: it has %zu bytes, and the memory for it %zu", name,
                         pli_tensor_bytes(&p->value[p->fetch[i]].t), key->fetches[i].bytes);
@@ -160,7 +173,8 @@ static void hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetc
     }
 }
 
-static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance *x, const pli_plan_key *key, plait_fetch *fetches, plait_error *err) {
+static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance *x, const pli_plan_key *key,
+                           plait_fetch *fetches, plait_error *err) {
     if (s->memory != NULL) PLI_TRY(pli_memory_enter(s->memory, plan->incs, err));
     plait_status status = pli_run_plan(s, plan, x, key, err);
     if (status == PLAIT_OK) hand_out(plan, x, fetches);
@@ -170,15 +184,24 @@ static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance 
 }
 
 plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches,
-                               int32_t n_fetches, const plait_value *exclude, int32_t n_exclude, plait_error *error_out) {
+                               int32_t n_fetches, const plait_value *exclude, int32_t n_exclude,
+                               plait_error *error_out) {
     if (session == NULL || n_feeds < 0 || n_fetches < 0 || n_exclude < 0 || (n_feeds > 0 && feeds == NULL) ||
         (n_fetches > 0 && fetches == NULL) || (n_exclude > 0 && exclude == NULL))
-        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_run: a session, and lists of %d feeds, %d fetches, %d values to exclude", n_feeds, n_fetches, n_exclude);
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "plait_session_run: a session, and lists of %d feeds, %d fetches, %d values to exclude",
+                        n_feeds, n_fetches, n_exclude);
     PLI_TRY(plait_graph_check(session->graph, error_out));
     for (int32_t i = 0; i < n_feeds; i++)
         if (feeds[i].tensor.shape.rank < 0 || feeds[i].tensor.shape.rank > PLAIT_RANK_MAX)
-            return pli_fail(error_out, PLAIT_ESHAPE, "feed %d has %d axes, which no array has", i, feeds[i].tensor.shape.rank);
-    const pli_plan_key key = { .feeds = feeds, .fetches = fetches, .exclude = exclude, .n_feeds = n_feeds, .n_fetches = n_fetches, .n_exclude = n_exclude };
+            return pli_fail(error_out, PLAIT_ESHAPE, "feed %d has %d axes, which no array has", i,
+                            feeds[i].tensor.shape.rank);
+    const pli_plan_key key = { .feeds = feeds,
+                               .fetches = fetches,
+                               .exclude = exclude,
+                               .n_feeds = n_feeds,
+                               .n_fetches = n_fetches,
+                               .n_exclude = n_exclude };
     pli_plan          *plan = NULL;
     pli_instance      *x = NULL;
     PLI_TRY(take(session, &key, &plan, &x, error_out));
@@ -190,7 +213,8 @@ plait_status plait_session_run(plait_session *session, const plait_feed *feeds, 
 
 plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out) {
     if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
-        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_variable: there is no variable %d, or nowhere to put it", k);
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "plait_session_variable: there is no variable %d, or nowhere to put it", k);
     if (session->memory != NULL) PLI_TRY(pli_memory_enter(session->memory, false, error_out));
     const void  *values = NULL;
     plait_status status = session->store.get(session->store.user, k, &values, error_out);

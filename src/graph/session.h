@@ -17,10 +17,10 @@ struct plait_session {
     pli_pool          *pool;   /* NULL: no threads beside the caller                   */
     bool               own_pool;
     pli_plan_opts      plan_opts;
-    char              *dump;   /* a copy                                               */
-    pthread_mutex_t    lock;   /* of plans, and the lists of their free instances      */
+    char              *dump; /* a copy                                               */
+    pthread_mutex_t    lock; /* of plans, and the lists of their free instances      */
     pli_plan          *plans;
-    _Atomic uint64_t   runs;   /* any run: counts them; relaxed, it publishes nothing  */
+    _Atomic uint64_t   runs; /* any run: counts them; relaxed, it publishes nothing  */
 };
 
 /** As plait_session_create, with the threads of pool (borrowed; NULL: the caller's alone), whatever opts say of threads. */
@@ -28,7 +28,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
                                 plait_session **session_out, plait_error *err);
 
 /** The session's own store. */
-plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out, plait_error *err);
+plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out,
+                               plait_error *err);
 void         pli_memory_destroy(pli_memory **memory);
 /** Before and after a run: one that incs has the memory alone. Variables that the graph has by now are there afterwards. */
 plait_status pli_memory_enter(pli_memory *memory, bool incs, plait_error *err);

@@ -62,7 +62,8 @@ static void test_a_small_graph(void **state) {
     plait_session *s = session_of(g, NULL);
     const float    xs[] = { 1, 2, 3, 4, 5, 6 }, bs[] = { 100, 200 };
     for (int64_t rows = 3; rows >= 0; rows--) {
-        const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(rows, 2), xs), feed(b, PLAIT_F32, plait_shape_1(2), bs) };
+        const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(rows, 2), xs),
+                                     feed(b, PLAIT_F32, plait_shape_1(2), bs) };
         float            ys[6] = { 0 };
         plait_fetch      f = fetch(y, ys, sizeof ys);
         run(s, feeds, 2, &f, 1);
@@ -80,10 +81,14 @@ enum { BIG = 3 * 5 * 7 * 401 };
 
 /* What a and b broadcast to, elementwise, by indices alone. */
 static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
-    static union { float f[BIG]; uint16_t h[BIG]; } a, b, y;
-    plait_graph   *g = new_graph();
-    plait_value    va = plait_graph_placeholder(g, "a", type, sa), vb = plait_graph_placeholder(g, "b", type, sb), vy = op2(g, "sub", va, vb);
-    plait_session *s = session_of(g, NULL);
+    static union {
+        float    f[BIG];
+        uint16_t h[BIG];
+    } a, b, y;
+    plait_graph *g = new_graph();
+    plait_value  va = plait_graph_placeholder(g, "a", type, sa), vb = plait_graph_placeholder(g, "b", type, sb),
+                vy = op2(g, "sub", va, vb);
+    plait_session     *s = session_of(g, NULL);
     const plait_tensor ta = plait_tensor_of(type, sa, &a), tb = plait_tensor_of(type, sb, &b);
     for (int64_t i = 0; i < plait_shape_elements(&sa); i++) pli_element_set(&ta, i, (double)(i % 113));
     for (int64_t i = 0; i < plait_shape_elements(&sb); i++) pli_element_set(&tb, i, (double)(3 * i % 17));
@@ -101,7 +106,8 @@ static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
             at_a += i / own[k] % shape->dim[k] * by_a[k];
             at_b += i / own[k] % shape->dim[k] * by_b[k];
         }
-        if (pli_element(&f.tensor, i) != (double)(at_a % 113) - (double)(3 * at_b % 17)) fail_msg("element %lld", (long long)i);
+        if (pli_element(&f.tensor, i) != (double)(at_a % 113) - (double)(3 * at_b % 17))
+            fail_msg("element %lld", (long long)i);
     }
     plait_session_destroy(&s);
     plait_graph_destroy(&g);
@@ -110,8 +116,16 @@ static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
 static void test_broadcasting(void **state) {
     (void)state;
     const plait_shape all = { 4, { 3, 5, 7, 401 } };
-    const plait_shape shapes[] = { all, { 0, { 0 } }, { 1, { 401 } }, { 1, { 1 } }, { 2, { 7, 1 } }, { 4, { 3, 1, 7, 1 } },
-                                   { 4, { 1, 5, 1, 401 } }, { 4, { 3, 5, 1, 1 } }, { 4, { 1, 1, 1, 1 } }, { 3, { 5, 7, 401 } } };
+    const plait_shape shapes[] = { all,
+                                   { 0, { 0 } },
+                                   { 1, { 401 } },
+                                   { 1, { 1 } },
+                                   { 2, { 7, 1 } },
+                                   { 4, { 3, 1, 7, 1 } },
+                                   { 4, { 1, 5, 1, 401 } },
+                                   { 4, { 3, 5, 1, 1 } },
+                                   { 4, { 1, 1, 1, 1 } },
+                                   { 3, { 5, 7, 401 } } };
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         check_broadcast(all, shapes[k], PLAIT_F32);
         check_broadcast(shapes[k], all, PLAIT_BF16);
@@ -122,13 +136,15 @@ static void test_broadcasting(void **state) {
 static void test_a_product_and_its_gradient(void **state) {
     (void)state;
     plait_graph *g = new_graph();
-    plait_value  x = input(g, "x", plait_shape_2(2, 3)), w = input(g, "w", plait_shape_2(3, 1)), y = op2(g, "matmul", x, w), d[2];
+    plait_value  x = input(g, "x", plait_shape_2(2, 3)), w = input(g, "w", plait_shape_2(3, 1)),
+                y = op2(g, "matmul", x, w), d[2];
     const plait_value by[] = { x, w };
     assert_int_equal(plait_graph_gradients(g, y, 2, by, d), PLAIT_OK);
     plait_session   *s = session_of(g, NULL);
     const float      xs[] = { 1, 2, 3, 4, 5, 6 }, ws[] = { 7, 8, 9 };
     float            ys[2], dx[6], dw[3];
-    const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs), feed(w, PLAIT_F32, plait_shape_2(3, 1), ws) };
+    const plait_feed feeds[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs),
+                                 feed(w, PLAIT_F32, plait_shape_2(3, 1), ws) };
     plait_fetch      fetches[] = { fetch(y, ys, sizeof ys), fetch(d[0], dx, sizeof dx), fetch(d[1], dw, sizeof dw) };
     run(s, feeds, 2, fetches, 3);
     assert_true(ys[0] == 50 && ys[1] == 122);
@@ -184,7 +200,8 @@ static void test_all_gets_of_a_run_see_what_was_before(void **state) {
     plait_value    i1 = op2(g, "inc", w, w), later = op2(g, "add", w, w), i2 = op2(g, "inc", w, later);
     plait_session *s = session_of(g, NULL);
     float          ws[2], ls[2];
-    plait_fetch    fetches[] = { fetch(i1, NULL, 0), fetch(i2, NULL, 0), fetch(later, ls, sizeof ls), fetch(w, ws, sizeof ws) };
+    plait_fetch    fetches[] = { fetch(i1, NULL, 0), fetch(i2, NULL, 0), fetch(later, ls, sizeof ls),
+                                 fetch(w, ws, sizeof ws) };
     run(s, NULL, 0, fetches, 4);
     assert_true(ls[0] == 2 && ls[1] == 4 && ws[0] == 1 && ws[1] == 2);
     assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
@@ -201,10 +218,11 @@ static void test_all_gets_of_a_run_see_what_was_before(void **state) {
 
 static void test_rows(void **state) {
     (void)state;
-    plait_graph      *g = new_graph();
-    const float       start[] = { 1, 2, 3, 4, 5, 6 };
-    plait_value       w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), start));
-    plait_value       at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)), rows = op2(g, "get_rows", w, at);
+    plait_graph *g = new_graph();
+    const float  start[] = { 1, 2, 3, 4, 5, 6 };
+    plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), start));
+    plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)),
+                rows = op2(g, "get_rows", w, at);
     const plait_value in[] = { w, at, rows };
     plait_value       push = plait_graph_op(g, "inc_rows", in, 3, NULL, 0);
     plait_session    *s = session_of(g, NULL);
@@ -244,21 +262,23 @@ static void test_the_graph_may_grow(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    plait_graph      *g = new_graph();
-    plait_value       x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)), at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(1));
-    plait_value       y = plait_graph_name(g, op2(g, "gather", x, at), "y");
-    plait_session    *s = session_of(g, NULL);
-    const float       xs[] = { 1, 2, 3, 4 };
-    const int64_t     ats[] = { 2 };
-    float             ys[2];
-    plait_fetch       f = fetch(y, ys, sizeof ys), small = fetch(y, ys, 4), none = fetch(99, ys, 4);
-    const plait_feed  good[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), xs), feed(at, PLAIT_I64, plait_shape_1(1), ats) };
-    const plait_feed  wide[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs), good[1] };
-    const plait_feed  typed[] = { feed(x, PLAIT_F64, plait_shape_2(2, 2), xs), good[1] };
-    const plait_feed  twice[] = { good[0], good[0] };
-    const plait_feed  nowhere[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), NULL), good[1] };
-    const plait_feed  unknown = feed(-1, PLAIT_F32, plait_shape_1(1), xs);
-    const plait_feed  deep = feed(x, PLAIT_F32, (plait_shape){ .rank = 9 }, xs);
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)),
+                at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(1));
+    plait_value      y = plait_graph_name(g, op2(g, "gather", x, at), "y");
+    plait_session   *s = session_of(g, NULL);
+    const float      xs[] = { 1, 2, 3, 4 };
+    const int64_t    ats[] = { 2 };
+    float            ys[2];
+    plait_fetch      f = fetch(y, ys, sizeof ys), small = fetch(y, ys, 4), none = fetch(99, ys, 4);
+    const plait_feed good[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), xs),
+                                feed(at, PLAIT_I64, plait_shape_1(1), ats) };
+    const plait_feed wide[] = { feed(x, PLAIT_F32, plait_shape_2(2, 3), xs), good[1] };
+    const plait_feed typed[] = { feed(x, PLAIT_F64, plait_shape_2(2, 2), xs), good[1] };
+    const plait_feed twice[] = { good[0], good[0] };
+    const plait_feed nowhere[] = { feed(x, PLAIT_F32, plait_shape_2(2, 2), NULL), good[1] };
+    const plait_feed unknown = feed(-1, PLAIT_F32, plait_shape_1(1), xs);
+    const plait_feed deep = feed(x, PLAIT_F32, (plait_shape){ .rank = 9 }, xs);
     refused(s, good, 2, &f, 1, PLAIT_EINVAL, "gather 'y': number 2 of 2");
     refused(s, good, 1, &f, 1, PLAIT_EINVAL, "placeholder 'at' is needed and was not fed");
     refused(s, good, 2, &small, 1, PLAIT_EINVAL, "gather 'y': it has 8 bytes, and the memory for it 4");
@@ -275,10 +295,10 @@ static void test_refusals(void **state) {
 
 static void test_every_failed_allocation(void **state) {
     (void)state;
-    plait_graph   *g = new_graph();
-    plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL));
-    plait_value    b = plait_graph_scalar(g, PLAIT_F32, 1), done = op2(g, "inc", w, op2(g, "add", w, b));
-    const int64_t  live = pli_alloc_live();
+    plait_graph  *g = new_graph();
+    plait_value   w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL));
+    plait_value   b = plait_graph_scalar(g, PLAIT_F32, 1), done = op2(g, "inc", w, op2(g, "add", w, b));
+    const int64_t live = pli_alloc_live();
     for (int64_t k = 0;; k++) {
         plait_session *s = NULL;
         plait_fetch    f = fetch(done, NULL, 0);
@@ -297,9 +317,10 @@ static void test_every_failed_allocation(void **state) {
 /* After the first run of a plan no allocation is tried: one would fail. */
 static void test_a_step_allocates_nothing(void **state) {
     (void)state;
-    plait_graph   *g = new_graph();
-    plait_value    x = input(g, "x", plait_shape_2(PLAIT_ANY, 300)), w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 30), NULL)), d;
-    plait_value    y = op2(g, "matmul", x, w), done;
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_2(PLAIT_ANY, 300)),
+                w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 30), NULL)), d;
+    plait_value y = op2(g, "matmul", x, w), done;
     assert_int_equal(plait_graph_gradients(g, op2(g, "mul", y, y), 1, &w, &d), PLAIT_OK);
     done = op2(g, "inc", w, d);
     for (int32_t threads = 1; threads <= 3; threads += 2) {
@@ -344,9 +365,11 @@ static void *run_many(void *user) {
 static void test_several_runs_at_once(void **state) {
     (void)state;
     enum { RUNNERS = 3 };
-    plait_graph       *g = new_graph();
-    plait_value        x = input(g, "x", plait_shape_1(PLAIT_ANY)), w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(4), NULL));
-    plait_value        y = op2(g, "add", op2(g, "add", x, x), x), done = op2(g, "inc", w, plait_graph_op(g, "ones_like", &w, 1, NULL, 0));
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_1(PLAIT_ANY)),
+                w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(4), NULL));
+    plait_value y = op2(g, "add", op2(g, "add", x, x), x),
+                done = op2(g, "inc", w, plait_graph_op(g, "ones_like", &w, 1, NULL, 0));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.threads = 2;
@@ -370,9 +393,10 @@ static void test_several_runs_at_once(void **state) {
 /* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is well. */
 static void test_a_failure_among_threads(void **state) {
     (void)state;
-    plait_graph       *g = new_graph();
-    plait_value        w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 4), NULL));
-    plait_value        at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(300)), y = plait_graph_name(g, op2(g, "gather", w, at), "y");
+    plait_graph *g = new_graph();
+    plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 4), NULL));
+    plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(300)),
+                y = plait_graph_name(g, op2(g, "gather", w, at), "y");
     plait_value        done = op2(g, "inc", w, op2(g, "add", y, plait_graph_scalar(g, PLAIT_F32, 1)));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
@@ -459,7 +483,9 @@ typedef struct traced {
 static void trace(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns) {
     traced *t = user;
     atomic_fetch_add(&t->n, 1);
-    if (thread < 0 || thread > 1 || end_ns < begin_ns || (strstr(name, "fused add 'y'") == NULL && strstr(name, "matmul 'm'") == NULL)) atomic_fetch_add(&t->bad, 1);
+    if (thread < 0 || thread > 1 || end_ns < begin_ns ||
+        (strstr(name, "fused add 'y'") == NULL && strstr(name, "matmul 'm'") == NULL))
+        atomic_fetch_add(&t->bad, 1);
 }
 
 static void test_traces(void **state) {

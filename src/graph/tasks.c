@@ -8,9 +8,9 @@
 #define NODE_NS 50.0 /* of any node, beside its work */
 /* In grains: */
 enum {
-    TASK = 1,  /* of a task of small nodes                   */
+    TASK = 1,   /* of a task of small nodes                   */
     SHARED = 2, /* of a node whose items are shared           */
-    ALONE = 3  /* a plan with less work is run by its caller */
+    ALONE = 3   /* a plan with less work is run by its caller */
 };
 
 bool pli_plan_after(pli_plan *p, int32_t node, int32_t before) {
@@ -21,7 +21,9 @@ bool pli_plan_after(pli_plan *p, int32_t node, int32_t before) {
 }
 
 static bool of_store(const pli_plan_node *n) { return n->work >= PLI_WORK_GET; }
-static bool is_shared(const pli_plan *p, const pli_plan_node *n) { return n->items > 1 && n->cost_ns > SHARED * p->grain_ns; }
+static bool is_shared(const pli_plan *p, const pli_plan_node *n) {
+    return n->items > 1 && n->cost_ns > SHARED * p->grain_ns;
+}
 
 static bool cut(pli_plan *p, int32_t *task_of) {
     double cost = 0;
@@ -29,11 +31,13 @@ static bool cut(pli_plan *p, int32_t *task_of) {
         const pli_plan_node *n = &p->node[k];
         pli_task            *last = p->n_tasks > 0 ? &p->task[p->n_tasks - 1] : NULL;
         const bool           gets = n->work == PLI_WORK_GET && last != NULL && p->node[k - 1].work == PLI_WORK_GET;
-        if (last != NULL && !last->shared && !is_shared(p, n) && (of_store(n) ? gets : !last->caller && cost + n->cost_ns < TASK * p->grain_ns)) {
+        if (last != NULL && !last->shared && !is_shared(p, n) &&
+            (of_store(n) ? gets : !last->caller && cost + n->cost_ns < TASK * p->grain_ns)) {
             last->end = k + 1;
         } else {
             if (!pli_grow((void **)&p->task, &p->task_capacity, p->n_tasks + 1, sizeof *p->task)) return false;
-            p->task[p->n_tasks++] = (pli_task){ .first = k, .end = k + 1, .caller = of_store(n), .shared = is_shared(p, n) };
+            p->task[p->n_tasks++] =
+                (pli_task){ .first = k, .end = k + 1, .caller = of_store(n), .shared = is_shared(p, n) };
             cost = 0;
         }
         cost += n->cost_ns + NODE_NS;
@@ -89,8 +93,11 @@ static bool order_store(pli_plan *p, int32_t *last_get, int32_t *previous_get) {
 
 static plait_status link_tasks(pli_plan *p, int32_t *task_of, plait_error *err) {
     const size_t n = (size_t)p->n_nodes * sizeof(int32_t);
-    edges        e = { .plan = p, .task_of = task_of, .stamp = pli_arena_take(&p->work, (size_t)p->n_tasks * sizeof *e.stamp),
-                       .first_after = pli_arena_take(&p->work, n), .next_after = pli_arena_take(&p->work, (size_t)p->n_after * sizeof *e.next_after) };
+    edges        e = { .plan = p,
+                       .task_of = task_of,
+                       .stamp = pli_arena_take(&p->work, (size_t)p->n_tasks * sizeof *e.stamp),
+                       .first_after = pli_arena_take(&p->work, n),
+                       .next_after = pli_arena_take(&p->work, (size_t)p->n_after * sizeof *e.next_after) };
     if (e.stamp == NULL || e.first_after == NULL || e.next_after == NULL) return pli_plan_no_memory(err);
     memset(e.first_after, -1, n);
     for (int64_t a = 0; a < p->n_after; a++) {
@@ -106,7 +113,9 @@ static plait_status link_tasks(pli_plan *p, int32_t *task_of, plait_error *err) 
             p->n_next_tasks += p->task[t].n_next;
             p->task[t].n_next = 0;
         }
-        if (round == 0 && !pli_grow((void **)&p->next_task, &p->next_task_capacity, p->n_next_tasks + 1, sizeof *p->next_task)) return pli_plan_no_memory(err);
+        if (round == 0 &&
+            !pli_grow((void **)&p->next_task, &p->next_task_capacity, p->n_next_tasks + 1, sizeof *p->next_task))
+            return pli_plan_no_memory(err);
     }
     return PLAIT_OK;
 }
@@ -114,9 +123,11 @@ static plait_status link_tasks(pli_plan *p, int32_t *task_of, plait_error *err) 
 plait_status pli_plan_tasks(pli_plan *p, plait_error *err) {
     for (int64_t k = 0; k < p->n_nodes; k++) p->cost_ns += p->node[k].cost_ns + NODE_NS;
     if (p->threads == 1 || p->cost_ns < ALONE * p->grain_ns) return PLAIT_OK;
-    int32_t *task_of = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *task_of), *previous_get = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *previous_get);
+    int32_t *task_of = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *task_of),
+            *previous_get = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *previous_get);
     int32_t *last_get = pli_arena_take(&p->work, (size_t)p->graph->n_variables * sizeof *last_get);
-    if (task_of == NULL || previous_get == NULL || last_get == NULL || !order_store(p, last_get, previous_get) || !cut(p, task_of))
+    if (task_of == NULL || previous_get == NULL || last_get == NULL || !order_store(p, last_get, previous_get) ||
+        !cut(p, task_of))
         return pli_plan_no_memory(err);
     return link_tasks(p, task_of, err);
 }

@@ -19,8 +19,10 @@ static plait_status run_items(const pli_plan_node *n, plait_call *call, void *sc
     for (int32_t i = 0; n->work == PLI_WORK_MAP && i < n->n_in; i++) lane[i] = call->in[i].data;
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; i < n->items && status == PLAIT_OK; i++) {
-        if (n->work == PLI_WORK_MAP) pli_map_run(n->map, lane, call->out, scratch, i);
-        else status = n->kernel->run(call, i);
+        if (n->work == PLI_WORK_MAP)
+            pli_map_run(n->map, lane, call->out, scratch, i);
+        else
+            status = n->kernel->run(call, i);
     }
     return status;
 }
@@ -46,7 +48,9 @@ static plait_status fold(pli_plan *p, pli_plan_node *n, plait_error *err) {
         out[i].data = n->work == PLI_WORK_NONE ? in[0].data : pli_arena_take(&p->arena, pli_tensor_bytes(&out[i]));
         if (out[i].data == NULL) return pli_plan_no_memory(err);
     }
-    plait_call call = { .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = &own };
+    plait_call call = {
+        .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = &own
+    };
     if (n->work != PLI_WORK_NONE) {
         PLI_TRY(pli_plan_choose_node(p, n, err));
         const plait_status status = run_node(n, &call, p->scratch_bytes);

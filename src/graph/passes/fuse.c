@@ -11,7 +11,9 @@
 
 #include "graph/passes/passes.h"
 
-static const plait_op fused_op = { .size = sizeof(plait_op), .name = "fused", .summary = "elementwise ops in one pass" };
+static const plait_op fused_op = { .size = sizeof(plait_op),
+                                   .name = "fused",
+                                   .summary = "elementwise ops in one pass" };
 
 typedef struct group {
     int32_t anchor;
@@ -23,9 +25,9 @@ typedef struct group {
 
 typedef struct fuse {
     pli_plan *plan;
-    int32_t  *of;    /* [n_nodes] a node's group; -1: none                    */
-    int32_t  *next;  /* [n_nodes] the next member                             */
-    group    *group; /* [n_nodes] that of the node by whose number it goes    */
+    int32_t  *of;           /* [n_nodes] a node's group; -1: none                    */
+    int32_t  *next;         /* [n_nodes] the next member                             */
+    group    *group;        /* [n_nodes] that of the node by whose number it goes    */
     bool     *seen_outside; /* [n_values] read by another group, or fetched   */
     int32_t  *to;
 } fuse;
@@ -133,8 +135,10 @@ static void place_node(fuse *f, int32_t k) {
         const int32_t v = f->plan->input[n->input + i], g = find(f, v);
         if (g < 0 || g == own) continue;
         const bool fits = own >= 0 && same_shape(&f->plan->value[v].t.shape, &f->plan->value[n->output].t.shape);
-        if (fits && join(f, k, own, g)) own = g;
-        else f->group[g].fixed = true;
+        if (fits && join(f, k, own, g))
+            own = g;
+        else
+            f->group[g].fixed = true;
     }
 }
 
@@ -178,7 +182,8 @@ static void drop_own_inputs(const fuse *f, group *g, int32_t own) {
     g->n_in = n;
 }
 
-static plait_status make_map(fuse *f, const group *g, const int32_t *member, int32_t n, pli_plan_node *node, plait_error *err) {
+static plait_status make_map(fuse *f, const group *g, const int32_t *member, int32_t n, pli_plan_node *node,
+                             plait_error *err) {
     pli_plan    *p = f->plan;
     pli_map_op   ops[PLI_MAP_STEPS];
     plait_tensor in[PLI_MAP_INPUTS];
@@ -190,11 +195,16 @@ static plait_status make_map(fuse *f, const group *g, const int32_t *member, int
         int32_t             *operand = pli_arena_take(&p->work, (size_t)m->n_in * sizeof *operand);
         if (operand == NULL) return pli_plan_no_memory(err);
         for (int32_t i = 0; i < m->n_in; i++) operand[i] = operand_of(g, member, n, p, p->input[m->input + i]);
-        ops[j] = (pli_map_op){ .op = m->op, .attr = m->attr, .n_in = m->n_in, .in = operand, .type = p->value[m->output].t.type,
+        ops[j] = (pli_map_op){ .op = m->op,
+                               .attr = m->attr,
+                               .n_in = m->n_in,
+                               .in = operand,
+                               .type = p->value[m->output].t.type,
                                .output = f->seen_outside[m->output] ? node->n_out++ : -1 };
         node->member[j] = m->op;
     }
-    return pli_map_create(&p->arena, ops, n, in, g->n_in, &p->value[p->node[member[0]].output].t.shape, &node->map, err);
+    return pli_map_create(&p->arena, ops, n, in, g->n_in, &p->value[p->node[member[0]].output].t.shape, &node->map,
+                          err);
 }
 
 /* The fused node takes the anchor's place among the nodes; its members go for want of readers. */
@@ -203,8 +213,14 @@ static plait_status make_node(fuse *f, int32_t own, plait_error *err) {
     group        *g = &f->group[own];
     int32_t       member[PLI_MAP_STEPS];
     const int32_t n = sorted_members(f, g, member);
-    pli_plan_node node = { .op = &fused_op, .origin = p->node[member[n - 1]].origin, .n_in = g->n_in, .input = (int32_t)p->n_inputs,
-                           .output = (int32_t)p->n_values, .variable = -1, .work = PLI_WORK_MAP, .n_members = n };
+    pli_plan_node node = { .op = &fused_op,
+                           .origin = p->node[member[n - 1]].origin,
+                           .n_in = g->n_in,
+                           .input = (int32_t)p->n_inputs,
+                           .output = (int32_t)p->n_values,
+                           .variable = -1,
+                           .work = PLI_WORK_MAP,
+                           .n_members = n };
     PLI_TRY(make_map(f, g, member, n, &node, err));
     if (node.map == NULL) return PLAIT_OK;
     if (!pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + g->n_in, sizeof *p->input) ||

@@ -21,10 +21,10 @@ typedef struct stretch {
 
 typedef struct layout {
     pli_plan *plan;
-    int32_t  *root;  /* [n_values] the value in whose place it lies                */
-    int32_t  *last;  /* [n_values] of a root: the last node that uses it           */
-    int32_t  *user;  /* [n_values] of a root: an input of plan->input that reads it, or -1 ... */
-    int32_t  *next;  /* [n_inputs] ... and the next                                */
+    int32_t  *root;   /* [n_values] the value in whose place it lies                */
+    int32_t  *last;   /* [n_values] of a root: the last node that uses it           */
+    int32_t  *user;   /* [n_values] of a root: an input of plan->input that reads it, or -1 ... */
+    int32_t  *next;   /* [n_inputs] ... and the next                                */
     int32_t  *reader; /* [n_inputs] the node of an input                           */
     stretch  *s;
     int64_t   n, capacity;
@@ -89,7 +89,7 @@ static bool wait_for(layout *l, int32_t k, int32_t owner) {
 /* The stretches at .. at + count, all free, become one of `bytes`, used by v, and the rest. */
 static bool occupy(layout *l, int64_t at, int64_t count, size_t bytes, int32_t v, int32_t k) {
     const size_t first = l->s[at].first;
-    int64_t       passed = 0;
+    int64_t      passed = 0;
     for (; passed < count && l->s[at + passed].first < first + bytes; passed++)
         if (!wait_for(l, k, l->s[at + passed].owner)) return false;
     const stretch cut = l->s[at + passed - 1];
@@ -98,7 +98,8 @@ static bool occupy(layout *l, int64_t at, int64_t count, size_t bytes, int32_t v
     memmove(l->s + at + 1, l->s + at + passed, (size_t)(l->n - at - passed) * sizeof *l->s);
     l->n -= passed - 1;
     l->plan->value[v].offset = first;
-    return cut_end == first + bytes || insert(l, at + 1, (stretch){ first + bytes, cut_end - first - bytes, cut.owner, false });
+    return cut_end == first + bytes ||
+           insert(l, at + 1, (stretch){ first + bytes, cut_end - first - bytes, cut.owner, false });
 }
 
 /* The smallest run of free stretches that holds it; at the end of the block it may grow. */
@@ -143,15 +144,15 @@ static stretch *stretch_of(layout *l, int32_t v) {
     int64_t low = 0, high = l->n;
     while (high - low > 1) {
         const int64_t mid = (low + high) / 2;
-        if (l->s[mid].first <= l->plan->value[v].offset) low = mid;
-        else high = mid;
+        if (l->s[mid].first <= l->plan->value[v].offset)
+            low = mid;
+        else
+            high = mid;
     }
     return &l->s[low];
 }
 
-static void give_back(layout *l, int32_t root) {
-    stretch_of(l, root)->used = false;
-}
+static void give_back(layout *l, int32_t root) { stretch_of(l, root)->used = false; }
 
 /* --- in place -------------------------------------------------------------------------------------------------- */
 
@@ -203,7 +204,9 @@ static void end_lives(layout *l, int32_t k) {
     for (int32_t i = 0; i < n->n_in + n->n_out; i++) {
         if (i < n->n_in && !pli_plan_reads(n, i)) continue;
         const int32_t r = l->root[i < n->n_in ? l->plan->input[n->input + i] : n->output + i - n->n_in];
-        if (l->plan->value[r].place != PLI_PLACE_MEMORY || l->last[r] != k || pli_place_bytes(&l->plan->value[r].t) == 0) continue;
+        if (l->plan->value[r].place != PLI_PLACE_MEMORY || l->last[r] != k ||
+            pli_place_bytes(&l->plan->value[r].t) == 0)
+            continue;
         l->last[r] = -1;
         give_back(l, r);
     }

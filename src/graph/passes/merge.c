@@ -13,7 +13,9 @@ static size_t attr_bytes(const plait_attr *a, const void **at) {
     case PLAIT_ATTR_FLOAT: *at = &a->u; return 8;
     case PLAIT_ATTR_INTS: *at = a->u.ints; return (size_t)a->n * sizeof *a->u.ints;
     case PLAIT_ATTR_TEXT: *at = a->u.text; return strlen(a->u.text);
-    case PLAIT_ATTR_TENSOR: *at = a->u.tensor->data; return a->u.tensor->data != NULL ? pli_tensor_bytes(a->u.tensor) : 0;
+    case PLAIT_ATTR_TENSOR:
+        *at = a->u.tensor->data;
+        return a->u.tensor->data != NULL ? pli_tensor_bytes(a->u.tensor) : 0;
     }
     return 0;
 }
@@ -37,13 +39,15 @@ static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
 static bool same_attr(const plait_attr *a, const plait_attr *b) {
     const void  *from_a = NULL, *from_b = NULL;
     const size_t bytes = attr_bytes(a, &from_a);
-    if (bytes != attr_bytes(b, &from_b) || (a->kind == PLAIT_ATTR_TENSOR && !same_shape(a->u.tensor, b->u.tensor))) return false;
+    if (bytes != attr_bytes(b, &from_b) || (a->kind == PLAIT_ATTR_TENSOR && !same_shape(a->u.tensor, b->u.tensor)))
+        return false;
     return bytes == 0 || memcmp(from_a, from_b, bytes) == 0;
 }
 
 static bool same_node(const pli_plan *p, const pli_plan_node *a, const pli_plan_node *b) {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out) return false;
-    if (a->n_in > 0 && memcmp(p->input + a->input, p->input + b->input, (size_t)a->n_in * sizeof *p->input) != 0) return false;
+    if (a->n_in > 0 && memcmp(p->input + a->input, p->input + b->input, (size_t)a->n_in * sizeof *p->input) != 0)
+        return false;
     for (int32_t i = 0; i < a->op->n_attrs; i++)
         if (!same_attr(&a->attr[i], &b->attr[i])) return false;
     return true;
@@ -54,10 +58,15 @@ static bool merge_constants(pli_plan *p, pli_keymap *seen, int32_t *who, int32_t
         const plait_tensor *t = &p->value[v].t;
         const size_t        bytes = pli_tensor_bytes(t);
         if (p->value[v].place != PLI_PLACE_CONSTANT || bytes > CONSTANT_BYTES) continue;
-        const int64_t known = seen->n, at = pli_keymap_add(seen, pli_hash_bytes(t->data, bytes, (uint64_t)t->type + 16 * (uint64_t)t->shape.rank));
+        const int64_t known = seen->n,
+                      at = pli_keymap_add(
+                          seen, pli_hash_bytes(t->data, bytes, (uint64_t)t->type + 16 * (uint64_t)t->shape.rank));
         if (at < 0) return false;
-        if (at == known) who[at] = v;
-        else if (same_shape(&p->value[who[at]].t, t) && (bytes == 0 || memcmp(p->value[who[at]].t.data, t->data, bytes) == 0)) to[v] = who[at];
+        if (at == known)
+            who[at] = v;
+        else if (same_shape(&p->value[who[at]].t, t) &&
+                 (bytes == 0 || memcmp(p->value[who[at]].t.data, t->data, bytes) == 0))
+            to[v] = who[at];
     }
     return true;
 }
@@ -70,7 +79,8 @@ static bool merge_nodes(pli_plan *p, pli_keymap *seen, int32_t *who, int32_t *to
         if ((n->op->flags & PLAIT_OP_STATEFUL) != 0) continue;
         const int64_t known = seen->n, at = pli_keymap_add(seen, hash_node(p, n));
         if (at < 0) return false;
-        if (at == known) who[at] = k;
+        if (at == known)
+            who[at] = k;
         else if (same_node(p, &p->node[who[at]], n))
             for (int32_t i = 0; i < n->n_out; i++) to[n->output + i] = p->node[who[at]].output + i;
     }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const pli_pass *const pli_passes[PLI_PASSES] = { &pli_pass_fold, &pli_pass_merge, &pli_pass_sparse, &pli_pass_fuse, &pli_pass_memory };
+const pli_pass *const pli_passes[PLI_PASSES] = { &pli_pass_fold, &pli_pass_merge, &pli_pass_sparse, &pli_pass_fuse,
+                                                 &pli_pass_memory };
 
 static plait_status add_one(const char *name, size_t length, uint32_t *passes, plait_error *err) {
     const char *names[PLI_PASSES];

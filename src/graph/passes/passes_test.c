@@ -48,14 +48,17 @@ typedef struct example {
     int32_t      n_pool;
 } example;
 
-static const plait_shape shapes[] = { { 2, { 40, 30 } }, { 1, { 30 } }, { 2, { 40, 1 } }, { 0, { 0 } }, { 3, { 20, 40, 30 } } };
+static const plait_shape shapes[] = {
+    { 2, { 40, 30 } }, { 1, { 30 } }, { 2, { 40, 1 } }, { 0, { 0 } }, { 3, { 20, 40, 30 } }
+};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static plait_tensor random_tensor(pli_random *r, plait_type type) {
     plait_tensor  t = { .type = type, .shape = shapes[pli_random_below(r, SHAPES)] };
     const int64_t n = plait_shape_elements(&t.shape);
     t.data = malloc(pli_tensor_bytes(&t) + 1);
-    for (int64_t i = 0; i < n; i++) pli_element_set(&t, i, type == PLAIT_I32 ? (double)pli_random_below(r, 9) : pli_random_normal(r));
+    for (int64_t i = 0; i < n; i++)
+        pli_element_set(&t, i, type == PLAIT_I32 ? (double)pli_random_below(r, 9) : pli_random_normal(r));
     return t;
 }
 
@@ -63,17 +66,21 @@ static plait_value any(const example *e, pli_random *r) { return e->pool[pli_ran
 
 static plait_value random_node(const example *e, pli_random *r) {
     static const char *const binary[] = { "add", "sub", "mul", "maximum" };
-    static const char *const unary[] = { "neg", "sigmoid", "tanh", "relu", "square", "abs", "identity", "stop_gradient" };
-    plait_graph             *g = e->g;
-    const plait_value        a = any(e, r), b = any(e, r);
-    const plait_tensor       ta = plait_graph_describe(g, a), tb = plait_graph_describe(g, b);
-    plait_shape              wide;
-    const plait_value        pair[] = { a, b };
-    const bool               wider = ta.type == tb.type && pli_broadcast(&ta.shape, &tb.shape, &wide) && plait_shape_elements(&wide) <= 24000;
+    static const char *const unary[] = {
+        "neg", "sigmoid", "tanh", "relu", "square", "abs", "identity", "stop_gradient"
+    };
+    plait_graph       *g = e->g;
+    const plait_value  a = any(e, r), b = any(e, r);
+    const plait_tensor ta = plait_graph_describe(g, a), tb = plait_graph_describe(g, b);
+    plait_shape        wide;
+    const plait_value  pair[] = { a, b };
+    const bool         wider =
+        ta.type == tb.type && pli_broadcast(&ta.shape, &tb.shape, &wide) && plait_shape_elements(&wide) <= 24000;
     switch (pli_random_below(r, 16)) {
     case 0:
     case 6:
-    case 7: return plait_graph_op(g, pli_type_is_float(ta.type) ? unary[pli_random_below(r, 8)] : "neg", &a, 1, NULL, 0);
+    case 7:
+        return plait_graph_op(g, pli_type_is_float(ta.type) ? unary[pli_random_below(r, 8)] : "neg", &a, 1, NULL, 0);
     case 5: {
         const plait_value choice[] = { wider ? op2(g, "less", a, b) : PLAIT_NONE, b, a };
         return wider ? plait_graph_op(g, "where", choice, 3, NULL, 0) : PLAIT_NONE;
@@ -85,14 +92,22 @@ static plait_value random_node(const example *e, pli_random *r) {
         return plait_shape_elements(&ta.shape) == 1200 ? plait_graph_op(g, "reshape", &a, 1, &to, 1) : PLAIT_NONE;
     }
     case 1: return plait_graph_op(g, "ones_like", &a, 1, NULL, 0);
-    case 2: return ta.shape.rank == tb.shape.rank && ta.type == tb.type && memcmp(&ta.shape, &tb.shape, sizeof(int32_t) + (size_t)ta.shape.rank * 8) == 0
-                       ? plait_graph_op(g, "add_n", pair, 2, NULL, 0) : PLAIT_NONE;
-    case 3: return pli_broadcast(&ta.shape, &tb.shape, &wide) && wide.rank == ta.shape.rank && memcmp(wide.dim, ta.shape.dim, (size_t)wide.rank * 8) == 0
-                       ? op2(g, "sum_like", a, b) : PLAIT_NONE;
+    case 2:
+        return ta.shape.rank == tb.shape.rank && ta.type == tb.type &&
+                       memcmp(&ta.shape, &tb.shape, sizeof(int32_t) + (size_t)ta.shape.rank * 8) == 0
+                   ? plait_graph_op(g, "add_n", pair, 2, NULL, 0)
+                   : PLAIT_NONE;
+    case 3:
+        return pli_broadcast(&ta.shape, &tb.shape, &wide) && wide.rank == ta.shape.rank &&
+                       memcmp(wide.dim, ta.shape.dim, (size_t)wide.rank * 8) == 0
+                   ? op2(g, "sum_like", a, b)
+                   : PLAIT_NONE;
     case 4: {
         const plait_attr tb_on = { .name = "tb", .kind = PLAIT_ATTR_INT, .u.i = 1 };
-        return ta.type == PLAIT_F32 && tb.type == PLAIT_F32 && ta.shape.rank == 2 && tb.shape.rank == 2 && ta.shape.dim[1] == 30 && tb.shape.dim[1] == 30
-                   ? plait_graph_op(g, "matmul", pair, 2, &tb_on, 1) : PLAIT_NONE;
+        return ta.type == PLAIT_F32 && tb.type == PLAIT_F32 && ta.shape.rank == 2 && tb.shape.rank == 2 &&
+                       ta.shape.dim[1] == 30 && tb.shape.dim[1] == 30
+                   ? plait_graph_op(g, "matmul", pair, 2, &tb_on, 1)
+                   : PLAIT_NONE;
     }
     default: return wider ? op2(g, binary[pli_random_below(r, 4)], a, b) : PLAIT_NONE;
     }
@@ -123,10 +138,11 @@ static void build(example *e, uint64_t seed) {
     }
     for (int32_t i = 0; i < FETCHES; i++) e->fetch[e->n_fetches++] = i < 4 ? e->pool[e->n_pool - 1 - i] : any(e, &r);
     for (int32_t i = 0; i < VARIABLES; i++) {
-        const plait_value w = plait_graph_find(e->g, i == 0 ? "w0" : "w1"), x = any(e, &r);
+        const plait_value  w = plait_graph_find(e->g, i == 0 ? "w0" : "w1"), x = any(e, &r);
         const plait_tensor tw = plait_graph_describe(e->g, w), tx = plait_graph_describe(e->g, x);
         plait_shape        wide;
-        if (pli_broadcast(&tw.shape, &tx.shape, &wide)) e->fetch[e->n_fetches++] = op2(e->g, "inc", w, op2(e->g, "sum_like", op2(e->g, "add", x, w), w));
+        if (pli_broadcast(&tw.shape, &tx.shape, &wide))
+            e->fetch[e->n_fetches++] = op2(e->g, "inc", w, op2(e->g, "sum_like", op2(e->g, "add", x, w), w));
     }
     plait_error err;
     if (plait_graph_check(e->g, &err) != PLAIT_OK) fail_msg("%s", err.text);
@@ -140,9 +156,13 @@ static uint64_t values_of(const example *e, const char *passes, int32_t threads)
     uint64_t             h = 0;
     for (int round = 0; round < 2; round++) {
         plait_error err = { .code = PLAIT_OK };
-        for (int32_t i = 0; i < e->n_fetches; i++) fetches[i] = (plait_fetch){ .value = e->fetch[i], .tensor = { .data = memory[i] }, .bytes = sizeof memory[i] };
-        if (plait_session_run(s, e->feeds, FEEDS, fetches, e->n_fetches, NULL, 0, &err) != PLAIT_OK) fail_msg("%s", err.text);
-        for (int32_t i = 0; i < e->n_fetches; i++) h = pli_hash_bytes(memory[i], pli_tensor_bytes(&fetches[i].tensor), h);
+        for (int32_t i = 0; i < e->n_fetches; i++)
+            fetches[i] =
+                (plait_fetch){ .value = e->fetch[i], .tensor = { .data = memory[i] }, .bytes = sizeof memory[i] };
+        if (plait_session_run(s, e->feeds, FEEDS, fetches, e->n_fetches, NULL, 0, &err) != PLAIT_OK)
+            fail_msg("%s", err.text);
+        for (int32_t i = 0; i < e->n_fetches; i++)
+            h = pli_hash_bytes(memory[i], pli_tensor_bytes(&fetches[i].tensor), h);
     }
     for (int32_t k = 0; k < VARIABLES; k++) {
         const plait_tensor t = plait_graph_variable_initial(e->g, k);
@@ -155,17 +175,21 @@ static uint64_t values_of(const example *e, const char *passes, int32_t threads)
 
 static void test_passes_and_threads_change_no_bit(void **state) {
     (void)state;
-    static const char *const choices[] = { "fold", "merge", "fuse", "memory", "merge,fuse", "fuse,memory", "merge,memory", NULL };
+    static const char *const choices[] = { "fold",       "merge",       "fuse",         "memory",
+                                           "merge,fuse", "fuse,memory", "merge,memory", NULL };
     const uint64_t           seeds = getenv("PLAIT_TEST_FULL") != NULL ? 500 : 15;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         example e;
         build(&e, seed);
         const uint64_t plain = values_of(&e, "none", 1);
         for (size_t c = 0; c < sizeof choices / sizeof *choices; c++)
-            if (values_of(&e, choices[c], 1) != plain) fail_msg("seed %llu: other values with passes %s", (unsigned long long)seed, choices[c]);
+            if (values_of(&e, choices[c], 1) != plain)
+                fail_msg("seed %llu: other values with passes %s", (unsigned long long)seed, choices[c]);
         for (int32_t threads = 2; threads <= 4; threads++) {
-            if (values_of(&e, NULL, threads) != plain) fail_msg("seed %llu: other values with %d threads", (unsigned long long)seed, threads);
-            if (values_of(&e, "memory", threads) != plain) fail_msg("seed %llu: other values with %d threads, memory alone", (unsigned long long)seed, threads);
+            if (values_of(&e, NULL, threads) != plain)
+                fail_msg("seed %llu: other values with %d threads", (unsigned long long)seed, threads);
+            if (values_of(&e, "memory", threads) != plain)
+                fail_msg("seed %llu: other values with %d threads, memory alone", (unsigned long long)seed, threads);
         }
         for (int32_t i = 0; i < FEEDS; i++) free(e.feeds[i].tensor.data);
         plait_graph_destroy(&e.g);
@@ -195,8 +219,10 @@ static made plan_of(const plait_graph *g, plait_value fetched, const char *passe
 static void test_fold(void **state) {
     (void)state;
     plait_graph *g = new_graph();
-    plait_value  two = plait_graph_scalar(g, PLAIT_F32, 2), w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(9), NULL));
-    plait_value  c = op2(g, "mul", op2(g, "add", two, two), plait_graph_op(g, "ones_like", &w, 1, NULL, 0)), y = op2(g, "add", c, w);
+    plait_value  two = plait_graph_scalar(g, PLAIT_F32, 2),
+                w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(9), NULL));
+    plait_value c = op2(g, "mul", op2(g, "add", two, two), plait_graph_op(g, "ones_like", &w, 1, NULL, 0)),
+                y = op2(g, "add", c, w);
     assert_int_equal(plan_of(g, y, "none").nodes, 5); /* add, ones_like, mul, variable, add */
     assert_int_equal(plan_of(g, y, "fold").nodes, 2);
     assert_int_equal(plan_of(g, c, "fold").nodes, 0);
@@ -207,12 +233,13 @@ static void test_merge(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(9), NULL));
-    plait_value  a = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2)), b = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2));
-    plait_value  y = op2(g, "add", op2(g, "sub", a, w), op2(g, "sub", b, w));
+    plait_value  a = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2)),
+                b = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2));
+    plait_value y = op2(g, "add", op2(g, "sub", a, w), op2(g, "sub", b, w));
     assert_int_equal(plan_of(g, y, "none").nodes, 6);
     assert_int_equal(plan_of(g, y, "merge").nodes, 4);
-    plait_value      v = plait_graph_variable(g, "v", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 3), NULL));
-    const plait_attr turned = { .name = "tb", .kind = PLAIT_ATTR_INT, .u.i = 1 };
+    plait_value       v = plait_graph_variable(g, "v", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 3), NULL));
+    const plait_attr  turned = { .name = "tb", .kind = PLAIT_ATTR_INT, .u.i = 1 };
     const plait_value pair[] = { v, v };
     y = op2(g, "add", op2(g, "matmul", v, v), plait_graph_op(g, "matmul", pair, 2, &turned, 1)); /* not the same */
     assert_int_equal(plan_of(g, y, "merge").nodes, 4);
@@ -264,7 +291,8 @@ static plait_status spy_get(void *user, int32_t variable, const void **values_ou
     *values_out = s->values;
     return PLAIT_OK;
 }
-static plait_status spy_get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+static plait_status spy_get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values,
+                                 plait_error *err) {
     (void)rows;
     (void)err;
     memset(values, 0, (size_t)n * 2 * sizeof(float));
@@ -277,11 +305,12 @@ static plait_status spy_inc(void *user, int32_t variable, const void *delta, pla
     snprintf(((spy *)user)->text + strlen(((spy *)user)->text), 16, ", inc %d", variable);
     return PLAIT_OK;
 }
-static plait_status spy_inc_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
+static plait_status spy_inc_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta,
+                                 plait_error *err) {
     (void)err;
     const float *d = delta;
-    snprintf(((spy *)user)->text + strlen(((spy *)user)->text), 64, ", inc %lld rows of %d, last %lld by %g", (long long)n, variable,
-             (long long)rows[n - 1], (double)d[2 * n - 1]);
+    snprintf(((spy *)user)->text + strlen(((spy *)user)->text), 64, ", inc %lld rows of %d, last %lld by %g",
+             (long long)n, variable, (long long)rows[n - 1], (double)d[2 * n - 1]);
     return PLAIT_OK;
 }
 static plait_status spy_end(void *user, plait_status how, plait_error *err) {
@@ -290,7 +319,8 @@ static plait_status spy_end(void *user, plait_status how, plait_error *err) {
     return PLAIT_OK;
 }
 
-static void assert_calls(const plait_graph *g, const char *passes, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches, int32_t n_fetches, const char *want) {
+static void assert_calls(const plait_graph *g, const char *passes, const plait_feed *feeds, int32_t n_feeds,
+                         plait_fetch *fetches, int32_t n_fetches, const char *want) {
     spy                told = { .text = "" };
     const plait_store  store = { &told, spy_expect, spy_get, spy_get_rows, spy_inc, spy_inc_rows, spy_end };
     plait_session_opts opts;
@@ -311,21 +341,31 @@ static void test_the_order_of_a_store(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  w[3];
-    for (int k = 0; k < 3; k++) w[k] = plait_graph_variable(g, k == 0 ? "a" : k == 1 ? "b" : "c", plait_tensor_of(PLAIT_F32, plait_shape_1(2), NULL));
+    for (int k = 0; k < 3; k++)
+        w[k] = plait_graph_variable(g,
+                                    k == 0   ? "a"
+                                    : k == 1 ? "b"
+                                             : "c",
+                                    plait_tensor_of(PLAIT_F32, plait_shape_1(2), NULL));
     plait_value h = op2(g, "add", w[2], w[2]), i = op2(g, "mul", h, w[0]), y = op2(g, "mul", i, w[1]);
-    plait_fetch fetches[] = { { .value = op2(g, "inc", w[0], h) }, { .value = op2(g, "inc", w[1], i) }, { .value = op2(g, "inc", w[2], h) }, { .value = y } };
+    plait_fetch fetches[] = { { .value = op2(g, "inc", w[0], h) },
+                              { .value = op2(g, "inc", w[1], i) },
+                              { .value = op2(g, "inc", w[2], h) },
+                              { .value = y } };
     assert_calls(g, "none", NULL, 0, fetches, 4, "expect 2 0 1, get 2, inc 2, get 0, inc 0, get 1, inc 1, end 0");
     plait_graph_destroy(&g);
 }
 
 static void test_sparse(void **state) {
     (void)state;
-    plait_graph     *g = new_graph();
-    plait_value      w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL)), d;
-    plait_value      at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)), at2 = plait_graph_placeholder(g, "at2", PLAIT_I64, plait_shape_2(1, 1));
+    plait_graph *g = new_graph();
+    plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL)), d;
+    plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)),
+                at2 = plait_graph_placeholder(g, "at2", PLAIT_I64, plait_shape_2(1, 1));
     plait_value      r = op2(g, "get_rows", w, at), y = op2(g, "add", r, op2(g, "get_rows", w, at2));
     const int64_t    ats[] = { 2, 0 };
-    const plait_feed feeds[] = { { at, plait_tensor_of(PLAIT_I64, plait_shape_1(2), ats) }, { at2, plait_tensor_of(PLAIT_I64, plait_shape_2(1, 1), ats) } };
+    const plait_feed feeds[] = { { at, plait_tensor_of(PLAIT_I64, plait_shape_1(2), ats) },
+                                 { at2, plait_tensor_of(PLAIT_I64, plait_shape_2(1, 1), ats) } };
     assert_int_equal(plait_graph_gradients(g, r, 1, &w, &d), PLAIT_OK);
     plait_fetch one = { .value = op2(g, "inc", w, d) };
     assert_calls(g, "sparse", feeds, 1, &one, 1, ", inc 2 rows of 0, last 0 by 1, end 0");

@@ -20,9 +20,13 @@ static int64_t join_items(const plait_call *call) { return call->n_in; }
 
 static const plait_kernel        copy = { .name = "copy", .items = join_items, .run = join };
 static const plait_kernel *const kernels[] = { &copy, NULL };
-static const plait_op            join_op = {
-               .size = sizeof(plait_op), .name = "join", .summary = "arrays one behind the other", .min_inputs = 1, .max_inputs = PARTS, .outputs = 1, .kernels = kernels
-};
+static const plait_op            join_op = { .size = sizeof(plait_op),
+                                             .name = "join",
+                                             .summary = "arrays one behind the other",
+                                             .min_inputs = 1,
+                                             .max_inputs = PARTS,
+                                             .outputs = 1,
+                                             .kernels = kernels };
 
 /* The scatter_rows that a value is the sum of; -1: it is not, 0 .. PARTS of them. */
 static int32_t parts_of(const pli_plan *p, int32_t value, const pli_plan_node **part) {
@@ -54,8 +58,14 @@ static int32_t joined(pli_plan *p, const pli_plan_node *parts, int32_t n, int32_
     t.shape = plait_shape_1(elements);
     const int32_t v = pli_plan_add_value(p, p->value[parts[0].output].origin, t, PLI_PLACE_MEMORY, 0);
     if (v < 0) return -1;
-    p->node[p->n_nodes++] = (pli_plan_node){ .op = &join_op, .origin = p->value[v].origin, .input = (int32_t)p->n_inputs, .n_in = n,
-                                             .output = v, .n_out = 1, .variable = -1, .work = PLI_WORK_KERNEL };
+    p->node[p->n_nodes++] = (pli_plan_node){ .op = &join_op,
+                                             .origin = p->value[v].origin,
+                                             .input = (int32_t)p->n_inputs,
+                                             .n_in = n,
+                                             .output = v,
+                                             .n_out = 1,
+                                             .variable = -1,
+                                             .work = PLI_WORK_KERNEL };
     p->n_inputs += n;
     return v;
 }
@@ -64,7 +74,8 @@ static plait_status push_rows(pli_plan *p, int64_t k, const pli_plan_node *const
     pli_plan_node parts[PARTS];
     for (int32_t i = 0; i < n; i++) parts[i] = *part[i];
     const int32_t variable = p->input[p->node[k].input], rows = joined(p, parts, n, 1), delta = joined(p, parts, n, 2);
-    if (rows < 0 || delta < 0 || !pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + 3, sizeof *p->input)) return pli_plan_no_memory(err);
+    if (rows < 0 || delta < 0 || !pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + 3, sizeof *p->input))
+        return pli_plan_no_memory(err);
     const int32_t in[] = { variable, rows, delta };
     memcpy(p->input + p->n_inputs, in, sizeof in);
     p->node[k].op = &pli_op_inc_rows;
