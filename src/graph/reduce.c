@@ -146,6 +146,27 @@ static double sum_of_run(int64_t n, const float *x) {
     return lane[0];
 }
 
+bool pli_reduction_has_runs(const plait_call *call, const pli_reduction *r) {
+    if (plait_shape_elements(&r->summed) == 0) return false; /* nothing at all is left to the reference */
+    for (int32_t i = r->summed.rank - 1; i >= 0; i--)
+        if (r->summed.dim[i] != 1) return call->in[0].type == PLAIT_F32 && r->summed_stride[i] == 1;
+    return false;
+}
+
+void pli_reduction_sum_runs(const plait_call *call, const pli_reduction *r, int64_t output, double divisor) {
+    double   sum = 0;
+    pli_walk walk;
+    pli_reduction_begin(&walk, r, output);
+    for (int64_t n; (n = pli_walk_next(&walk)) > 0;)
+        sum += sum_of_run(n, (const float *)call->in[0].data + walk.from[0]);
+    ((float *)call->out[0].data)[output] = (float)(sum / divisor);
+}
+
+int pli_runs_f32(const plait_call *call) {
+    const pli_reduction r = pli_reduction_of_call(call);
+    return pli_reduction_has_runs(call, &r);
+}
+
 static void sum_columns(const pli_block_sum *b, int64_t columns, double divisor, const float *x, float *y) {
     double sum[COLUMNS] = { 0 };
     for (int64_t i = 0; i < b->n; i++)

@@ -31,6 +31,13 @@ pli_reduction pli_reduction_of_call(const plait_call *call);
 /** The reference: output element `output` is the sum divided by `divisor`, integers without (they wrap). */
 void pli_reduction_sum(const plait_call *call, const pli_reduction *r, int64_t output, double divisor);
 
+/** The same of f32 whose last axis (but for those of length 1) is summed: run by run, 16 partial sums in each. Where the summed axes do
+ *  not lie next to each other: a channel of images. */
+void pli_reduction_sum_runs(const plait_call *call, const pli_reduction *r, int64_t output, double divisor);
+bool pli_reduction_has_runs(const plait_call *call, const pli_reduction *r);
+/** suits: of the attributes' axes. */
+int pli_runs_f32(const plait_call *call);
+
 /* The fast sums. */
 typedef struct pli_block_sum {
     int64_t outer, n, inner;

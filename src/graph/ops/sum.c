@@ -22,6 +22,12 @@ static plait_status run_f32(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+static plait_status run_runs(const plait_call *call, int64_t item) {
+    const pli_reduction r = pli_reduction_of_call(call);
+    pli_reduction_sum_runs(call, &r, item, 1);
+    return PLAIT_OK;
+}
+
 static void gradient(const plait_gradient *at) {
     at->d_in[0] = pli_op2(at->graph, &pli_op_broadcast_like, pli_restore_axes(at, at->d_out[0]), at->in[0]);
 }
@@ -29,8 +35,9 @@ static void gradient(const plait_gradient *at) {
 static const plait_kernel f32 = {
     .name = "f32", .suits = pli_blocks_f32, .items = pli_block_items_of_call, .run = run_f32
 };
+static const plait_kernel        runs = { .name = "runs", .suits = pli_runs_f32, .items = items, .run = run_runs };
 static const plait_kernel        ref = { .name = "ref", .items = items, .run = run };
-static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
+static const plait_kernel *const kernels[] = { &f32, &runs, &ref, NULL };
 
 const plait_op pli_op_sum = {
     .size = sizeof(plait_op),

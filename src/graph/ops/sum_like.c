@@ -18,11 +18,15 @@ static void summed_axes(const plait_shape *from, const plait_shape *to, bool sum
     }
 }
 
-/* An item is an output element. */
-static plait_status run(const plait_call *call, int64_t item) {
+static pli_reduction reduction(const plait_call *call) {
     bool summed[PLAIT_RANK_MAX];
     summed_axes(&call->in[0].shape, &call->out[0].shape, summed);
-    const pli_reduction r = pli_reduction_of(&call->in[0].shape, summed);
+    return pli_reduction_of(&call->in[0].shape, summed);
+}
+
+/* An item is an output element. */
+static plait_status run(const plait_call *call, int64_t item) {
+    const pli_reduction r = reduction(call);
     pli_reduction_sum(call, &r, item, 1);
     return PLAIT_OK;
 }
@@ -51,13 +55,25 @@ static plait_status run_f32(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+static int suits_runs(const plait_call *call) {
+    const pli_reduction r = reduction(call);
+    return pli_reduction_has_runs(call, &r);
+}
+
+static plait_status run_runs(const plait_call *call, int64_t item) {
+    const pli_reduction r = reduction(call);
+    pli_reduction_sum_runs(call, &r, item, 1);
+    return PLAIT_OK;
+}
+
 static void gradient(const plait_gradient *at) {
     at->d_in[0] = pli_op2(at->graph, &pli_op_broadcast_like, at->d_out[0], at->in[0]);
 }
 
 static const plait_kernel        f32 = { .name = "f32", .suits = suits_f32, .items = items_f32, .run = run_f32 };
+static const plait_kernel        runs = { .name = "runs", .suits = suits_runs, .items = items, .run = run_runs };
 static const plait_kernel        ref = { .name = "ref", .items = items, .run = run };
-static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
+static const plait_kernel *const kernels[] = { &f32, &runs, &ref, NULL };
 
 const plait_op pli_op_sum_like = {
     .size = sizeof(plait_op),
