@@ -238,11 +238,38 @@ static void test_random_graphs(void **state) {
     for (uint64_t seed = 1; seed <= n; seed++) check_random_graph(seed);
 }
 
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+/* Whatever allocation fails while a rule adds its nodes, the graph says so and nothing is left behind. */
+static void test_rules_survive_failed_allocations(void **state) {
+    (void)state;
+    static const char *const ops[] = { "concat", "max", "mean", "clip", "gelu", "transpose", "pow", "div" };
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
+        for (int64_t k = 0;; k++) {
+            const int64_t live = pli_alloc_live();
+            plait_graph  *g = NULL;
+            pli_alloc_fail_after(k);
+            plait_status status = plait_graph_create(NULL, 0, &g, NULL);
+            if (status == PLAIT_OK) {
+                plait_value       dx, d2x, x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, PLAIT_ANY));
+                const plait_value in[] = { x, x }, y = plait_graph_op(g, ops[o], in, o == 0 || o > 5 ? 2 : 1, NULL, 0);
+                if (y >= 0 && plait_graph_gradients(g, y, 1, &x, &dx) == PLAIT_OK) plait_graph_gradients(g, dx, 1, &x, &d2x);
+                status = plait_graph_check(g, NULL);
+            }
+            plait_graph_destroy(&g);
+            pli_alloc_fail_after(-1);
+            assert_int_equal(pli_alloc_live(), live);
+            if (status == PLAIT_OK) break;
+            assert_int_equal(status, PLAIT_ENOMEM);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rule_is_reached),
         cmocka_unit_test(test_ops),
         cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_rules_survive_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
