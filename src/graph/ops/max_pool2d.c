@@ -42,27 +42,53 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
 
 static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
 
+/* Tap s of a row of windows: the outputs j whose tap lies in the image, and x of the first of them. */
+static void tap(const pli_pool *p, int64_t s, int64_t *first_out, int64_t *end_out) {
+    const int64_t stride = p->stride[1], shift = s - p->before[1];
+    const int64_t first = shift >= 0 ? 0 : (stride - 1 - shift) / stride;
+    const int64_t end = p->in[1] > shift ? (p->in[1] - shift + stride - 1) / stride : 0;
+    *first_out = first;
+    *end_out = end < p->out[1] ? end : p->out[1];
+}
+
+/* n outputs take what lies at x, stride apart, where it is larger. */
+static void take(int64_t n, const float *restrict x, int64_t stride, int32_t at, float *restrict y,
+                 int32_t *restrict index) {
+    for (int64_t j = 0; j < n; j++) {
+        const float value = x[j * stride];
+        const bool  more = (value > y[j]) | ((value != value) & (y[j] == y[j]));
+        y[j] = more ? value : y[j];
+        index[j] = more ? at + (int32_t)(j * stride) : index[j];
+    }
+}
+
+/* A row of outputs at a time, tap by tap, so that neighbours are compared side by side. */
+static void row_of(const pli_pool *p, const float *x, int64_t i, float *y, int32_t *index) {
+    int64_t from[2], end[2], first, last;
+    for (int64_t j = 0; j < p->out[1]; j++) {
+        pli_pool_window(p, i, j, from, end);
+        y[j] = -INFINITY;
+        index[j] = (int32_t)(from[0] * p->in[1] + from[1]);
+    }
+    pli_pool_window(p, i, 0, from, end);
+    for (int64_t r = from[0]; r < end[0]; r++) {
+        for (int64_t s = 0; s < p->window[1]; s++) {
+            tap(p, s, &first, &last);
+            const int64_t at = r * p->in[1] + first * p->stride[1] + s - p->before[1];
+            if (first < last) take(last - first, x + at, p->stride[1], (int32_t)at, y + first, index + first);
+        }
+    }
+}
+
 static plait_status f32_run(const plait_call *call, int64_t item) {
     const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
-    int64_t        first, from[2], end[2];
-    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
-    float         *y = (float *)call->out[0].data + first * size;
-    int32_t       *index = (int32_t *)call->out[1].data + first * size;
+    int64_t        first;
+    const int64_t  n = pli_pool_piece(&p, item, &first);
     for (int64_t plane = first; plane < first + n; plane++) {
         const float *x = (const float *)call->in[0].data + plane * p.in[0] * p.in[1];
-        for (int64_t o = 0; o < size; o++) {
-            pli_pool_window(&p, o / p.out[1], o % p.out[1], from, end);
-            int64_t best = from[0] * p.in[1] + from[1];
-            float   top = x[best];
-            for (int64_t i = from[0]; i < end[0]; i++)
-                for (int64_t j = from[1]; j < end[1]; j++) {
-                    const int64_t at = i * p.in[1] + j;
-                    const bool    more = x[at] > top || (isnan(x[at]) && !isnan(top));
-                    best = more ? at : best;
-                    top = more ? x[at] : top;
-                }
-            *y++ = top;
-            *index++ = (int32_t)best;
+        for (int64_t i = 0; i < p.out[0]; i++) {
+            const int64_t at = (plane * p.out[0] + i) * p.out[1];
+            row_of(&p, x, i, (float *)call->out[0].data + at, (int32_t *)call->out[1].data + at);
         }
     }
     return PLAIT_OK;

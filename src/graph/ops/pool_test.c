@@ -53,6 +53,15 @@ static void test_kernels_agree(void **state) {
     op_case_end(&c);
 }
 
+/* Nothing is larger than nothing: of a window of -infinity, the first. */
+static void test_minus_infinity(void **state) {
+    (void)state;
+    op_case c = case_of(&pli_op_max_pool2d, &pools[1], PLAIT_F32);
+    for (int64_t i = 0; i < plait_shape_elements(&c.in[0].shape); i++) ((float *)c.in[0].data)[i] = -INFINITY;
+    assert_int_equal(op_case_agree(&c, 0), 1);
+    op_case_end(&c);
+}
+
 static void test_a_nan_is_the_largest(void **state) {
     (void)state;
     op_case c = case_of(&pli_op_max_pool2d, &pools[0], PLAIT_F32);
@@ -105,6 +114,7 @@ static void test_refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_agree),
+        cmocka_unit_test(test_minus_infinity),
         cmocka_unit_test(test_a_nan_is_the_largest),
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_refuses),
