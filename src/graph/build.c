@@ -1,7 +1,7 @@
 /* Building a graph: a node is checked, its outputs' types and shapes are inferred, and it is appended.
  *
- * The cost of a node is a few hundred bytes written and no allocation of its own: the arrays grow by doubling, and an output
- * whose shape is that of an input shares its lengths. Differentiating a large graph is mostly this. */
+ * The cost of a node is a few hundred bytes written and no allocation of its own: the arrays grow by doubling, and an
+ * output whose shape is that of an input shares its lengths. Differentiating a large graph is mostly this. */
 #include "graph/graph.h"
 
 #include <stdarg.h>
@@ -184,8 +184,8 @@ static bool keep_attr(plait_graph *g, plait_attr *attr) {
     return true;
 }
 
-/* May an output of equal lengths share those of input 0, although some are not known? Sharing them says that they are the same in
- * every run. It is so element by element, if no other input decides an unknown length. */
+/* May an output of equal lengths share those of input 0, although some are not known? Sharing them says that they are
+ * the same in every run. It is so element by element, if no other input decides an unknown length. */
 static bool may_share_unknown(const plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in,
                               int32_t n) {
     if (op->infer != NULL) return false;

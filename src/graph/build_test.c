@@ -35,8 +35,9 @@ static void assert_shape(const plait_graph *g, plait_value v, const char *want) 
 static void test_shapes_are_inferred(void **state) {
     (void)state;
     plait_graph *g = new_graph();
-    plait_value  x = input(g, "x", PLAIT_ANY, 784), w = input(g, "w", 784, 10), b = plait_graph_placeholder(g, "b", PLAIT_F32, plait_shape_1(10));
-    plait_value  y = op2(g, "add", op2(g, "matmul", x, w), b);
+    plait_value  x = input(g, "x", PLAIT_ANY, 784), w = input(g, "w", 784, 10),
+                b = plait_graph_placeholder(g, "b", PLAIT_F32, plait_shape_1(10));
+    plait_value y = op2(g, "add", op2(g, "matmul", x, w), b);
     assert_shape(g, y, "f32[?, 10]");
     assert_shape(g, op2(g, "mul", y, plait_graph_op(g, "ones_like", &y, 1, NULL, 0)), "f32[?, 10]");
     assert_int_equal(plait_graph_find(g, "w"), w);
@@ -69,7 +70,9 @@ static void test_the_first_failure_is_kept(void **state) {
     plait_value  a = input(g, "a", 3, 4), b = input(g, "b", 5, 6);
     assert_int_equal(op2(g, "matmul", a, b), PLAIT_NONE);
     assert_int_equal(op2(g, "add", a, a), PLAIT_NONE);
-    assert_failed(g, PLAIT_ESHAPE, "matmul: inner lengths 4 and 5 differ; its inputs are placeholder 'a' f32[3, 4], placeholder 'b' f32[5, 6]");
+    assert_failed(
+        g, PLAIT_ESHAPE,
+        "matmul: inner lengths 4 and 5 differ; its inputs are placeholder 'a' f32[3, 4], placeholder 'b' f32[5, 6]");
 
     g = new_graph();
     a = input(g, "a", 3, 4);
@@ -135,7 +138,8 @@ static int see(void *user, const plait_path *path) {
     seen *s = user;
     s->n++;
     if (path->n > s->longest) s->longest = path->n;
-    for (int32_t i = 0; i + 1 < path->n; i++) assert_true(path->partial[i] >= 0 && path->values[i] > path->values[i + 1]);
+    for (int32_t i = 0; i + 1 < path->n; i++)
+        assert_true(path->partial[i] >= 0 && path->values[i] > path->values[i + 1]);
     return s->stop_at > 0 && s->n >= s->stop_at;
 }
 
@@ -167,9 +171,9 @@ static void test_paths_are_chains_of_edges(void **state) {
 /* Each edge has its partial, and a vertex's gradient is the sum of the edges that leave it. */
 static void test_a_vertex_sums_its_edges(void **state) {
     (void)state;
-    plait_graph *g = new_graph();
-    plait_value  x = input(g, "x", 2, 3), w = input(g, "w", 3, 4), h = op2(g, "matmul", x, w);
-    plait_value  y = op2(g, "add", op2(g, "mul", h, h), op2(g, "sub", h, h)), d[2];
+    plait_graph      *g = new_graph();
+    plait_value       x = input(g, "x", 2, 3), w = input(g, "w", 3, 4), h = op2(g, "matmul", x, w);
+    plait_value       y = op2(g, "add", op2(g, "mul", h, h), op2(g, "sub", h, h)), d[2];
     const plait_value of[] = { x, w };
     assert_int_equal(plait_graph_gradients(g, y, 2, of, d), PLAIT_OK);
     const pli_paths *p = pli_paths_of(g, y);

@@ -1,8 +1,10 @@
-/* Every gradient rule of the registry against central differences, to the second order: each op alone, over several shapes, and
- * in random graphs from seeds. An op that no case reaches fails the test: add a line for it. */
+/* Every gradient rule of the registry against central differences, to the second order: each op alone, over several
+ * shapes, and in random graphs from seeds. An op that no case reaches fails the test: add a line for it. */
 #include "gradcheck.h"
 
-/* inputs as gc_op reads them: kind (f, p > 0, u in (0, 1), b bool, iN and jN numbers (i64, i32) below N), lengths; "-" is a scalar. */
+/* inputs as gc_op reads them: kind (f, p > 0, u in (0, 1), b bool, iN and jN numbers (i64, i32) below N), lengths; "-"
+ * is a scalar. */
+/* clang-format off */
 static const struct grad_case {
     const char *op, *inputs, *attrs;
 } cases[] = {
@@ -14,30 +16,35 @@ static const struct grad_case {
     { "pow", "p2,3; 2,3", "" }, { "pow", "p2,3; 3", "" }, { "pow", "p-; 2,2", "" },
     { "exp", "2,3", "" }, { "log", "p2,3", "" }, { "sqrt", "p2,3", "" }, { "square", "2,3", "" }, { "abs", "2,3", "" },
     { "reciprocal", "2,3", "" }, { "erf", "2,3", "" },  { "clip", "3,4", "low=-0.7 high=0.9" },
-    { "maximum", "2,3; 2,3", "" }, { "maximum", "2,3; 3", "" }, { "minimum", "2,3; 2,3", "" }, { "minimum", "2,1; 2,3", "" },
+    { "maximum", "2,3; 2,3", "" }, { "maximum", "2,3; 3", "" }, { "minimum", "2,3; 2,3", "" },
+    { "minimum", "2,1; 2,3", "" },
     { "where", "b2,3; 2,3; 2,3", "" }, { "where", "b3; 2,1; -", "" }, { "cast", "2,3", "type=f64" },
     { "sigmoid", "2,3", "" }, { "tanh", "2,3", "" }, { "relu", "3,4", "" }, { "leaky_relu", "3,4", "slope=0.2" },
     { "relu_gradient", "3,4; 3,4", "slope=0.3" }, { "relu_gradient", "1,4; 3,4", "" }, { "elu", "3,4", "alpha=0.7" },
     { "softplus", "2,3", "" }, { "gelu", "3,4", "" },
-    { "sum", "2,3", "" }, { "sum", "2,3,4", "axes=1" }, { "sum", "2,3,4", "axes=0,-1 keep=1" }, { "sum", "3,1", "axes=1" },
+    { "sum", "2,3", "" }, { "sum", "2,3,4", "axes=1" }, { "sum", "2,3,4", "axes=0,-1 keep=1" },
+    { "sum", "3,1", "axes=1" },
     { "mean", "2,3", "" }, { "mean", "2,3,4", "axes=1,2" }, { "mean", "2,3,4", "axes=-2 keep=1" },
     { "max", "2,3", "" }, { "max", "2,3,4", "axes=1" }, { "max", "2,3,4", "axes=0,2 keep=1" },
     { "min", "2,3", "" }, { "min", "2,3,4", "axes=-1" },
     { "top_k", "3,5", "k=2" }, { "top_k", "4", "k=4" },
     { "gather_last", "2,5; i5:2,3", "" }, { "scatter_last", "2,5; i5:2,7; 2,7", "" },
     { "ones_like", "2,2", "" }, { "zeros_like", "2,2", "" },
-    { "sum_like", "2,3; 3", "" }, { "sum_like", "4,2,3; 2,1", "" }, { "broadcast_like", "3; 2,3", "" }, { "broadcast_like", "2,1; 4,2,3", "" },
+    { "sum_like", "2,3; 3", "" }, { "sum_like", "4,2,3; 2,1", "" }, { "broadcast_like", "3; 2,3", "" },
+    { "broadcast_like", "2,1; 4,2,3", "" },
     { "reshape", "2,6", "shape=3,-1" }, { "reshape", "2,3", "shape=6" }, { "reshape_like", "2,6; 4,3", "" },
     { "squeeze", "2,1,3", "axes=1" }, { "expand_dims", "2,3", "axes=0,-1" }, { "identity", "2,3", "" },
     { "transpose", "2,3", "" }, { "transpose", "2,3,4", "perm=1,2,0" }, { "transpose", "2,3,4", "perm=0,2,1" },
     { "concat", "2,3; 2,1; 2,2", "axis=1" }, { "concat", "1,3; 4,3", "" }, { "concat", "2,3", "axis=-1" },
     { "concat_part", "2,6; 2,3; 2,1; 2,2", "axis=1 part=1" },
     { "split", "2,6", "parts=3 axis=1" }, { "split", "5,2", "parts=2 axis=0 lengths=2,3" },
-    { "slice", "4,5", "starts=1,-3 ends=3,5" }, { "slice", "7,3", "starts=1 ends=7 steps=2" }, { "slice", "3,5", "axes=1 starts=-1 ends=-9 steps=-2" },
+    { "slice", "4,5", "starts=1,-3 ends=3,5" }, { "slice", "7,3", "starts=1 ends=7 steps=2" },
+    { "slice", "3,5", "axes=1 starts=-1 ends=-9 steps=-2" },
     { "unslice", "7,3; 3,3", "starts=1 ends=7 steps=2 axes=0" }, { "pad", "2,3", "before=1,0 after=0,2 value=3" },
     { "scatter_add", "4,2; i4:3; 3,2", "" }, { "gather", "4,2; i4:3", "" }, { "gather", "4,2; i4:2,2", "" },
     { "scatter_rows", "4,2; i4:3; 3,2", "" },
-    { "matmul", "2,3; 3,4", "" }, { "matmul", "3,2; 4,3", "ta=1 tb=1" }, { "matmul", "2,2,3; 3,2", "" }, { "matmul", "2,1,2,3; 2,4,3", "tb=1" },
+    { "matmul", "2,3; 3,4", "" }, { "matmul", "3,2; 4,3", "ta=1 tb=1" }, { "matmul", "2,2,3; 3,2", "" },
+    { "matmul", "2,1,2,3; 2,4,3", "tb=1" },
     { "softmax", "2,3", "" }, { "softmax", "2,3,2", "axis=1" }, { "log_softmax", "2,3", "" },
     { "softmax_gradient", "2,3; 2,3", "" }, { "row_dot", "2,3; 2,3", "" }, { "row_scale", "2,3; 2", "" },
     { "conv2d", "2,2,4,4; 3,2,2,2", "stride=2,1 padding=1,0,0,1" }, { "conv2d_input", "3,2,2,2; 2,3,3,3; 2,2,4,4", "" },
@@ -48,6 +55,7 @@ static const struct grad_case {
     { "softmax_cross_entropy", "3,4; i4:3", "" }, { "softmax_cross_entropy_gradient", "3,4; i4:3; 3", "" },
     { "sigmoid_cross_entropy", "3,4; 1,4", "" }, { "squared_loss", "3,4; 4", "" }, { "hinge_loss", "3,4; 3,1", "" },
 };
+/* clang-format on */
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* Ops whose own tests do what cases cannot say. */
@@ -75,7 +83,8 @@ static void test_every_rule_is_reached(void **state) {
         const plait_op *op = pli_ops()[i];
         bool            reached = op->gradient == NULL || is_of_the_store(op);
         for (int k = 0; k < CASES && !reached; k++) reached = strcmp(cases[k].op, op->name) == 0;
-        for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere && !reached; k++) reached = strcmp(elsewhere[k].op, op->name) == 0;
+        for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere && !reached; k++)
+            reached = strcmp(elsewhere[k].op, op->name) == 0;
         if (!reached) fail_msg("no case checks the gradient of %s: add one to the list", op->name);
     }
 }
@@ -95,14 +104,20 @@ typedef struct grown {
     int32_t     n;
 } grown;
 
-static int64_t below(grown *r, int64_t n) { return (int64_t)pli_random_below(&r->c->random, (uint64_t)n); }
-static plait_value any(grown *r) { return r->pool[below(r, r->n)]; }
+static int64_t      below(grown *r, int64_t n) { return (int64_t)pli_random_below(&r->c->random, (uint64_t)n); }
+static plait_value  any(grown *r) { return r->pool[below(r, r->n)]; }
 static plait_tensor of(grown *r, plait_value v) { return plait_graph_describe(r->c->g, v); }
-static plait_value op1(grown *r, const char *op, plait_value a, const plait_attr *attrs, int32_t n) { return plait_graph_op(r->c->g, op, &a, 1, attrs, n); }
-static plait_value op2(grown *r, const char *op, plait_value a, plait_value b) { return plait_graph_op(r->c->g, op, (plait_value[]){ a, b }, 2, NULL, 0); }
+static plait_value  op1(grown *r, const char *op, plait_value a, const plait_attr *attrs, int32_t n) {
+     return plait_graph_op(r->c->g, op, &a, 1, attrs, n);
+}
+static plait_value op2(grown *r, const char *op, plait_value a, plait_value b) {
+    return plait_graph_op(r->c->g, op, (plait_value[]){ a, b }, 2, NULL, 0);
+}
 static plait_value scalar(grown *r, double x) { return plait_graph_scalar(r->c->g, PLAIT_F64, x); }
 /* 1 + a^2: above 0 */
-static plait_value positive(grown *r, plait_value a) { return op2(r, "add", op1(r, "square", a, NULL, 0), scalar(r, 1)); }
+static plait_value positive(grown *r, plait_value a) {
+    return op2(r, "add", op1(r, "square", a, NULL, 0), scalar(r, 1));
+}
 static plait_value held(grown *r, plait_value a) { return op1(r, "tanh", a, NULL, 0); }
 
 /* A value of the pool that broadcasts with a; a itself if need be. */
@@ -117,8 +132,9 @@ static plait_value mate(grown *r, plait_value a) {
 }
 
 static plait_value grow_unary(grown *r) {
-    static const char *const ops[] = { "tanh", "sigmoid", "softplus", "gelu", "elu", "relu", "leaky_relu", "abs", "neg", "square", "erf", "identity", "clip" };
-    const char *op = ops[below(r, sizeof ops / sizeof *ops)];
+    static const char *const ops[] = { "tanh", "sigmoid", "softplus", "gelu", "elu",      "relu", "leaky_relu",
+                                       "abs",  "neg",     "square",   "erf",  "identity", "clip" };
+    const char              *op = ops[below(r, sizeof ops / sizeof *ops)];
     return op1(r, op, any(r), NULL, 0);
 }
 static plait_value grow_bounded(grown *r) {
@@ -128,7 +144,7 @@ static plait_value grow_bounded(grown *r) {
 }
 static plait_value grow_binary(grown *r) {
     static const char *const ops[] = { "add", "sub", "mul", "maximum", "minimum" };
-    const plait_value a = any(r);
+    const plait_value        a = any(r);
     return op2(r, ops[below(r, 5)], a, mate(r, a));
 }
 static plait_value grow_quotient(grown *r) {
@@ -138,15 +154,16 @@ static plait_value grow_quotient(grown *r) {
 }
 static plait_value grow_choice(grown *r) {
     static const char *const ops[] = { "less", "greater", "less_equal", "greater_equal" };
-    const plait_value a = any(r), b = mate(r, a), test = op2(r, ops[below(r, 4)], a, b);
+    const plait_value        a = any(r), b = mate(r, a), test = op2(r, ops[below(r, 4)], a, b);
     return plait_graph_op(r->c->g, "where", (plait_value[]){ test, a, b }, 3, NULL, 0);
 }
 static plait_value grow_reduction(grown *r) {
     static const char *const ops[] = { "sum", "mean", "max", "min" };
-    const plait_value a = any(r);
-    const int32_t     rank = of(r, a).shape.rank;
-    const int64_t     axis = rank > 0 ? below(r, rank) - rank : 0;
-    const plait_attr  attrs[] = { pli_attr_int("keep", below(r, 2)), pli_attr_ints("axes", rank > 0 && below(r, 4) > 0, &axis) };
+    const plait_value        a = any(r);
+    const int32_t            rank = of(r, a).shape.rank;
+    const int64_t            axis = rank > 0 ? below(r, rank) - rank : 0;
+    const plait_attr         attrs[] = { pli_attr_int("keep", below(r, 2)),
+                                         pli_attr_ints("axes", rank > 0 && below(r, 4) > 0, &axis) };
     return op1(r, ops[below(r, 4)], a, attrs, 2);
 }
 static plait_value grow_shape(grown *r) {
@@ -161,12 +178,16 @@ static plait_value grow_pieces(grown *r) {
     const plait_value  a = any(r);
     const plait_tensor t = of(r, a);
     if (t.shape.rank == 0) return a;
-    const int64_t    axis = below(r, t.shape.rank), length = t.shape.dim[axis], start = below(r, length), end = start + 1 + below(r, length - start);
+    const int64_t axis = below(r, t.shape.rank), length = t.shape.dim[axis], start = below(r, length),
+                  end = start + 1 + below(r, length - start);
     const int64_t    one = 1, lengths[] = { start, length - start };
-    const plait_attr slice[] = { pli_attr_ints("axes", 1, &axis), pli_attr_ints("starts", 1, &start), pli_attr_ints("ends", 1, &end), pli_attr_ints("steps", 1, &one) };
-    const plait_attr split[] = { pli_attr_int("parts", 2), pli_attr_int("axis", axis), pli_attr_ints("lengths", 2, lengths) };
+    const plait_attr slice[] = { pli_attr_ints("axes", 1, &axis), pli_attr_ints("starts", 1, &start),
+                                 pli_attr_ints("ends", 1, &end), pli_attr_ints("steps", 1, &one) };
+    const plait_attr split[] = { pli_attr_int("parts", 2), pli_attr_int("axis", axis),
+                                 pli_attr_ints("lengths", 2, lengths) };
     const plait_attr along = pli_attr_int("axis", axis);
-    if (start > 0 && below(r, 2) == 0) return plait_graph_output(r->c->g, op1(r, "split", a, split, 3), (int32_t)below(r, 2) * (start < length));
+    if (start > 0 && below(r, 2) == 0)
+        return plait_graph_output(r->c->g, op1(r, "split", a, split, 3), (int32_t)below(r, 2) * (start < length));
     if (length < 4 && below(r, 2) == 0) return plait_graph_op(r->c->g, "concat", (plait_value[]){ a, a }, 2, &along, 1);
     return op1(r, "slice", a, slice, 4);
 }
@@ -196,12 +217,13 @@ static plait_value grow_best(grown *r) {
     return below(r, 2) == 0 ? op1(r, "top_k", a, &k, 1) : op1(r, "softmax", a, &axis, 1);
 }
 
-typedef plait_value         grow_fn(grown *r);
-static grow_fn *const       growths[] = { grow_unary, grow_unary, grow_bounded, grow_binary, grow_binary, grow_quotient, grow_choice,
-                                          grow_reduction, grow_shape, grow_pieces, grow_rows, grow_product, grow_best };
+typedef plait_value   grow_fn(grown *r);
+static grow_fn *const growths[] = { grow_unary,    grow_unary,   grow_bounded,   grow_binary, grow_binary,
+                                    grow_quotient, grow_choice,  grow_reduction, grow_shape,  grow_pieces,
+                                    grow_rows,     grow_product, grow_best };
 
-/* Three inputs, and up to 20 further values of at most 100 elements; large ones are held by tanh. L sums those that nothing used
- * and some that others did. */
+/* Three inputs, and up to 20 further values of at most 100 elements; large ones are held by tanh. L sums those that
+ * nothing used and some that others did. */
 static void check_random_graph(uint64_t seed) {
     gc    c;
     grown r = { .c = &c };
@@ -251,9 +273,11 @@ static void test_rules_survive_failed_allocations(void **state) {
             pli_alloc_fail_after(k);
             plait_status status = plait_graph_create(NULL, 0, &g, NULL);
             if (status == PLAIT_OK) {
-                plait_value       dx, d2x, x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, PLAIT_ANY));
+                plait_value dx, d2x,
+                    x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, PLAIT_ANY));
                 const plait_value in[] = { x, x }, y = plait_graph_op(g, ops[o], in, o == 0 || o > 5 ? 2 : 1, NULL, 0);
-                if (y >= 0 && plait_graph_gradients(g, y, 1, &x, &dx) == PLAIT_OK) plait_graph_gradients(g, dx, 1, &x, &d2x);
+                if (y >= 0 && plait_graph_gradients(g, y, 1, &x, &dx) == PLAIT_OK)
+                    plait_graph_gradients(g, dx, 1, &x, &d2x);
                 status = plait_graph_check(g, NULL);
             }
             plait_graph_destroy(&g);

@@ -99,8 +99,8 @@ static inline bool pli_type_is_float(int type) {
 
 /* --- for infer ----------------------------------------------------------------------------------------- */
 
-/** The shape that a and b broadcast to (NumPy's rule: axes from the last on, lengths equal or 1). Lengths that are not known
- *  yield to those that are, or stay. false: they do not go together. */
+/** The shape that a and b broadcast to (NumPy's rule: axes from the last on, lengths equal or 1). Lengths that are not
+ *  known yield to those that are, or stay. false: they do not go together. */
 bool pli_broadcast(const plait_shape *a, const plait_shape *b, plait_shape *out);
 /** infer of an op with `map`: one type for all inputs, broadcast; BOOL out where flags say so. */
 plait_status pli_infer_map(const plait_op *op, const plait_call *call);

@@ -17,8 +17,8 @@ static inline int64_t pli_item_piece(int64_t elements, int64_t item, int64_t *fi
     return elements - *first_out < PLI_ITEM_ELEMENTS ? elements - *first_out : PLI_ITEM_ELEMENTS;
 }
 
-/** Element i as a double (a BOOL: 0 or 1), and back, rounded to the type: for references, where clarity beats speed. I64 beyond
- *  2^53 lose their last bits. Into an integer: without the fraction, held to its range, NaN as 0. */
+/** Element i as a double (a BOOL: 0 or 1), and back, rounded to the type: for references, where clarity beats speed.
+ *  I64 beyond 2^53 lose their last bits. Into an integer: without the fraction, held to its range, NaN as 0. */
 double pli_element(const plait_tensor *t, int64_t i);
 void   pli_element_set(const plait_tensor *t, int64_t i, double value);
 /** The same of types that are no floats, with all bits; set drops those that the type has no room for. */
@@ -30,11 +30,12 @@ uint16_t pli_bf16_of_f32(float x); /* nearest even; NaN stays NaN */
 
 /** Of a shape, all lengths known: elements between neighbours along each axis, the last 1. */
 void pli_strides(const plait_shape *shape, int64_t strides[PLAIT_RANK_MAX]);
-/** Strides by which an array of shape `from` is read at the places of shape `to` that it broadcasts to: 0 where it repeats. */
+/** Strides by which an array of shape `from` is read at the places of shape `to` that it broadcasts to: 0 where it
+ *  repeats. */
 void pli_broadcast_strides(const plait_shape *from, const plait_shape *to, int64_t strides[PLAIT_RANK_MAX]);
 
-/* Elements of an array in the order of another shape: a walk over the places of `to`, in runs along its last axis, by strides
- * into up to three arrays. Axes that can be walked as one are. */
+/* Elements of an array in the order of another shape: a walk over the places of `to`, in runs along its last axis, by
+ * strides into up to three arrays. Axes that can be walked as one are. */
 enum { PLI_WALK_ARRAYS = 3 };
 typedef struct pli_walk {
     int32_t rank, arrays;
@@ -50,8 +51,8 @@ void pli_walk_begin(pli_walk *walk, const plait_shape *to, int32_t arrays, const
 /** The next run's length; 0: there is none. */
 int64_t pli_walk_next(pli_walk *walk);
 
-/** A run kernel of an op whose output is some of `from` in another order: output piece `item` (pli_items_by_output) is read from
- *  element `base` on by strides, one for each axis of the output. */
+/** A run kernel of an op whose output is some of `from` in another order: output piece `item` (pli_items_by_output) is
+ *  read from element `base` on by strides, one for each axis of the output. */
 void pli_read_strided(const plait_call *call, const plait_tensor *from, int64_t base,
                       const int64_t strides[PLAIT_RANK_MAX], int64_t item);
 /** All of `from` into `to`, from element `base` on by strides, one for each axis of `from`. */

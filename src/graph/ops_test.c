@@ -1,5 +1,5 @@
-/* Ops by what they answer: values worked out by hand through the functions of plait/ops.h, kernels against references, random
- * numbers, print and assert, and what is refused. */
+/* Ops by what they answer: values worked out by hand through the functions of plait/ops.h, kernels against references,
+ * random numbers, print and assert, and what is refused. */
 #include <plait/nn.h>
 #include <plait/session.h>
 

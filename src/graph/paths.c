@@ -166,8 +166,8 @@ plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, con
     return g->status;
 }
 
-/* A walk from y along edges backwards: at each depth the vertex, and the node's next input to try. A vertex is entered only if x
- * may be reached from it, which is asked once for all vertices. */
+/* A walk from y along edges backwards: at each depth the vertex, and the node's next input to try. A vertex is entered
+ * only if x may be reached from it, which is asked once for all vertices. */
 typedef struct walk {
     const plait_graph *g;
     const pli_paths   *p;

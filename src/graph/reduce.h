@@ -1,9 +1,10 @@
 /* graph/reduce.h - what ops that sum up axes share: which axes, the order of the terms, and fast sums.
  *
- * An output element is made of the elements along the summed axes, taken in the order in which they lie. Sums of floats are double
- * and rounded once. The fast kernels are for summed axes that lie next to each other, which all in use are: then the array is
- * [outer, n, inner], and output element (o, j) sums n elements that lie `inner` apart. The shapes alone decide the order of the
- * additions: one after the other, or, where inner = 1, 16 partial sums (element i to sum i mod 16) added in pairs 8, 4, 2, 1 apart. */
+ * An output element is made of the elements along the summed axes, taken in the order in which they lie. Sums of floats
+ * are double and rounded once. The fast kernels are for summed axes that lie next to each other: then the array is
+ * [outer, n, inner], and output element (o, j) sums n elements that lie `inner` apart. The shapes alone decide the
+ * order of the additions: one after the other, or, where inner = 1, 16 partial sums (element i to sum i mod 16) added
+ * in pairs 8, 4, 2, 1 apart. */
 #ifndef PLI_GRAPH_REDUCE_H
 #define PLI_GRAPH_REDUCE_H
 
@@ -31,8 +32,8 @@ pli_reduction pli_reduction_of_call(const plait_call *call);
 /** The reference: output element `output` is the sum divided by `divisor`, integers without (they wrap). */
 void pli_reduction_sum(const plait_call *call, const pli_reduction *r, int64_t output, double divisor);
 
-/** The same of f32 whose last axis (but for those of length 1) is summed: run by run, 16 partial sums in each. Where the summed axes do
- *  not lie next to each other: a channel of images. */
+/** The same of f32 whose last axis (but for those of length 1) is summed: run by run, 16 partial sums in each. Where
+ *  the summed axes do not lie next to each other: a channel of images. */
 void pli_reduction_sum_runs(const plait_call *call, const pli_reduction *r, int64_t output, double divisor);
 bool pli_reduction_has_runs(const plait_call *call, const pli_reduction *r);
 /** suits: of the attributes' axes. */

@@ -12,7 +12,8 @@ typedef struct pli_slice {
     int64_t stride[PLAIT_RANK_MAX]; /* from one taken to the next, by axis */
 } pli_slice;
 
-/** The attributes' slice of an array of shape `from`: its shape in *to (lengths that are not known stay so), and the places. */
+/** The attributes' slice of an array of shape `from`: its shape in *to (lengths that are not known stay so), and the
+ *  places. */
 plait_status pli_slice_of(const plait_call *call, const plait_shape *from, plait_shape *to, pli_slice *slice_out);
 
 #endif

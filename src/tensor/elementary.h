@@ -81,8 +81,8 @@ static inline double pli_sigmoid(double x) {
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-/* log(1 + t), 0 <= t <= 1, as 2 atanh(t / (2 + t)), above sqrt 2 - 1 as ln 2 + 2 atanh((t - 1) / (t + 3)); the series of
- * atanh in s^2 <= 0.0295 to s^23 (remainder below 2^-60). */
+/* log(1 + t), 0 <= t <= 1, as 2 atanh(t / (2 + t)), above sqrt 2 - 1 as ln 2 + 2 atanh((t - 1) / (t + 3)); the series
+ * of atanh in s^2 <= 0.0295 to s^23 (remainder below 2^-60). */
 static inline double pli_log1p_unit(double t) {
     const double upper = t > 0.41421356237309503 ? 1.0 : 0.0;
     const double s2 = 2.0 * (t - upper) / (t + 2.0 + upper), q = 0.25 * (s2 * s2); /* 2 s and s^2 */
@@ -100,8 +100,8 @@ static inline double pli_log1p_unit(double t) {
     return upper * 0x1.62e42fefa39efp-1 + (s2 + s2 * (q * p) + upper * 0x1.abc9e3b39803fp-56);
 }
 
-/* log x = k ln 2 + log m, x = 2^k m with m between sqrt 1/2 and sqrt 2, log m = 2 atanh((m - 1) / (m + 1)) by the same series.
- * Subnormals are scaled by 2^54 first. */
+/* log x = k ln 2 + log m, x = 2^k m with m between sqrt 1/2 and sqrt 2, log m = 2 atanh((m - 1) / (m + 1)) by the same
+ * series. Subnormals are scaled by 2^54 first. */
 static inline double pli_ln(double x) {
     const double scaled = x * (x < 0x1p-1022 ? 0x1p54 : 1.0), taken = x < 0x1p-1022 ? 54.0 : 0.0;
     uint64_t bits;

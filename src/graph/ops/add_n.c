@@ -1,4 +1,5 @@
-/* add_n: the sum of any number of arrays of one type and shape, in their order: a vertex's gradient of its edges' partials. */
+/* add_n: the sum of any number of arrays of one type and shape, in their order: a vertex's gradient of its edges'
+ * partials. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -9,7 +10,8 @@ static plait_status infer(const plait_call *call) {
     *out = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
     for (int32_t k = 1; k < call->n_in; k++) {
         const plait_tensor *in = &call->in[k];
-        if (in->type != out->type || in->shape.rank != out->shape.rank) return plait_call_fail(call, PLAIT_ESHAPE, "inputs of one type and shape only");
+        if (in->type != out->type || in->shape.rank != out->shape.rank)
+            return plait_call_fail(call, PLAIT_ESHAPE, "inputs of one type and shape only");
         for (int32_t i = 0; i < out->shape.rank; i++) {
             if (out->shape.dim[i] == PLAIT_ANY) out->shape.dim[i] = in->shape.dim[i];
             if (in->shape.dim[i] != out->shape.dim[i] && in->shape.dim[i] != PLAIT_ANY)

@@ -1,6 +1,6 @@
-/* concat_part: of input 0, which lies as inputs 1, 2, ... would one after the other along an axis, what lies where number `part` of them
- * does: concat's gradient where lengths are not known before a run. Of the inputs after 0 only the shapes are needed. Its own gradient lies
- * between zeros. */
+/* concat_part: of input 0, which lies as inputs 1, 2, ... would one after the other along an axis, what lies where
+ * number `part` of them does: concat's gradient where lengths are not known before a run. Of the inputs after 0 only
+ * the shapes are needed. Its own gradient lies between zeros. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

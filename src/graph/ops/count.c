@@ -1,4 +1,5 @@
-/* count: how many elements lie along axes (none given: all) of the input, whose values are not needed: a scalar of its type. */
+/* count: how many elements lie along axes (none given: all) of the input, whose values are not needed: a scalar of its
+ * type. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

@@ -6,7 +6,9 @@
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *x = &call->in[0].shape, *rows = &call->in[1].shape;
-    if (call->in[1].type != PLAIT_I64) return plait_call_fail(call, PLAIT_ESHAPE, "numbers are of type i64, not %s", plait_type_name(call->in[1].type));
+    if (call->in[1].type != PLAIT_I64)
+        return plait_call_fail(call, PLAIT_ESHAPE, "numbers are of type i64, not %s",
+                               plait_type_name(call->in[1].type));
     if (x->rank < 1 || rows->rank + x->rank - 1 > PLAIT_RANK_MAX)
         return plait_call_fail(call, PLAIT_ESHAPE, "input 0 needs an axis, and the result at most %d", PLAIT_RANK_MAX);
     plait_shape out = { .rank = rows->rank + x->rank - 1 };
@@ -18,9 +20,11 @@ static plait_status infer(const plait_call *call) {
 static plait_status run(const plait_call *call, int64_t item) {
     const plait_tensor *x = &call->in[0];
     const int64_t       rows = x->shape.dim[0], row = ((const int64_t *)call->in[1].data)[item];
-    if (row < 0 || row >= rows) return plait_call_fail(call, PLAIT_EINVAL, "number %lld of %lld", (long long)row, (long long)rows);
+    if (row < 0 || row >= rows)
+        return plait_call_fail(call, PLAIT_EINVAL, "number %lld of %lld", (long long)row, (long long)rows);
     const size_t bytes = (size_t)(plait_shape_elements(&x->shape) / rows) * plait_type_bytes(x->type);
-    if (bytes > 0) memcpy((char *)call->out[0].data + (size_t)item * bytes, (const char *)x->data + (size_t)row * bytes, bytes);
+    if (bytes > 0)
+        memcpy((char *)call->out[0].data + (size_t)item * bytes, (const char *)x->data + (size_t)row * bytes, bytes);
     return PLAIT_OK;
 }
 

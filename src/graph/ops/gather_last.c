@@ -1,4 +1,5 @@
-/* gather_last: y[.., j] = x[.., number[.., j]] along the last axis; the axes before it are the same. The gradient: scatter_last. */
+/* gather_last: y[.., j] = x[.., number[.., j]] along the last axis; the axes before it are the same. The gradient:
+ * scatter_last. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

@@ -1,11 +1,14 @@
-/* get_rows: rows (of axis 0) of a variable, by number: an embedding. Its gradient is scatter_rows, which inc pushes as rows. */
+/* get_rows: rows (of axis 0) of a variable, by number: an embedding. Its gradient is scatter_rows, which inc pushes as
+ * rows. */
 #include "graph/ops/ops.h"
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *v = &call->in[0].shape, *rows = &call->in[1].shape;
-    if (call->in[1].type != PLAIT_I64) return plait_call_fail(call, PLAIT_ESHAPE, "rows are of type i64, not %s", plait_type_name(call->in[1].type));
+    if (call->in[1].type != PLAIT_I64)
+        return plait_call_fail(call, PLAIT_ESHAPE, "rows are of type i64, not %s", plait_type_name(call->in[1].type));
     if (v->rank < 1 || rows->rank + v->rank - 1 > PLAIT_RANK_MAX)
-        return plait_call_fail(call, PLAIT_ESHAPE, "the variable needs an axis of rows, and the result at most %d axes", PLAIT_RANK_MAX);
+        return plait_call_fail(call, PLAIT_ESHAPE, "the variable needs an axis of rows, and the result at most %d axes",
+                               PLAIT_RANK_MAX);
     plait_shape out = { .rank = rows->rank + v->rank - 1 };
     for (int32_t i = 0; i < out.rank; i++) out.dim[i] = i < rows->rank ? rows->dim[i] : v->dim[i - rows->rank + 1];
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = out };

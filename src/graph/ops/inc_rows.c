@@ -9,7 +9,9 @@ static plait_status infer(const plait_call *call) {
         const int64_t want = i < rows->rank ? rows->dim[i] : v->dim[i - rows->rank + 1];
         fits = want == delta->dim[i] || want == PLAIT_ANY || delta->dim[i] == PLAIT_ANY;
     }
-    if (!fits) return plait_call_fail(call, PLAIT_ESHAPE, "needs a variable, rows (i64), and a delta of rows' shape and a row's");
+    if (!fits)
+        return plait_call_fail(call, PLAIT_ESHAPE,
+                               "needs a variable, rows (i64), and a delta of rows' shape and a row's");
     call->out[0] = (plait_tensor){ .type = PLAIT_BOOL, .shape = { .rank = 0 } };
     return PLAIT_OK;
 }

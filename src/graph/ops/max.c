@@ -1,5 +1,5 @@
-/* max: the largest element over axes (none given: all, each of at least one element); `keep` leaves them with length 1. NaN where there
- * is one. The gradient is shared equally by those that are the largest. */
+/* max: the largest element over axes (none given: all, each of at least one element); `keep` leaves them with length
+ * 1. NaN where there is one. The gradient is shared equally by those that are the largest. */
 #include <math.h>
 
 #include "graph/reduce.h"

@@ -1,5 +1,5 @@
-/* min: the smallest element over axes (none given: all, each of at least one element); `keep` leaves them with length 1. NaN where there
- * is one. The gradient is shared equally by those that are the smallest. */
+/* min: the smallest element over axes (none given: all, each of at least one element); `keep` leaves them with length
+ * 1. NaN where there is one. The gradient is shared equally by those that are the smallest. */
 #include <math.h>
 
 #include "graph/reduce.h"

@@ -31,7 +31,8 @@ static void mul_i64(int64_t n, const void *const *in, void *out, const plait_att
 
 static void gradient(const plait_gradient *at) {
     for (int32_t i = 0; i < 2; i++)
-        at->d_in[i] = pli_unbroadcast(at->graph, pli_op2(at->graph, &pli_op_mul, at->d_out[0], at->in[1 - i]), at->in[i]);
+        at->d_in[i] =
+            pli_unbroadcast(at->graph, pli_op2(at->graph, &pli_op_mul, at->d_out[0], at->in[1 - i]), at->in[i]);
 }
 
 const plait_op pli_op_mul = {

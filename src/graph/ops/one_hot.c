@@ -1,4 +1,5 @@
-/* one_hot: for each number (i64) a row of `depth`, 1 at the number's place and else 0; a number that has none there leaves all 0. */
+/* one_hot: for each number (i64) a row of `depth`, 1 at the number's place and else 0; a number that has none there
+ * leaves all 0. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

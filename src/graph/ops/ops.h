@@ -57,13 +57,14 @@ typedef struct pli_axes {
     bool    in[PLAIT_RANK_MAX];
     int32_t n;
 } pli_axes;
-/** Of an attribute of ints; none at all: every axis where none_is_all. Answers with a failure where one is not of the rank, or stands there twice. */
+/** Of an attribute of ints; none at all: every axis where none_is_all. Answers with a failure where one is not of the
+ *  rank, or stands there twice. */
 plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all, pli_axes *axes_out);
 /** One axis, 0 <= *axis_out < rank. */
 plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out);
 
-/** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are known
- *  to be equal. */
+/** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are
+ *  known to be equal. */
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);
 /** For the gradient of an op that has one that is not zero, and no rule for it: the graph fails by name. */
 void pli_gradient_refuse(const plait_gradient *at, const char *what);

@@ -1,5 +1,6 @@
-/* random_normal: numbers normal, of this mean and standard deviation, in a given shape, or in that of an input, whose values are not
- * needed. A number is a function of the session's seed, the node, the run and its place: a stream for every piece of PLI_ITEM_ELEMENTS. */
+/* random_normal: numbers normal, of this mean and standard deviation, in a given shape, or in that of an input, whose
+ * values are not needed. A number is a function of the session's seed, the node, the run and its place: a stream for
+ * every piece of PLI_ITEM_ELEMENTS. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

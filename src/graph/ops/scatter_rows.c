@@ -1,5 +1,6 @@
-/* scatter_rows: zeros in the shape of input 0 (a variable; its values are not needed), to which row i of input 2 is added at row
- * number input 1 [i]: the dense form of the gradient of get_rows. inc, given one, pushes the rows and never makes it. */
+/* scatter_rows: zeros in the shape of input 0 (a variable; its values are not needed), to which row i of input 2 is
+ * added at row number input 1 [i]: the dense form of the gradient of get_rows. inc, given one, pushes the rows and
+ * never makes it. */
 #include <string.h>
 
 #include "graph/kernel.h"

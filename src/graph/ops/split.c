@@ -1,4 +1,5 @@
-/* split: `parts` arrays along an axis, of equal lengths, or of the given ones (`lengths`). The gradient: theirs, one after the other. */
+/* split: `parts` arrays along an axis, of equal lengths, or of the given ones (`lengths`). The gradient: theirs, one
+ * after the other. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -38,7 +39,8 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* An item is a part: a block that goes on along the axes after the split one, once for each place of the axes before it. */
+/* An item is a part: a block that goes on along the axes after the split one, once for each place of the axes before
+ * it. */
 static plait_status run(const plait_call *call, int64_t item) {
     const plait_tensor *x = &call->in[0], *y = &call->out[item];
     const int64_t       bytes = (int64_t)plait_type_bytes(x->type), elements = plait_shape_elements(&y->shape);

@@ -1,5 +1,5 @@
-/* sum_like: input 0 summed over the axes along which input 1's shape would broadcast to it: the gradient of broadcasting, and of
- * which only the shape of input 1 is needed. The order of the terms: reduce.h. */
+/* sum_like: input 0 summed over the axes along which input 1's shape would broadcast to it: the gradient of
+ * broadcasting, and of which only the shape of input 1 is needed. The order of the terms: reduce.h. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

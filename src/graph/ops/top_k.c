@@ -1,5 +1,5 @@
-/* top_k: the k largest along the last axis, the largest first, and where they were (i64). Of equal ones the first comes first; NaN
- * before all. The gradient goes to where they were. */
+/* top_k: the k largest along the last axis, the largest first, and where they were (i64). Of equal ones the first
+ * comes first; NaN before all. The gradient goes to where they were. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

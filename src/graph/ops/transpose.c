@@ -1,5 +1,5 @@
-/* transpose: axes in another order: axis i of the output is axis perm[i] of the input; perm left out reverses them. The gradient is
- * transposed back. */
+/* transpose: axes in another order: axis i of the output is axis perm[i] of the input; perm left out reverses them.
+ * The gradient is transposed back. */
 #include <string.h>
 
 #include "graph/kernel.h"

@@ -1,5 +1,5 @@
-/* variable: what the store keeps under a number. A plan gets it whole, borrowed from the store, where something needs its
- * values; get_rows, inc and inc_rows need its number alone. */
+/* variable: what the store keeps under a number. A plan gets it whole, borrowed from the store, where something needs
+ * its values; get_rows, inc and inc_rows need its number alone. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {
@@ -9,7 +9,8 @@ static const plait_attr_spec attrs[] = {
 
 static plait_status infer(const plait_call *call) {
     const plait_tensor *initial = call->attr[1].u.tensor;
-    if (plait_shape_elements(&initial->shape) < 0) return plait_call_fail(call, PLAIT_ESHAPE, "a variable's lengths are all known");
+    if (plait_shape_elements(&initial->shape) < 0)
+        return plait_call_fail(call, PLAIT_ESHAPE, "a variable's lengths are all known");
     call->out[0] = (plait_tensor){ .type = initial->type, .shape = initial->shape };
     return PLAIT_OK;
 }
