@@ -1,25 +1,25 @@
 /* avg_pool2d: the mean of what of each window lies in the image (padding is not counted). With G = dy: dx =
  * avg_pool2d_gradient(x, G). */
 #include "graph/ops/ops.h"
-#include "graph/pool.h"
+#include "graph/pooling.h"
 
 static plait_status infer(const plait_call *call) {
     call->out[0].type = call->in[0].type;
-    return pli_pool_infer(call, &call->in[0], &call->out[0].shape);
+    return pli_pooling_infer(call, &call->in[0], &call->out[0].shape);
 }
 
 static int64_t items(const plait_call *call) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
-    return pli_pool_items(&p);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
+    return pli_pooling_items(&p);
 }
 
 static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
     int64_t        first, from[2], end[2];
-    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
+    const int64_t  n = pli_pooling_piece(&p, item, &first), size = p.out[0] * p.out[1];
     for (int64_t o = first * size; o < (first + n) * size; o++) {
         double sum = 0;
-        pli_pool_window(&p, o % size / p.out[1], o % p.out[1], from, end);
+        pli_pooling_window(&p, o % size / p.out[1], o % p.out[1], from, end);
         for (int64_t i = from[0]; i < end[0]; i++)
             for (int64_t j = from[1]; j < end[1]; j++)
                 sum += pli_element(&call->in[0], o / size * p.in[0] * p.in[1] + i * p.in[1] + j);
@@ -31,15 +31,15 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
 static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
 
 static plait_status f32_run(const plait_call *call, int64_t item) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
     int64_t        first, from[2], end[2];
-    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
+    const int64_t  n = pli_pooling_piece(&p, item, &first), size = p.out[0] * p.out[1];
     float         *y = (float *)call->out[0].data + first * size;
     for (int64_t plane = first; plane < first + n; plane++) {
         const float *x = (const float *)call->in[0].data + plane * p.in[0] * p.in[1];
         for (int64_t o = 0; o < size; o++) {
             float sum = 0;
-            pli_pool_window(&p, o / p.out[1], o % p.out[1], from, end);
+            pli_pooling_window(&p, o / p.out[1], o % p.out[1], from, end);
             for (int64_t i = from[0]; i < end[0]; i++)
                 for (int64_t j = from[1]; j < end[1]; j++) sum += x[i * p.in[1] + j];
             *y++ = sum / (float)((end[0] - from[0]) * (end[1] - from[1]));
@@ -64,8 +64,8 @@ const plait_op pli_op_avg_pool2d = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
-    .attrs = pli_pool_attrs,
-    .n_attrs = PLI_POOL_ATTRS,
+    .attrs = pli_pooling_attrs,
+    .n_attrs = PLI_POOLING_ATTRS,
     .infer = infer,
     .gradient = gradient,
     .kernels = kernels,

@@ -3,11 +3,11 @@
 #include <math.h>
 
 #include "graph/ops/ops.h"
-#include "graph/pool.h"
+#include "graph/pooling.h"
 
 static plait_status infer(const plait_call *call) {
     plait_shape y;
-    PLI_TRY(pli_pool_infer(call, &call->in[0], &y));
+    PLI_TRY(pli_pooling_infer(call, &call->in[0], &y));
     if ((double)call->in[0].shape.dim[2] * (double)call->in[0].shape.dim[3] > INT32_MAX)
         return plait_call_fail(call, PLAIT_ESHAPE, "planes of more than 2^31 elements");
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = y };
@@ -16,17 +16,17 @@ static plait_status infer(const plait_call *call) {
 }
 
 static int64_t items(const plait_call *call) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
-    return pli_pool_items(&p);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
+    return pli_pooling_items(&p);
 }
 
 static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
     int64_t        first, from[2], end[2];
-    const int64_t  n = pli_pool_piece(&p, item, &first), size = p.out[0] * p.out[1];
+    const int64_t  n = pli_pooling_piece(&p, item, &first), size = p.out[0] * p.out[1];
     for (int64_t o = first * size; o < (first + n) * size; o++) {
         const int64_t plane = o / size * p.in[0] * p.in[1];
-        pli_pool_window(&p, o % size / p.out[1], o % p.out[1], from, end);
+        pli_pooling_window(&p, o % size / p.out[1], o % p.out[1], from, end);
         int64_t best = from[0] * p.in[1] + from[1];
         for (int64_t i = from[0]; i < end[0]; i++)
             for (int64_t j = from[1]; j < end[1]; j++) {
@@ -43,7 +43,7 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
 static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
 
 /* Tap s of a row of windows: the outputs j whose tap lies in the image, and x of the first of them. */
-static void tap(const pli_pool *p, int64_t s, int64_t *first_out, int64_t *end_out) {
+static void tap(const pli_pooling *p, int64_t s, int64_t *first_out, int64_t *end_out) {
     const int64_t stride = p->stride[1], shift = s - p->before[1];
     const int64_t first = shift >= 0 ? 0 : (stride - 1 - shift) / stride;
     const int64_t end = p->in[1] > shift ? (p->in[1] - shift + stride - 1) / stride : 0;
@@ -63,14 +63,14 @@ static void take(int64_t n, const float *restrict x, int64_t stride, int32_t at,
 }
 
 /* A row of outputs at a time, tap by tap, so that neighbours are compared side by side. */
-static void row_of(const pli_pool *p, const float *x, int64_t i, float *y, int32_t *index) {
+static void row_of(const pli_pooling *p, const float *x, int64_t i, float *y, int32_t *index) {
     int64_t from[2], end[2], first, last;
     for (int64_t j = 0; j < p->out[1]; j++) {
-        pli_pool_window(p, i, j, from, end);
+        pli_pooling_window(p, i, j, from, end);
         y[j] = -INFINITY;
         index[j] = (int32_t)(from[0] * p->in[1] + from[1]);
     }
-    pli_pool_window(p, i, 0, from, end);
+    pli_pooling_window(p, i, 0, from, end);
     for (int64_t r = from[0]; r < end[0]; r++) {
         for (int64_t s = 0; s < p->window[1]; s++) {
             tap(p, s, &first, &last);
@@ -81,9 +81,9 @@ static void row_of(const pli_pool *p, const float *x, int64_t i, float *y, int32
 }
 
 static plait_status f32_run(const plait_call *call, int64_t item) {
-    const pli_pool p = pli_pool_of(call->attr, &call->in[0].shape);
+    const pli_pooling p = pli_pooling_of(call->attr, &call->in[0].shape);
     int64_t        first;
-    const int64_t  n = pli_pool_piece(&p, item, &first);
+    const int64_t  n = pli_pooling_piece(&p, item, &first);
     for (int64_t plane = first; plane < first + n; plane++) {
         const float *x = (const float *)call->in[0].data + plane * p.in[0] * p.in[1];
         for (int64_t i = 0; i < p.out[0]; i++) {
@@ -110,8 +110,8 @@ const plait_op pli_op_max_pool2d = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 2,
-    .attrs = pli_pool_attrs,
-    .n_attrs = PLI_POOL_ATTRS,
+    .attrs = pli_pooling_attrs,
+    .n_attrs = PLI_POOLING_ATTRS,
     .infer = infer,
     .gradient = gradient,
     .kernels = kernels,

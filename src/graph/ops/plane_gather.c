@@ -1,7 +1,7 @@
 /* plane_gather: of planes [.., height, width] the elements at index (i32, in each plane from 0 on), in the shape of
  * index. With G: dx = plane_scatter(x, index, G). */
 #include "graph/ops/ops.h"
-#include "graph/pool.h"
+#include "graph/pooling.h"
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *x = &call->in[0].shape, *index = &call->in[1].shape;

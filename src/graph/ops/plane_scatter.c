@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/ops/ops.h"
-#include "graph/pool.h"
+#include "graph/pooling.h"
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *x = &call->in[0].shape, *index = &call->in[1].shape;
