@@ -42,7 +42,7 @@ static plait_status open_one(bool cache, int32_t worker, int32_t workers, pli_da
 /* A number for all rows, over `workers` that agree; *cached_out: how many lived on the cache. */
 static uint64_t print_of(bool cache, int32_t workers, int32_t *cached_out, bool *noted_out) {
     pli_dataset      *d[4] = { NULL };
-    const pli_schema *part[4];
+    const pli_schema *part[4] = { NULL };
     pli_schema       *joined = NULL;
     plait_error       err;
     uint64_t          print = 0;

@@ -146,7 +146,7 @@ enum { MANY = 3000 };
 /* Opens, loads, agrees for all workers and gives the rows in order; also checks numbers of blocks and rows. */
 static void rows_of_workers(int32_t workers, char *text, size_t size) {
     pli_dataset      *d[128] = { NULL };
-    const pli_schema *part[128];
+    const pli_schema *part[128] = { NULL };
     pli_schema       *joined = NULL;
     plait_error       err;
     int64_t           rows = 0;

@@ -87,7 +87,7 @@ static plait_status choose(pli_chain *chain, const plait_part *part, const void 
 
 /* A bit a row, or the gaps between those that travel: whichever is smaller. */
 static bool put_selection(const unsigned char *fate, int64_t n, int64_t m, pli_bytes *out) {
-    int64_t        bitmap = (n + 7) / 8, last = -1;
+    int64_t        bitmap = (int64_t)(((uint64_t)n + 7) / 8), last = -1;
     unsigned char *at =
         pli_bytes_room(out, 2 * PLI_VARINT_MAX + 1 + (bitmap > m * PLI_VARINT_MAX ? bitmap : m * PLI_VARINT_MAX));
     if (at == NULL) return false;
