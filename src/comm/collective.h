@@ -56,6 +56,9 @@ typedef struct pli_coll {
     bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
 
+/** Of the elements of a reduction, or of a broadcast. */
+static inline size_t pli_coll_buffer_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
+
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {
     int32_t to, from; /* workers, or -1 */

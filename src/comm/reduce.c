@@ -62,13 +62,10 @@ static void sum_cells_f32(void *into, const void *a, const void *b, int64_t n) {
 static void sum_cells_f64(void *into, const void *a, const void *b, int64_t n) { pli_cells_merge(true, n, a, b, into); }
 
 static const pli_reducer reducers[] = {
-    { PLAIT_F32, PLAIT_SUM, sizeof(float), sum_f32 },   { PLAIT_F32, PLAIT_MIN, sizeof(float), min_f32 },
-    { PLAIT_F32, PLAIT_MAX, sizeof(float), max_f32 },   { PLAIT_F64, PLAIT_SUM, sizeof(double), sum_f64 },
-    { PLAIT_F64, PLAIT_MIN, sizeof(double), min_f64 },  { PLAIT_F64, PLAIT_MAX, sizeof(double), max_f64 },
-    { PLAIT_I64, PLAIT_SUM, sizeof(int64_t), sum_i64 }, { PLAIT_I64, PLAIT_MIN, sizeof(int64_t), min_i64 },
-    { PLAIT_I64, PLAIT_MAX, sizeof(int64_t), max_i64 },
-    { PLI_CELLS_F32, PLAIT_SUM, PLI_CELL_BYTES_F32, sum_cells_f32 },
-    { PLI_CELLS_F64, PLAIT_SUM, PLI_CELL_BYTES_F64, sum_cells_f64 },
+    { PLAIT_F32, PLAIT_SUM, sum_f32 },           { PLAIT_F32, PLAIT_MIN, min_f32 }, { PLAIT_F32, PLAIT_MAX, max_f32 },
+    { PLAIT_F64, PLAIT_SUM, sum_f64 },           { PLAIT_F64, PLAIT_MIN, min_f64 }, { PLAIT_F64, PLAIT_MAX, max_f64 },
+    { PLAIT_I64, PLAIT_SUM, sum_i64 },           { PLAIT_I64, PLAIT_MIN, min_i64 }, { PLAIT_I64, PLAIT_MAX, max_i64 },
+    { PLI_CELLS_F32, PLAIT_SUM, sum_cells_f32 }, { PLI_CELLS_F64, PLAIT_SUM, sum_cells_f64 },
 };
 
 static const char *const type_names[] = { [PLAIT_F32] = "f32",  [PLAIT_F64] = "f64",     [PLAIT_I64] = "i64",
@@ -84,9 +81,8 @@ const pli_reducer *pli_reducer_find(plait_type type, plait_reduce op) {
 }
 
 size_t pli_type_bytes(plait_type type) {
-    for (size_t i = 0; i < COUNT(reducers); i++)
-        if (reducers[i].type == type) return reducers[i].bytes;
-    return 1; /* bytes: not a number */
+    if (pli_is_cells(type)) return type == PLI_CELLS_F64 ? PLI_CELL_BYTES_F64 : PLI_CELL_BYTES_F32;
+    return plait_type_bytes(type);
 }
 
 const char *pli_type_name(plait_type type) {

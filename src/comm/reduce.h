@@ -23,7 +23,6 @@ typedef void pli_merge_fn(void *into, const void *a, const void *b, int64_t n);
 typedef struct pli_reducer {
     plait_type    type;
     plait_reduce  op;
-    size_t        bytes; /* of an element, the same for all of a type */
     pli_merge_fn *merge;
 } pli_reducer;
 

@@ -12,12 +12,11 @@
 
 #define KEPT_BYTES ((int64_t)64 << 20)
 
-static int64_t width(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
 static bool    reports(const pli_run *run) { return pli_comm_leads(run->comm); }
 
 plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
     pli_curve *c = &run->curve;
-    int64_t    bytes = values * width(type), n = run->opts->curve;
+    int64_t    bytes = values * (int64_t)plait_type_bytes(type), n = run->opts->curve;
     if (n <= 0 || run->stream || run->form == PLI_SPARSE || bytes <= 0) return PLAIT_OK;
     if (n > KEPT_BYTES / bytes) n = KEPT_BYTES / bytes;
     if (n > clocks) n = clocks;
@@ -54,7 +53,7 @@ bool pli_curve_due(pli_run *run) {
 void pli_curve_keep(pli_run *run, const void *weights) {
     pli_curve *c = &run->curve;
     if (!c->due) return;
-    size_t  bytes = (size_t)(c->values * width(c->type));
+    size_t  bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     int64_t i = c->next - 1;
     c->due = false;
     c->taken[i] = true;
@@ -88,7 +87,7 @@ static plait_status measure_one(pli_run *run, const void *weights, double *loss,
 /* A copy goes to all workers; sums [3 x points]. */
 static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums) {
     pli_curve *c = &run->curve;
-    size_t     bytes = (size_t)(c->values * width(c->type));
+    size_t     bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     for (int64_t i = 0; i < c->points; i++) {
         if (!c->taken[i]) continue;
         if (reports(run)) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
@@ -120,7 +119,7 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     pli_curve *c = &run->curve;
     if (c->points == 0) return PLAIT_OK;
     double        *sums = pli_calloc((size_t)c->points, 3 * sizeof *sums);
-    unsigned char *copy = pli_calloc((size_t)c->values, (size_t)width(c->type));
+    unsigned char *copy = pli_calloc((size_t)c->values, plait_type_bytes(c->type));
     plait_status   status =
         sums != NULL && copy != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
     if (status == PLAIT_OK) status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken, 0);

@@ -20,8 +20,13 @@ const pli_net_kind *pli_net_kind_find(const char *name) {
 
 /* --- layers ------------------------------------------------------------------------------------------------------ */
 
-static plait_status read_layers(const char *text, int64_t width[PLI_NET_LAYERS], int32_t *n_out, plait_error *err) {
-    int32_t n = 0;
+/* layers NULL: the kind's. */
+static plait_status read_layers(const pli_net_kind *kind, const char *layers, int64_t width[PLI_NET_LAYERS], int32_t *n_out,
+                                plait_error *err) {
+    const char *text = layers != NULL ? layers : kind->layers;
+    int32_t     n = 0;
+    if (strlen(text) >= sizeof((pli_net *)NULL)->layers)
+        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: too long a list", text);
     for (const char *at = text; *at != '\0';) {
         char         word[24];
         const size_t length = strcspn(at, ",");
@@ -41,9 +46,7 @@ static plait_status read_layers(const char *text, int64_t width[PLI_NET_LAYERS],
 plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err) {
     int64_t width[PLI_NET_LAYERS];
     int32_t n;
-    if (layers != NULL && strlen(layers) >= sizeof((pli_net *)NULL)->layers)
-        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: too long a list", layers);
-    return read_layers(layers != NULL ? layers : kind->layers, width, &n, err);
+    return read_layers(kind, layers, width, &n, err);
 }
 
 /* --- building ---------------------------------------------------------------------------------------------------- */
@@ -99,9 +102,7 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
                             pli_net **net_out, plait_error *err) {
     int64_t width[PLI_NET_LAYERS];
     int32_t n;
-    if (layers == NULL) layers = kind->layers;
-    PLI_TRY(pli_net_check_layers(kind, layers, err));
-    PLI_TRY(read_layers(layers, width, &n, err));
+    PLI_TRY(read_layers(kind, layers, width, &n, err));
     if (linear->features < 1 || linear->features > FEATURES_MAX)
         return pli_fail(err, PLAIT_EREFUSED, "a net over %lld features is refused: its rows are dense, up to %d; hash the features, as "
                         "--hash-bits 14", (long long)linear->features, FEATURES_MAX);
@@ -111,7 +112,7 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->linear = linear;
     net->loss_op = pli_net_loss_op(linear);
     net->axes = pli_schema_row_shape(schema, net->length);
-    snprintf(net->layers, sizeof net->layers, "%s", layers);
+    snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);
     plait_status status = build(net, width, n, err);
     if (status < 0) pli_net_destroy(&net);
     else *net_out = net;

@@ -406,15 +406,13 @@ static void store(plait_type type, void *values, int64_t i, double x) {
 
 static int64_t table_rows(const pli_run *run) { return run->linear.features + run->linear.intercept; }
 
-static size_t type_bytes(plait_type type) { return type == PLAIT_F32 ? sizeof(float) : sizeof(double); }
-
 plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial_out) {
     *initial_out = NULL;
     bool from_mean = run->start == NULL && run->linear.intercept && run->label_mean != 0;
     if (run->start == NULL && !from_mean) return PLAIT_OK;
     int64_t      k = run->linear.columns, d = run->linear.features;
     pli_solution scaled;
-    void        *values = pli_calloc((size_t)(table_rows(run) * k), type_bytes(type));
+    void        *values = pli_calloc((size_t)(table_rows(run) * k), plait_type_bytes(type));
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
     *initial_out = values;
     if (from_mean) {
@@ -439,7 +437,7 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
     bool plain = run->scale.factor == NULL || (run->l1 == 0 && run->l2 == 0);
     if (plain && !run->linear.intercept) return PLAIT_OK;
     int64_t k = run->linear.columns, d = run->linear.features;
-    void   *values = pli_array((size_t)(table_rows(run) * k), type_bytes(type));
+    void   *values = pli_array((size_t)(table_rows(run) * k), plait_type_bytes(type));
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
     for (int64_t j = 0; j < d; j++)
         for (int64_t c = 0; c < k; c++)

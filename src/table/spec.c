@@ -27,7 +27,7 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
 }
 
 static void finish(pli_spec *spec) {
-    spec->width = spec->type == PLAIT_F32 ? 4 : 8;
+    spec->width = (int64_t)plait_type_bytes(spec->type);
     spec->sum_width = spec->exact ? pli_cell_bytes(spec->type == PLAIT_F64) : spec->width;
     bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;

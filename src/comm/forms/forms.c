@@ -55,7 +55,7 @@ void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers
 }
 
 void pli_form_whole(const pli_coll *call, int32_t to, int32_t from, bool reduce, pli_coll_move *m) {
-    size_t bytes = pli_form_bytes(call);
+    size_t bytes = pli_coll_buffer_bytes(call);
     *m = (pli_coll_move){ .to = to, .from = from, .reduce = reduce && from >= 0 };
     if (to >= 0) m->send_bytes = bytes;
     if (from >= 0) m->recv_bytes = bytes;

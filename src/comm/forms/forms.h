@@ -60,8 +60,6 @@ bool pli_form_scatters(const pli_coll_form **form);
 
 /* --- what forms share ------------------------------------------------------------------------------------ */
 
-static inline size_t pli_form_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
-
 /** The whole vector goes to `to` and comes from `from` (-1: not). */
 void pli_form_whole(const pli_coll *call, int32_t to, int32_t from, bool reduce, pli_coll_move *step_out);
 

@@ -14,9 +14,9 @@ enum { LEAST_BYTES = 2 << 10, RING_SLICE_BYTES = 4 << 10 };
 /* Short vectors want few rounds, and hosts do not matter. Long ones want few bytes: a ring through workers that lie
  * host by host leaves each host once, too. */
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
-    if (hosts == NULL || hosts->count == 1 || hosts->count == workers || pli_form_bytes(call) < LEAST_BYTES)
+    if (hosts == NULL || hosts->count == 1 || hosts->count == workers || pli_coll_buffer_bytes(call) < LEAST_BYTES)
         return false;
-    return !hosts->packed || pli_form_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
+    return !hosts->packed || pli_coll_buffer_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
 }
 
 static int32_t members(const pli_hosts *h, int32_t host) { return h->first[host + 1] - h->first[host]; }

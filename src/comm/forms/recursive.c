@@ -9,7 +9,7 @@ enum { SMALL_BYTES = 16 << 10 };
 
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
     (void)workers, (void)hosts;
-    return pli_form_bytes(call) <= SMALL_BYTES;
+    return pli_coll_buffer_bytes(call) <= SMALL_BYTES;
 }
 
 static int64_t steps(const pli_coll *call, int32_t workers) {

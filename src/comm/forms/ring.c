@@ -23,7 +23,7 @@ enum { CHUNK_BYTES = 128 << 10, DEPTH = 8 };
 
 static int64_t chunks_of(const pli_coll *call, int32_t workers) {
     if (call->kind != PLI_ALLREDUCE) return 1;
-    int64_t chunks = (int64_t)(pli_form_bytes(call) / (size_t)workers / CHUNK_BYTES);
+    int64_t chunks = (int64_t)(pli_coll_buffer_bytes(call) / (size_t)workers / CHUNK_BYTES);
     return chunks < 1 ? 1 : chunks;
 }
 

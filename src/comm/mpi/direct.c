@@ -11,16 +11,14 @@
 
 enum { SPIN_NS = 5000, CANCEL_TRIES = 1000 };
 
-static size_t bytes_of(const pli_coll *coll) { return (size_t)coll->n * pli_type_bytes(coll->type); }
-
 bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
     switch (coll->kind) {
     case PLI_COLL_BARRIER: return true;
     case PLI_ALLREDUCE:
-        return coll->op == PLAIT_SUM_EXACT ? bytes_of(coll) > DIRECT_BYTES && coll->n <= CHUNK_BYTES
-                                           : bytes_of(coll) <= DIRECT_BYTES || pli_mpi_can_sum(t, coll);
-    case PLI_BROADCAST: return bytes_of(coll) <= DIRECT_BYTES;
-    case PLI_ALLGATHER: return bytes_of(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
+        return coll->op == PLAIT_SUM_EXACT ? pli_coll_buffer_bytes(coll) > DIRECT_BYTES && coll->n <= CHUNK_BYTES
+                                           : pli_coll_buffer_bytes(coll) <= DIRECT_BYTES || pli_mpi_can_sum(t, coll);
+    case PLI_BROADCAST: return pli_coll_buffer_bytes(coll) <= DIRECT_BYTES;
+    case PLI_ALLGATHER: return pli_coll_buffer_bytes(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
     case PLI_PIECES:
     case PLI_REDUCE_SCATTER: break;
     }
@@ -189,13 +187,13 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
     }
     if (call->coll.op == PLAIT_SUM_EXACT) {
         d->terms = pli_mpi_terms(t, &call->coll);
-        if (d->terms == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes", bytes_of(&call->coll));
+        if (d->terms == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes", pli_coll_buffer_bytes(&call->coll));
     }
     call->run.number = UINT64_MAX; /* who fails here, fails none that was begun before */
     pli_mpi_lock(t);
     d->coll = call->coll;
     pli_coll_choose(&d->coll, NULL, t->workers, &t->world->hosts);
-    d->coll.meet = call->coll.kind == PLI_ALLREDUCE && bytes_of(&call->coll) > DIRECT_BYTES;
+    d->coll.meet = call->coll.kind == PLI_ALLREDUCE && pli_coll_buffer_bytes(&call->coll) > DIRECT_BYTES;
     d->recent[call->number % PLI_COLL_RECENT] = (recent_call){ .number = call->number, .coll = call->coll };
     d->step = 0;
     d->posted = false;

@@ -33,8 +33,6 @@ struct pli_mpi_porch {
     _Atomic uint32_t bell;
 };
 
-static size_t bytes_of(const pli_coll *coll) { return (size_t)coll->n * pli_type_bytes(coll->type); }
-
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 static bool share_host(const pli_transport *t, const int32_t *host_of) {
@@ -178,7 +176,7 @@ static int64_t largest_part(const plan *p, int32_t workers) {
 static plan make_plan(const pli_transport *t, const pli_coll *coll) {
     bool sums = pli_coll_reduces(coll);
     plan p = { .coll = *coll, .size = sums ? pli_type_bytes(coll->type) : 1, .buffer = (int)(t->hall.meetings[FIRST] % BUFFERS) };
-    p.sliced = coll->kind == PLI_REDUCE_SCATTER || (sums && bytes_of(coll) > SMALL_BYTES);
+    p.sliced = coll->kind == PLI_REDUCE_SCATTER || (sums && pli_coll_buffer_bytes(coll) > SMALL_BYTES);
     int64_t part = largest_part(&p, t->workers), room = SEAT_BYTES;
     if (p.sliced) room = SEAT_BYTES / t->workers / LINE_BYTES * LINE_BYTES;
     p.piece = room / (int64_t)p.size;

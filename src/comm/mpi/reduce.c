@@ -65,12 +65,12 @@ int pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *memory) {
 
 bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
     if (!coll->begun) return pli_mpi_goes_by_hall(t, coll) || pli_mpi_goes_directly(t, coll);
-    return pli_mpi_can_sum(t, coll) && coll->form == NULL && (size_t)coll->n * pli_type_bytes(coll->type) > DIRECT_BYTES;
+    return pli_mpi_can_sum(t, coll) && coll->form == NULL && pli_coll_buffer_bytes(coll) > DIRECT_BYTES;
 }
 
 plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     const pli_coll *coll = &call->coll;
-    size_t          bytes = (size_t)coll->n * pli_type_bytes(coll->type);
+    size_t          bytes = pli_coll_buffer_bytes(coll);
     if (pli_mpi_goes_by_hall(t, coll)) return PLAIT_OK; /* the wait does it all */
     if (!coll->begun) return pli_mpi_begin_directly(t, call, err);
     native *sum = call->flight = pli_calloc(1, sizeof *sum);
@@ -96,7 +96,7 @@ static void finish(pli_transport *t, native *sum, int code) {
         pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
         return;
     }
-    memcpy(coll->buf, sum->copy, (size_t)coll->n * pli_type_bytes(coll->type));
+    memcpy(coll->buf, sum->copy, pli_coll_buffer_bytes(coll));
     atomic_store_explicit(&sum->done, true, memory_order_release);
     pli_world_ring(t->world, t->rank);
 }

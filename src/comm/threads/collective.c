@@ -23,11 +23,9 @@
 enum { ARRIVED = 0, WORKING = 1, DONE = 2, TURNED_AWAY = 3 };
 enum { BLOCK_BYTES = 16 << 10, LINE_BYTES = 64 };
 
-static size_t call_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
-
 /* What of a call travels in slots; the same answer on all workers, for equal calls. */
 static bool is_small(const pli_coll *call) {
-    return call->kind == PLI_COLL_BARRIER || (call->starts == NULL && call_bytes(call) <= PLI_SLOT_BYTES);
+    return call->kind == PLI_COLL_BARRIER || (call->starts == NULL && pli_coll_buffer_bytes(call) <= PLI_SLOT_BYTES);
 }
 
 bool pli_threads_takes(const pli_transport *t, const pli_coll *coll) {
@@ -44,10 +42,10 @@ static void ring_others(const pli_transport *t, const plait_comm *comm) {
 static void lay_out(pli_seat *seat, const plait_comm *comm, const pli_coll *call) {
     pli_slot *slot = &seat->slot[seat->started & 1];
     slot->call = *call;
-    if (!is_small(call) || call_bytes(call) == 0) return;
+    if (!is_small(call) || pli_coll_buffer_bytes(call) == 0) return;
     const unsigned char *data = call->buf;
-    if (call->kind == PLI_ALLGATHER) data += (size_t)comm->rank * call_bytes(call);
-    if (call->kind != PLI_BROADCAST || call->root == comm->rank) memcpy(slot->data, data, call_bytes(call));
+    if (call->kind == PLI_ALLGATHER) data += (size_t)comm->rank * pli_coll_buffer_bytes(call);
+    if (call->kind != PLI_BROADCAST || call->root == comm->rank) memcpy(slot->data, data, pli_coll_buffer_bytes(call));
 }
 
 plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *err) {
@@ -194,7 +192,7 @@ static void sum_exactly(const struct meeting *m, const pli_coll *call, const voi
 }
 
 static void finish_small(const struct meeting *m, const pli_coll *call) {
-    size_t bytes = call_bytes(call);
+    size_t bytes = pli_coll_buffer_bytes(call);
     if (bytes == 0 || call->kind == PLI_COLL_BARRIER) return;
     if (call->kind == PLI_BROADCAST) {
         if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->data, bytes);
@@ -273,8 +271,8 @@ static void keep_slice(const struct meeting *m, const pli_coll *call) {
 
 static void gather_pieces(const struct meeting *m, const pli_coll *call) {
     for (int32_t r = 0; r < m->t->workers; r++) {
-        size_t at = call->starts != NULL ? call->starts[r] : (size_t)r * call_bytes(call);
-        size_t bytes = call->starts != NULL ? call->starts[r + 1] - at : call_bytes(call);
+        size_t at = call->starts != NULL ? call->starts[r] : (size_t)r * pli_coll_buffer_bytes(call);
+        size_t bytes = call->starts != NULL ? call->starts[r + 1] - at : pli_coll_buffer_bytes(call);
         if (r != m->comm->rank && bytes > 0)
             memcpy((unsigned char *)call->buf + at, (unsigned char *)slot_of(m, r)->call.buf + at, bytes);
     }
@@ -285,7 +283,7 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
     case PLI_ALLREDUCE: (call->op == PLAIT_SUM_EXACT ? reduce_slice_exactly : reduce_slice)(m, call); return;
     case PLI_ALLGATHER: gather_pieces(m, call); return;
     case PLI_BROADCAST:
-        if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, call_bytes(call));
+        if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, pli_coll_buffer_bytes(call));
         return;
     case PLI_REDUCE_SCATTER: keep_slice(m, call); return;
     case PLI_COLL_BARRIER:
