@@ -58,6 +58,7 @@ static inline plait_call op_case_call(op_case *c) {
                          .n_in = c->n_in,
                          .n_out = n_out,
                          .attr = c->attr,
+                         .user = c->op->user,
                          .seed = 1,
                          .step = 2,
                          .error = &c->error };

@@ -173,7 +173,7 @@ void pli_write_strided(const plait_tensor *from, const plait_tensor *to, int64_t
                  (const char *)from->data + at * bytes, 1);
 }
 
-/* --- rows, and random numbers ---------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------------- */
 
 static void add_f32(int64_t n, const float *x, float *y) {
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
@@ -193,25 +193,4 @@ void pli_add_row(const plait_tensor *to, int64_t to_first, const plait_tensor *f
             pli_element_set_int(
                 to, at, (int64_t)((uint64_t)pli_element_int(to, at) + (uint64_t)pli_element_int(from, from_first + i)));
     }
-}
-
-plait_status pli_infer_random(const plait_call *call, const plait_attr *shape, plait_type type) {
-    plait_tensor *out = &call->out[0];
-    if (!pli_type_is_float(type))
-        return plait_call_fail(call, PLAIT_ESHAPE, "random numbers are floats, not %s; cast them",
-                               plait_type_name(type));
-    if (call->n_in > 0) {
-        *out = (plait_tensor){ .type = type, .shape = call->in[0].shape };
-        return PLAIT_OK;
-    }
-    *out = (plait_tensor){ .type = type, .shape = { .rank = shape->n } };
-    if (shape->n > PLAIT_RANK_MAX)
-        return plait_call_fail(call, PLAIT_ESHAPE, "%d axes; at most %d", shape->n, PLAIT_RANK_MAX);
-    for (int32_t i = 0; i < shape->n; i++) {
-        out->shape.dim[i] = shape->u.ints[i];
-        if (shape->u.ints[i] < 0)
-            return plait_call_fail(call, PLAIT_ESHAPE, "a length of %lld; give an input of the shape",
-                                   (long long)shape->u.ints[i]);
-    }
-    return PLAIT_OK;
 }

@@ -28,6 +28,14 @@ void    pli_element_set_int(const plait_tensor *t, int64_t i, int64_t value);
 float    pli_bf16_to_f32(uint16_t x);
 uint16_t pli_bf16_of_f32(float x); /* nearest even; NaN stays NaN */
 
+/** Do the shapes agree, where both are known? */
+static inline bool pli_shapes_agree(const plait_shape *a, const plait_shape *b) {
+    if (a->rank != b->rank) return false;
+    for (int32_t i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i] && a->dim[i] != PLAIT_ANY && b->dim[i] != PLAIT_ANY) return false;
+    return true;
+}
+
 /** Of a shape, all lengths known: elements between neighbours along each axis, the last 1. */
 void pli_strides(const plait_shape *shape, int64_t strides[PLAIT_RANK_MAX]);
 /** Strides by which an array of shape `from` is read at the places of shape `to` that it broadcasts to: 0 where it
@@ -61,8 +69,5 @@ void pli_write_strided(const plait_tensor *from, const plait_tensor *to, int64_t
 
 /** n elements of from are added to n of to, which is no bool: floats in double, rounded to the type; integers wrap. */
 void pli_add_row(const plait_tensor *to, int64_t to_first, const plait_tensor *from, int64_t from_first, int64_t n);
-
-/** infer of random ops: input 0's shape if there is one, else the attribute's (all known); type is a float's. */
-plait_status pli_infer_random(const plait_call *call, const plait_attr *shape, plait_type type);
 
 #endif

@@ -3,17 +3,11 @@
 #define PLI_GRAPH_LINES_H
 
 #include "graph/kernel.h"
+#include "graph/ops/ops.h"
 
 typedef struct pli_lines {
     int64_t count, n, step;
 } pli_lines;
-
-/** axis: -rank .. rank - 1; negative ones count from the last. -1 where there is none such (and call fails by name). */
-static inline int32_t pli_axis_of(const plait_call *call, const plait_shape *shape, int64_t axis) {
-    if (axis >= -shape->rank && axis < shape->rank) return (int32_t)(axis < 0 ? axis + shape->rank : axis);
-    plait_call_fail(call, PLAIT_ESHAPE, "no axis %lld among %d", (long long)axis, shape->rank);
-    return -1;
-}
 
 /** Of a shape whose lengths are known, along a good axis. */
 static inline pli_lines pli_lines_of(const plait_shape *shape, int64_t axis) {
@@ -45,19 +39,24 @@ static inline int64_t pli_lines_piece(const pli_lines *lines, int64_t item, int6
     return lines->count - *first_out < each ? lines->count - *first_out : each;
 }
 
+/* Ops whose attribute 0 is the axis, the last one by default: */
+extern const plait_attr_spec pli_axis_attrs[1];
+/** Their lines of input 0, and kernels' items. */
+static inline pli_lines pli_lines_of_call(const plait_call *call) {
+    return pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+}
+int64_t pli_line_items(const plait_call *call);
+/** suits: input 0 is f32; and its lines lie one after the other. */
+int pli_lines_f32(const plait_call *call);
+int pli_rows_f32(const plait_call *call);
+/** infer: output 0 is like input 0, which is of floats. */
+plait_status pli_infer_lines(const plait_call *call);
+
 /** infer for a shape without one of its axes. */
 static inline plait_shape pli_without_axis(const plait_shape *shape, int32_t axis) {
     plait_shape out = { .rank = shape->rank - 1 };
     for (int32_t i = 0; i < out.rank; i++) out.dim[i] = shape->dim[i < axis ? i : i + 1];
     return out;
-}
-
-/** Do the shapes agree, where both are known? */
-static inline bool pli_shapes_agree(const plait_shape *a, const plait_shape *b) {
-    if (a->rank != b->rank) return false;
-    for (int32_t i = 0; i < a->rank; i++)
-        if (a->dim[i] != b->dim[i] && a->dim[i] != PLAIT_ANY && b->dim[i] != PLAIT_ANY) return false;
-    return true;
 }
 
 #endif

@@ -16,15 +16,23 @@ typedef struct pli_groups {
     int64_t count, segments, run, apart;
 } pli_groups;
 
-static inline int64_t pli_group_elements(const pli_groups *g) { return g->segments * g->run; }
-/** Items: some groups each. */
-int64_t pli_group_items(const pli_groups *groups);
+/* Which groups an op takes; its user. */
+typedef struct pli_norm_kind {
+    int32_t epsilon; /* that attribute */
+    pli_groups (*groups)(const plait_call *call);
+    /** The shape of the statistics of x. Fails by name where x is not of the op's kind. */
+    plait_status (*shape)(const plait_call *call, const plait_shape *x, plait_shape *out);
+} pli_norm_kind;
 
-/** Of x: y, mean [groups], variance [groups]; of an item. */
-plait_status pli_norm_ref(const plait_call *call, const pli_groups *groups, double epsilon, int64_t item);
-plait_status pli_norm_f32(const plait_call *call, const pli_groups *groups, double epsilon, int64_t item);
+extern const pli_norm_kind pli_norm_lines;    /* attributes: axis, epsilon */
+extern const pli_norm_kind pli_norm_channels; /* attributes: epsilon       */
+extern const plait_attr_spec pli_norm_line_attrs[2], pli_norm_channel_attrs[1];
+
+/** Of x: y, mean [groups], variance [groups]. */
+plait_status                     pli_norm_infer(const plait_call *call);
+extern const plait_kernel *const pli_norm_kernels[];
 /** Of y, variance, dy: dx. */
-plait_status pli_norm_gradient_ref(const plait_call *call, const pli_groups *groups, double epsilon, int64_t item);
-plait_status pli_norm_gradient_f32(const plait_call *call, const pli_groups *groups, double epsilon, int64_t item);
+plait_status                     pli_norm_gradient_infer(const plait_call *call);
+extern const plait_kernel *const pli_norm_gradient_kernels[];
 
 #endif

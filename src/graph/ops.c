@@ -92,6 +92,16 @@ plait_status pli_infer_map(const plait_op *op, const plait_call *call) {
     return PLAIT_OK;
 }
 
+plait_status pli_infer_as_input(const plait_call *call) {
+    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
+    return PLAIT_OK;
+}
+
+plait_status pli_infer_done(const plait_call *call) {
+    call->out[0] = (plait_tensor){ .type = PLAIT_BOOL, .shape = { .rank = 0 } };
+    return PLAIT_OK;
+}
+
 /* --- axes ------------------------------------------------------------------------------------------------------ */
 
 plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out) {
@@ -126,6 +136,10 @@ plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like)
     for (int32_t i = 0; equal && i < a.shape.rank; i++) equal = a.shape.dim[i] == b.shape.dim[i] && a.shape.dim[i] >= 0;
     if (equal) return value;
     return pli_op2(g, &pli_op_sum_like, value, like);
+}
+
+void pli_gradient_reshape(const plait_gradient *at) {
+    at->d_in[0] = pli_op2(at->graph, &pli_op_reshape_like, at->d_out[0], at->in[0]);
 }
 
 void pli_gradient_refuse(const plait_gradient *at, const char *what) {

@@ -199,3 +199,37 @@ int pli_blocks_f32(const plait_call *call) {
     pli_block_sum b;
     return call->in[0].type == PLAIT_F32 && pli_block_sum_of_call(call, &b);
 }
+
+/* --- sum and mean ---------------------------------------------------------------------------------------------- */
+
+static double divisor_of(const plait_call *call, int64_t terms) {
+    return ((const pli_sum_kind *)call->user)->mean ? (double)terms : 1;
+}
+
+static plait_status run_ref(const plait_call *call, int64_t item) {
+    const pli_reduction r = pli_reduction_of_call(call);
+    pli_reduction_sum(call, &r, item, divisor_of(call, plait_shape_elements(&r.summed)));
+    return PLAIT_OK;
+}
+
+static plait_status run_blocks(const plait_call *call, int64_t item) {
+    pli_block_sum b;
+    if (pli_block_sum_of_call(call, &b))
+        pli_block_sum_f32(&b, item, divisor_of(call, b.n), call->in[0].data, call->out[0].data);
+    return PLAIT_OK;
+}
+
+static plait_status run_runs(const plait_call *call, int64_t item) {
+    const pli_reduction r = pli_reduction_of_call(call);
+    pli_reduction_sum_runs(call, &r, item, divisor_of(call, plait_shape_elements(&r.summed)));
+    return PLAIT_OK;
+}
+
+static int64_t outputs(const plait_call *call) { return plait_shape_elements(&call->out[0].shape); }
+
+static const plait_kernel f32 = {
+    .name = "f32", .suits = pli_blocks_f32, .items = pli_block_items_of_call, .run = run_blocks
+};
+static const plait_kernel runs = { .name = "runs", .suits = pli_runs_f32, .items = outputs, .run = run_runs };
+static const plait_kernel ref = { .name = "ref", .items = outputs, .run = run_ref };
+const plait_kernel *const pli_sum_kernels[] = { &f32, &runs, &ref, NULL };

@@ -39,6 +39,12 @@ bool pli_reduction_has_runs(const plait_call *call, const pli_reduction *r);
 /** suits: of the attributes' axes. */
 int pli_runs_f32(const plait_call *call);
 
+/** Kernels of sum and, where the op's user says so, of mean. */
+typedef struct pli_sum_kind {
+    bool mean;
+} pli_sum_kind;
+extern const plait_kernel *const pli_sum_kernels[];
+
 /* The fast sums. */
 typedef struct pli_block_sum {
     int64_t outer, n, inner;

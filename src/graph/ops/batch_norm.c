@@ -5,54 +5,11 @@
 #include "graph/norm.h"
 #include "graph/ops/ops.h"
 
-enum { EPSILON };
-
-static const plait_attr_spec attrs[] = { { .preset = { .name = "epsilon", .kind = PLAIT_ATTR_FLOAT, .u.f = 1e-5 } } };
-
-static plait_status infer(const plait_call *call) {
-    if (!pli_type_is_float(call->in[0].type) || call->in[0].shape.rank < 2)
-        return plait_call_fail(call, PLAIT_ESHAPE, "needs floats, [n, channels, ...]");
-    if (!(call->attr[EPSILON].u.f > 0)) return plait_call_fail(call, PLAIT_EINVAL, "epsilon is to be above 0");
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
-    call->out[1] = call->out[2] =
-        (plait_tensor){ .type = call->in[0].type, .shape = plait_shape_1(call->in[0].shape.dim[1]) };
-    return PLAIT_OK;
-}
-
-static pli_groups groups_of(const plait_call *call) {
-    const plait_shape *x = &call->in[0].shape;
-    pli_groups         g = { .count = x->dim[1], .segments = x->dim[0], .run = 1 };
-    for (int64_t i = 2; i < x->rank; i++) g.run *= x->dim[i];
-    g.apart = g.count * g.run;
-    return g;
-}
-
-static int64_t items(const plait_call *call) {
-    const pli_groups groups = groups_of(call);
-    return pli_group_items(&groups);
-}
-
-static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_groups groups = groups_of(call);
-    return pli_norm_ref(call, &groups, call->attr[EPSILON].u.f, item);
-}
-
-static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
-
-static plait_status f32_run(const plait_call *call, int64_t item) {
-    const pli_groups groups = groups_of(call);
-    return pli_norm_f32(call, &groups, call->attr[EPSILON].u.f, item);
-}
-
 static void gradient(const plait_gradient *at) {
     if (at->d_out[1] >= 0 || at->d_out[2] >= 0) pli_gradient_refuse(at, "batch_norm's statistics");
     const plait_value in[] = { at->out[0], at->out[2], at->d_out[0] };
     at->d_in[0] = pli_graph_node(at->graph, &pli_op_batch_norm_gradient, in, 3, at->attr);
 }
-
-static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .items = items, .run = f32_run };
-static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 
 const plait_op pli_op_batch_norm = {
     .size = sizeof(plait_op),
@@ -61,9 +18,10 @@ const plait_op pli_op_batch_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 3,
-    .attrs = attrs,
+    .attrs = pli_norm_channel_attrs,
     .n_attrs = 1,
-    .infer = infer,
+    .user = (void *)&pli_norm_channels,
+    .infer = pli_norm_infer,
     .gradient = gradient,
-    .kernels = kernels,
+    .kernels = pli_norm_kernels,
 };

@@ -1,11 +1,6 @@
 /* identity: the input itself, under a name of its own. */
 #include "graph/ops/ops.h"
 
-static plait_status infer(const plait_call *call) {
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
-    return PLAIT_OK;
-}
-
 static void gradient(const plait_gradient *at) { at->d_in[0] = at->d_out[0]; }
 
 const plait_op pli_op_identity = {
@@ -16,6 +11,6 @@ const plait_op pli_op_identity = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = PLAIT_OP_ALIAS,
-    .infer = infer,
+    .infer = pli_infer_as_input,
     .gradient = gradient,
 };

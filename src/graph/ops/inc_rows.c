@@ -12,8 +12,7 @@ static plait_status infer(const plait_call *call) {
     if (!fits)
         return plait_call_fail(call, PLAIT_ESHAPE,
                                "needs a variable, rows (i64), and a delta of rows' shape and a row's");
-    call->out[0] = (plait_tensor){ .type = PLAIT_BOOL, .shape = { .rank = 0 } };
-    return PLAIT_OK;
+    return pli_infer_done(call);
 }
 
 const plait_op pli_op_inc_rows = {

@@ -6,22 +6,8 @@
 #include "graph/ops/ops.h"
 #include "graph/rows.h"
 
-static const plait_attr_spec attrs[] = { { .preset = { .name = "axis", .kind = PLAIT_ATTR_INT, .u.i = -1 } } };
-
-static plait_status infer(const plait_call *call) {
-    if (!pli_type_is_float(call->in[0].type)) return plait_call_fail(call, PLAIT_ESHAPE, "of floats only; cast it");
-    if (pli_axis_of(call, &call->in[0].shape, call->attr[0].u.i) < 0) return PLAIT_ESHAPE;
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
-    return PLAIT_OK;
-}
-
-static int64_t items(const plait_call *call) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
-    return pli_lines_items(&lines);
-}
-
 static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;
     const int64_t   n = pli_lines_piece(&lines, item, &first);
     for (int64_t l = first; l < first + n; l++) {
@@ -35,17 +21,13 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-static int rows_suits(const plait_call *call) {
-    return call->in[0].type == PLAIT_F32 && pli_lines_of(&call->in[0].shape, call->attr[0].u.i).step == 1;
-}
-
 static size_t rows_scratch(const plait_call *call) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     return (size_t)pli_lines_an_item(&lines) * (sizeof(double) + (size_t)lines.n * sizeof(float));
 }
 
 static plait_status rows_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;
     const int64_t   n = pli_lines_piece(&lines, item, &first);
     const float    *x = (const float *)call->in[0].data + first * lines.n;
@@ -68,9 +50,9 @@ static void gradient(const plait_gradient *at) {
 static double flops(const plait_call *call) { return 20.0 * (double)plait_shape_elements(&call->out[0].shape); }
 
 static const plait_kernel rows = {
-    .name = "rows f32", .suits = rows_suits, .scratch = rows_scratch, .items = items, .run = rows_run
+    .name = "rows f32", .suits = pli_rows_f32, .scratch = rows_scratch, .items = pli_line_items, .run = rows_run
 };
-static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
+static const plait_kernel        ref = { .name = "ref", .items = pli_line_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &rows, &ref, NULL };
 
 const plait_op pli_op_log_softmax = {
@@ -80,10 +62,10 @@ const plait_op pli_op_log_softmax = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
-    .attrs = attrs,
+    .attrs = pli_axis_attrs,
     .n_attrs = 1,
     .in_place = 1,
-    .infer = infer,
+    .infer = pli_infer_lines,
     .gradient = gradient,
     .flops = flops,
     .kernels = kernels,

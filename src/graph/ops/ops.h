@@ -63,9 +63,16 @@ plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t
 /** One axis, 0 <= *axis_out < rank. */
 plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out);
 
+/** infer: output 0 is like input 0. */
+plait_status pli_infer_as_input(const plait_call *call);
+/** infer: output 0 is a scalar bool, true when the op has been done. */
+plait_status pli_infer_done(const plait_call *call);
+
 /** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are
  *  known to be equal. */
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);
+/** Gradient rule of an op whose output has input 0's elements in another shape. */
+void pli_gradient_reshape(const plait_gradient *at);
 /** For the gradient of an op that has one that is not zero, and no rule for it: the graph fails by name. */
 void pli_gradient_refuse(const plait_gradient *at, const char *what);
 

@@ -11,11 +11,6 @@ static const plait_attr_spec attrs[] = {
     { .preset = { .name = "text", .kind = PLAIT_ATTR_TEXT, .u.text = "" } },
 };
 
-static plait_status infer(const plait_call *call) {
-    call->out[0] = (plait_tensor){ .type = PLAIT_BOOL, .shape = { .rank = 0 } };
-    return PLAIT_OK;
-}
-
 static plait_status run(const plait_call *call, int64_t item) {
     (void)item;
     const plait_tensor *x = &call->in[0];
@@ -48,6 +43,6 @@ const plait_op pli_op_print = {
     .attrs = attrs,
     .n_attrs = 1,
     .flags = PLAIT_OP_STATEFUL,
-    .infer = infer,
+    .infer = pli_infer_done,
     .kernels = kernels,
 };

@@ -2,26 +2,19 @@
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
-static const plait_attr_spec attrs[] = { { .preset = { .name = "axis", .kind = PLAIT_ATTR_INT, .u.i = -1 } } };
-
 static plait_status infer(const plait_call *call) {
     const plait_shape *a = &call->in[0].shape;
     if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) ||
         !pli_shapes_agree(a, &call->in[1].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs two arrays of floats of one type and shape");
-    const int32_t axis = pli_axis_of(call, a, call->attr[0].u.i);
-    if (axis < 0) return PLAIT_ESHAPE;
+    int32_t axis;
+    PLI_TRY(pli_axis_find(call, call->attr[0].u.i, a->rank, &axis));
     call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = pli_without_axis(a, axis) };
     return PLAIT_OK;
 }
 
-static int64_t items(const plait_call *call) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
-    return pli_lines_items(&lines);
-}
-
 static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;
     const int64_t   n = pli_lines_piece(&lines, item, &first);
     for (int64_t l = first; l < first + n; l++) {
@@ -34,10 +27,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
-
 static plait_status f32_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;
     const int64_t   n = pli_lines_piece(&lines, item, &first);
     for (int64_t l = first; l < first + n; l++) {
@@ -57,8 +48,8 @@ static void gradient(const plait_gradient *at) {
     }
 }
 
-static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .items = items, .run = f32_run };
-static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
+static const plait_kernel        f32 = { .name = "f32", .suits = pli_lines_f32, .items = pli_line_items, .run = f32_run };
+static const plait_kernel        ref = { .name = "ref", .items = pli_line_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 
 const plait_op pli_op_row_dot = {
@@ -68,7 +59,7 @@ const plait_op pli_op_row_dot = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .attrs = attrs,
+    .attrs = pli_axis_attrs,
     .n_attrs = 1,
     .infer = infer,
     .gradient = gradient,

@@ -10,8 +10,7 @@ static plait_status infer(const plait_call *call) {
     if (call->in[1].type != PLAIT_I64 || call->in[2].type != call->in[0].type || call->in[0].shape.rank < 1)
         return plait_call_fail(call, PLAIT_ESHAPE,
                                "needs something with rows, their numbers (i64), and values of its type");
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
-    return PLAIT_OK;
+    return pli_infer_as_input(call);
 }
 
 static plait_status run(const plait_call *call, int64_t item) {

@@ -3,25 +3,16 @@
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
-static const plait_attr_spec attrs[] = { { .preset = { .name = "axis", .kind = PLAIT_ATTR_INT, .u.i = -1 } } };
-
 static plait_status infer(const plait_call *call) {
     const plait_shape *y = &call->in[0].shape;
     if (call->in[0].type != call->in[1].type || !pli_type_is_float(call->in[0].type) ||
         !pli_shapes_agree(y, &call->in[1].shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs two arrays of floats of one type and shape");
-    if (pli_axis_of(call, y, call->attr[0].u.i) < 0) return PLAIT_ESHAPE;
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = *y };
-    return PLAIT_OK;
-}
-
-static int64_t items(const plait_call *call) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
-    return pli_lines_items(&lines);
+    return pli_infer_lines(call);
 }
 
 static plait_status ref_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;
     const int64_t   n = pli_lines_piece(&lines, item, &first);
     for (int64_t l = first; l < first + n; l++) {
@@ -35,10 +26,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
-
 static plait_status f32_run(const plait_call *call, int64_t item) {
-    const pli_lines lines = pli_lines_of(&call->in[0].shape, call->attr[0].u.i);
+    const pli_lines lines = pli_lines_of_call(call);
     const float    *y = call->in[0].data, *g = call->in[1].data;
     float          *out = call->out[0].data;
     int64_t         first;
@@ -65,8 +54,8 @@ static void gradient(const plait_gradient *at) {
                                   pli_graph_node(graph, &pli_op_row_scale, gt, 2, at->attr)));
 }
 
-static const plait_kernel        f32 = { .name = "f32", .suits = f32_suits, .items = items, .run = f32_run };
-static const plait_kernel        ref = { .name = "ref", .items = items, .run = ref_run };
+static const plait_kernel        f32 = { .name = "f32", .suits = pli_lines_f32, .items = pli_line_items, .run = f32_run };
+static const plait_kernel        ref = { .name = "ref", .items = pli_line_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 
 const plait_op pli_op_softmax_gradient = {
@@ -76,7 +65,7 @@ const plait_op pli_op_softmax_gradient = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .attrs = attrs,
+    .attrs = pli_axis_attrs,
     .n_attrs = 1,
     .in_place = 3,
     .infer = infer,

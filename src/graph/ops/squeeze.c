@@ -20,10 +20,6 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-static void gradient(const plait_gradient *at) {
-    at->d_in[0] = pli_op2(at->graph, &pli_op_reshape_like, at->d_out[0], at->in[0]);
-}
-
 const plait_op pli_op_squeeze = {
     .size = sizeof(plait_op),
     .name = "squeeze",
@@ -35,5 +31,5 @@ const plait_op pli_op_squeeze = {
     .n_attrs = 1,
     .flags = PLAIT_OP_ALIAS,
     .infer = infer,
-    .gradient = gradient,
+    .gradient = pli_gradient_reshape,
 };

@@ -15,8 +15,7 @@ static plait_status infer(const plait_call *call) {
     if (!fits)
         return plait_call_fail(call, PLAIT_ESHAPE,
                                "input 1 is not of the shape of such a slice of input 0, or of another type");
-    call->out[0] = (plait_tensor){ .type = call->in[0].type, .shape = call->in[0].shape };
-    return PLAIT_OK;
+    return pli_infer_as_input(call);
 }
 
 static plait_status run(const plait_call *call, int64_t item) {

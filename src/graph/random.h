@@ -1,0 +1,21 @@
+/* graph/random.h - what random ops share. A number is a function of the session's seed, the node, the run and its
+ * place: a stream for every piece of PLI_ITEM_ELEMENTS; so it depends on no thread. An op has attributes 0, shape (for
+ * want of an input, of which only the shape is needed), and 1, type; its user is a pli_draw. */
+#ifndef PLI_GRAPH_RANDOM_H
+#define PLI_GRAPH_RANDOM_H
+
+#include "graph/kernel.h"
+
+#define PLI_RANDOM_ATTRS                                             \
+    { .preset = { .name = "shape", .kind = PLAIT_ATTR_INTS } },      \
+    { .preset = { .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = PLAIT_F32 } }
+
+typedef struct pli_draw {
+    /** One number; attr is the call's. */
+    double (*number)(pli_random *random, const plait_attr *attr);
+} pli_draw;
+
+plait_status                     pli_infer_random(const plait_call *call);
+extern const plait_kernel *const pli_random_kernels[];
+
+#endif
