@@ -14,6 +14,7 @@
 #include "base/pool.h"
 #include "base/random.h"
 #include "base/sort.h"
+#include "base/span.h"
 #include "base/text.h"
 
 #endif

@@ -113,6 +113,8 @@ const pli_opt pli_train_rows[] = {
       "write the objective at N moments of the run to the metrics, measured when it is over", 0, 4096, "run" },
     { "events", PLI_OPT_TEXT, AT(events), NULL, "FILE", "write an event log for 'plait audit' (FILE.RANK where ranks are processes)",
       0, 0, "run" },
+    { "trace", PLI_OPT_TEXT, AT(trace), NULL, "FILE", "write where every rank's time went, for chrome://tracing and ui.perfetto.dev",
+      0, 0, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
     { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for a peer", 0, 0, "run" },
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
@@ -121,7 +123,6 @@ const pli_opt pli_train_rows[] = {
     { "checkpoint", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
     { "checkpoint-every", PLI_OPT_LATER, 0, NULL, "30s|500", later, 0, 0, "run" },
     { "resume", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
-    { "trace", PLI_OPT_LATER, 0, NULL, "FILE", later, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -228,14 +229,14 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
 /* A model may be trained on in place: it is read before it is written anew. */
 static bool check_apart(const pli_train_settings *s) {
     char          *done = s->out != NULL ? pli_format("%s.done", s->out) : NULL;
-    const pli_path written[] = { { "--metrics", s->metrics, false }, { "--events", s->events, true }, { "--out", s->out, false },
+    const pli_path written[] = { { "--metrics", s->metrics, false }, { "--events", s->events, true }, { "--trace", s->trace, true }, { "--out", s->out, false },
                                  { "--out (FILE.done)", done, false } };
     const pli_path model = { "--init-model", s->init_model, false };
     const pli_path read[] = { { "--test", s->test, false },     { "--validation", s->validation, false },
                               { "--label", s->in.label, false }, { "--config", s->config, false },
                               { "--cluster", s->cluster, false } };
-    bool apart = pli_paths_apart("train", written, 4, read, sizeof read / sizeof *read, &s->in.data) &&
-                 pli_paths_apart("train", written, 2, &model, 1, &(pli_text_list){ 0 });
+    bool apart = pli_paths_apart("train", written, 5, read, sizeof read / sizeof *read, &s->in.data) &&
+                 pli_paths_apart("train", written, 3, &model, 1, &(pli_text_list){ 0 });
     pli_free(done);
     return apart;
 }
@@ -248,6 +249,8 @@ static bool check_files(const pli_train_settings *s) {
         pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");
     else if (is(s->events, "-"))
         pli_cli_usage("train: --events -: an event log is not written to standard output; name a file");
+    else if (is(s->trace, "-"))
+        pli_cli_usage("train: --trace -: a trace is not written to standard output; name a file");
     else
         return check_apart(s);
     return false;

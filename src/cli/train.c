@@ -8,6 +8,7 @@
 #include "cli/record.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
+#include "cli/trace.h"
 #include "cli/verdict.h"
 #include "comm/comm.h"
 #include "learn/learn.h"
@@ -25,6 +26,7 @@ typedef struct run {
     _Atomic int32_t           size;  /* of the job; each rank writes the same                    */
     _Atomic int32_t           alone; /* the rank, where it has the process for itself; else -1   */
     pli_run_events            events;
+    pli_run_trace             trace;
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
@@ -153,6 +155,8 @@ static plait_status work(plait_comm *comm, void *user) {
     }
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
         status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
+    const bool traces = r->settings->trace != NULL && !r->settings->dry_run;
+    if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
     if (status >= 0) {
         plait_train_opts opts = r->plan.train;
         if (pli_comm_leads(comm)) {
@@ -165,6 +169,7 @@ static plait_status work(plait_comm *comm, void *user) {
         if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run && plait_comm_rank(comm) < plait_comm_workers(comm))
             status = tell_times(comm, &report, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
+        else if (traces) status = pli_run_trace_gather(&r->trace, comm, r->settings->trace, &err);
     }
     if (pli_comm_leads(comm)) {
         r->led = true;
@@ -196,7 +201,7 @@ static void quote(pli_text *text, const char *word) {
 
 /* Options that the command which goes on sets anew. */
 static bool is_set_anew(const char *word, bool *with_value) {
-    static const char *const names[] = { "--init-model", "--epochs", "--metrics", "--events" };
+    static const char *const names[] = { "--init-model", "--epochs", "--metrics", "--events", "--trace" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
         *with_value = word[0] != '\0' && strncmp(word, names[i], length) == 0 && word[length] == '=';
@@ -240,6 +245,7 @@ static void add_command(const run *r, int argc, char *const *argv, int64_t left,
     quote(text, r->settings->out);
     add_written("--metrics", r->settings->metrics, '.', text);
     add_written("--events", r->settings->events, r->alone >= 0 ? '-' : '.', text);
+    add_written("--trace", r->settings->trace, r->alone >= 0 ? '-' : '.', text);
 }
 
 static void say_how_to_go_on(run *r, int argc, char *const *argv) {
@@ -285,9 +291,11 @@ static int run_all(run *r, int argc, char *const *argv) {
     plait_error  err = { .rank = -1 };
     r->plan.comm.simulated = &r->simulated;
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
-    plait_error  metrics_err = { 0 }, events_err = { 0 };
+    plait_error  metrics_err = { 0 }, events_err = { 0 }, trace_err = { 0 };
     bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
     bool         events_failed = pli_run_events_close(&r->events, &events_err) < 0;
+    uint64_t     dropped = 0;
+    bool         trace_failed = pli_run_trace_close(&r->trace, r->settings->trace, &dropped, &trace_err) < 0;
     pli_signals_close(&r->signals);
     pli_talk_clear(&r->talk);
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
@@ -306,7 +314,11 @@ static int run_all(run *r, int argc, char *const *argv) {
     }
     if (metrics_failed) pli_talk_tell(&r->talk, "%s", metrics_err.text);
     if (events_failed) pli_talk_tell(&r->talk, "%s", events_err.text);
-    return (metrics_failed || events_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
+    if (trace_failed) pli_talk_tell(&r->talk, "%s", trace_err.text);
+    if (dropped > 0)
+        pli_talk_tell(&r->talk, "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
+                      "(fewer --epochs)", r->settings->trace, dropped);
+    return (metrics_failed || events_failed || trace_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
 }
 
 static int train(int argc, char *const *argv) {
@@ -315,13 +327,17 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings, .opts = opts, .alone = -1, .events = PLI_RUN_EVENTS_INIT };
+    run r = { .settings = &settings, .opts = opts, .alone = -1, .events = PLI_RUN_EVENTS_INIT, .trace = PLI_RUN_TRACE_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);
     r.talk.simulated = settings.transport != NULL && strcmp(settings.transport, "sim") == 0;
     if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
     if (settings.events != NULL && pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
+    if (settings.trace != NULL && pli_check_writable(settings.trace, " (--trace)", &err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }

@@ -76,6 +76,17 @@ const plait_log *pli_comm_log(const plait_comm *comm) { return comm->world->log;
 plait_error     *pli_comm_error(plait_comm *comm) { return &comm->error; }
 void             pli_comm_set_events(plait_comm *comm, const pli_event_sink *sink) { comm->events = sink; }
 const pli_event_sink *pli_comm_events(const plait_comm *comm) { return comm->events; }
+void                  pli_comm_set_spans(plait_comm *comm, const pli_span_sink *sink) { comm->spans = sink; }
+const pli_span_sink  *pli_comm_spans(const plait_comm *comm) { return comm->spans; }
+
+uint64_t pli_comm_span_begin(const plait_comm *comm) { return comm->spans == NULL ? 0 : pli_comm_now(comm); }
+uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number, uint64_t begin_ns) {
+    if (comm->spans == NULL) return 0;
+    uint64_t end_ns = pli_comm_now(comm);
+    comm->spans->take(comm->spans->user, &(pli_span){ .kind = kind, .rank = comm->rank, .name = name, .number = number,
+                                                      .begin_ns = begin_ns, .end_ns = end_ns });
+    return end_ns;
+}
 
 pli_pool *pli_comm_pool(plait_comm *comm) {
     if (comm->pool == NULL && comm->world->threads > 1 &&
@@ -102,7 +113,7 @@ plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
 
 void pli_comm_enter(plait_comm *comm, const char *call) {
     if (comm->depth++ > 0) return;
-    comm->entered_ns = pli_comm_now(comm);
+    comm->span_ns = comm->entered_ns = pli_comm_now(comm);
     comm->site = (pli_call_site){ .call = call, .file = comm->at_file, .line = comm->at_line,
                                   .ordinal = ++comm->calls };
     comm->at_file = NULL;
@@ -110,7 +121,11 @@ void pli_comm_enter(plait_comm *comm, const char *call) {
 
 plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
     if (--comm->depth > 0) return status;
-    comm->in_calls_ns += pli_comm_stamp(comm) - comm->entered_ns;
+    uint64_t now_ns = pli_comm_stamp(comm);
+    comm->in_calls_ns += now_ns - comm->entered_ns;
+    if (comm->spans != NULL)
+        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_CALL, .rank = comm->rank, .name = comm->site.call,
+                                                          .number = -1, .begin_ns = comm->span_ns, .end_ns = now_ns });
     if (status == PLAIT_EPEER || status == PLAIT_ETIMEOUT || status == PLAIT_EMISMATCH) {
         char   site[160];
         size_t at = strlen(comm->error.text), room = sizeof comm->error.text - at;

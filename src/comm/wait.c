@@ -172,6 +172,13 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
 }
 
+/* The trace's wait, with what it was for. */
+static void tell_span(const plait_comm *comm, const char *why, uint64_t start_ns, uint64_t end_ns) {
+    if (comm->spans != NULL && end_ns > start_ns)
+        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_WAIT, .rank = comm->rank, .name = "wait",
+                                                          .detail = why, .number = -1, .begin_ns = start_ns, .end_ns = end_ns });
+}
+
 /* sure: the loss of the job does not end the wait, and timeout_ns is its own. spun: not worth it, or done. */
 static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
                          bool spun, uint64_t timeout_ns, plait_error *err) {
@@ -180,6 +187,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
     pli_world   *world = comm->world;
     idleness     idle = { 0 };
     uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
+    char         why[256] = ""; /* for the trace: who held it up while it waited, not when it was over */
     pli_world_settle(world); /* computing is not waiting */
     for (;;) {
         uint32_t bell = atomic_load(&comm->bell);
@@ -189,6 +197,7 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         uint64_t now_ns = pli_world_now(world);
         if (start_ns == 0) {
             start_ns = now_ns;
+            if (comm->spans != NULL) pli_comm_tell(reason, why, sizeof why);
             if (timeout_ns < PLI_NEVER - now_ns) deadline_ns = now_ns + timeout_ns;
         }
         if (now_ns >= deadline_ns) {
@@ -214,7 +223,10 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
         rest(comm, bell, now_ns, until_ns, nap_ns);
     }
     if (told) set_reason(comm, NULL, 0);
-    if (start_ns != 0) note_wait(comm, start_ns, pli_world_now(world));
+    if (start_ns == 0) return status;
+    uint64_t end_ns = pli_world_now(world);
+    note_wait(comm, start_ns, end_ns);
+    tell_span(comm, why, start_ns, end_ns);
     return status;
 }
 
@@ -232,7 +244,8 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
 
 /* Looks for a moment itself, and then makes way for those it waits for, who may be without a core: at once, if the moment was in
  * vain the last time. */
-static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg) {
+static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason) {
+    char why[256];
     if (ready(arg)) return true;
     uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = comm->spun_in_vain ? GLANCE_NS : SPIN_NS;
     bool     is = false;
@@ -245,12 +258,16 @@ static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg) {
     comm->spun_in_vain = now_ns - start_ns > spin_ns;
     atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another was late */
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
+    if (comm->spans != NULL) {
+        pli_comm_tell(reason, why, sizeof why);
+        tell_span(comm, why, start_ns, now_ns);
+    }
     return is;
 }
 
 plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg,
                             const pli_reason *reason, plait_error *err) {
-    if (watch(comm, ready, arg)) return PLAIT_OK;
+    if (watch(comm, ready, arg, reason)) return PLAIT_OK;
     SHAKE();
     atomic_fetch_add(resting, 1); /* before the first look of the wait; who makes it ready looks here afterwards */
     SHAKE();

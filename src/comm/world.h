@@ -46,7 +46,8 @@ struct plait_comm {
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
     _Atomic uint64_t cause_ns;  /* when began what rang the bell last; relaxed: a figure, not a promise */
     uint64_t in_flight_ns;      /* of waited_ns; the rank's thread only, as the next two */
-    uint64_t in_calls_ns, entered_ns;
+    uint64_t in_calls_ns, entered_ns; /* entered_ns less what was the caller's own work in the call */
+    uint64_t span_ns; /* when the call began */
     bool     spun_in_vain; /* the last time: see watch; the rank's thread only */
 
     pthread_mutex_t   reason_lock;
@@ -71,7 +72,8 @@ struct plait_comm {
     _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
 
     plait_error    error; /* the rank's last error; the rank's thread only */
-    const pli_event_sink *events; /* the rank's thread only */
+    const pli_event_sink *events; /* the rank's thread only, as is the next */
+    const pli_span_sink  *spans;
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;

@@ -149,6 +149,7 @@ plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t cloc
     pli_run *run = sgd->run;
     row_pass pass = { .sgd = sgd, .part = batch != NULL ? batch->part : NULL, .clock = clock };
     int32_t  threads = pli_pool_threads(run->pool);
+    uint64_t at = pli_comm_span_begin(run->comm);
     if (run->balanced) pli_balance_begin_work(&sgd->balance);
     pli_pool_for(run->pool, batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data), part_rows, &pass);
     if (run->balanced) pli_balance_end_work(&sgd->balance);
@@ -161,6 +162,7 @@ plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t cloc
         pli_sums_add(sums_out, &h->sums);
         h->sums = (pli_sums){ 0 };
     }
+    pli_run_step(run, "compute", &at);
     return PLAIT_OK;
 }
 

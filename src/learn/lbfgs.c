@@ -367,7 +367,8 @@ static plait_status iterate(lbfgs *l) {
     double   close = l->type == PLAIT_F64 ? 1e-8 : 3e-6;
     PLI_TRY(first_gradient(l));
     for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
-        bool accepted;
+        bool     accepted;
+        uint64_t at = pli_comm_span_begin(run->comm);
         PLI_TRY(direction(l));
         bool fresh = l->pairs == 0 && l->stretch == 1;
         if (!(l->slope.vd < 0)) { /* rounding: of all that is left, or of the pairs */
@@ -386,6 +387,7 @@ static plait_status iterate(lbfgs *l) {
         PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
         take_pair(l);
         run->epochs_done++;
+        pli_run_phase(run, "iteration", i, &at);
         pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
         double fell = before[i % 4] - l->objective; /* in four iterations */
         if (fell <= 4 * close * fabs(l->objective)) break;

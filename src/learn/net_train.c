@@ -104,6 +104,15 @@ static plait_status end(void *user, plait_status how, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* Of the trace. A simulation charges a batch as a whole: there an op takes no time of its own. */
+static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns) {
+    const pli_run       *run = user;
+    const pli_span_sink *sink = pli_comm_spans(run->comm);
+    if (pli_comm_charges(run->comm)) begin_ns = end_ns = pli_comm_stamp(run->comm);
+    sink->take(sink->user, &(pli_span){ .kind = PLI_SPAN_OP, .rank = plait_comm_rank(run->comm), .thread = thread, .name = name,
+                                        .number = run->clocks_done, .begin_ns = begin_ns, .end_ns = end_ns });
+}
+
 plait_status pli_net_begin(pli_sgd *sgd) {
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net = pli_calloc(1, sizeof *w);
@@ -116,6 +125,10 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     plait_session_opts_init(&opts);
     opts.store = &store;
     opts.seed = run->opts->seed;
+    if (pli_comm_spans(run->comm) != NULL) {
+        opts.trace = tell_op;
+        opts.trace_user = run;
+    }
     return pli_session_create(run->net->graph, &opts, run->pool, &w->session, run->err);
 }
 
@@ -193,7 +206,9 @@ plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_o
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net;
     int64_t         at = 0;
+    uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(read_values(run, w->values));
+    pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
     PLI_TRY(make_room(w, batch->rows));
@@ -210,9 +225,11 @@ plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_o
     pli_run_charge(run, batch, run->net->values);
     if (run->exact) {
         *sums_out = pli_total_sums(&sgd->clock);
-        return PLAIT_OK;
+    } else {
+        PLI_TRY(run_rows(w, batch->rows, batch->rows, sums_out));
     }
-    return run_rows(w, batch->rows, batch->rows, sums_out);
+    pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */
+    return PLAIT_OK;
 }
 
 /* --- what was learned -------------------------------------------------------------------------------------------- */

@@ -165,6 +165,16 @@ static inline bool pli_run_stopped(const pli_run *run) {
     return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;
 }
 
+/* --- trace ----------------------------------------------------------------------------------------------- */
+
+/** Tells the trace of a step (or phase) that began at *at_ns, by pli_comm_span_begin, and ends now, where the next one begins. */
+static inline void pli_run_step(const pli_run *run, const char *name, uint64_t *at_ns) {
+    *at_ns = pli_comm_span_end(run->comm, PLI_SPAN_STEP, name, run->clocks_done, *at_ns);
+}
+static inline void pli_run_phase(const pli_run *run, const char *name, int64_t number, uint64_t *at_ns) {
+    *at_ns = pli_comm_span_end(run->comm, PLI_SPAN_PHASE, name, number, *at_ns);
+}
+
 /* --- progress -------------------------------------------------------------------------------------------- */
 
 typedef struct pli_meter {

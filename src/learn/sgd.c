@@ -94,7 +94,9 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
     if (run->stream) PLI_TRY(check_indices(run, batch));
     int64_t      k = run->linear.columns, d = run->linear.features, rows = d + run->linear.intercept;
     const void  *values;
+    uint64_t     at = pli_comm_span_begin(run->comm);
     PLI_TRY(plait_table_read(run->w, 0, rows, &values));
+    pli_run_step(run, "get", &at);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, values);
     const float *w = values;
@@ -109,12 +111,19 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
             }
         weights = (pli_weights){ .f64 = sgd->raw, .bias = sgd->bias };
     }
-    if (run->exact) return pli_blocks_push_dense(sgd, &weights, batch);
+    if (run->exact) {
+        PLI_TRY(pli_blocks_push_dense(sgd, &weights, batch));
+        pli_run_step(run, "compute", &at);
+        return PLAIT_OK;
+    }
     PLI_TRY(compute(sgd, &weights, d, batch, NULL));
     pli_scale_gradient(&run->scale, k, sgd->gradient.sum, sgd->gradient.bias);
     for (int64_t i = 0; i < d * k; i++) sgd->push[i] = (float)sgd->gradient.sum[i];
     for (int64_t c = 0; c < k && run->linear.intercept; c++) sgd->push[d * k + c] = (float)sgd->gradient.bias[c];
-    return plait_table_inc_range(run->w, 0, rows, sgd->push, batch->rows);
+    pli_run_step(run, "compute", &at);
+    PLI_TRY(plait_table_inc_range(run->w, 0, rows, sgd->push, batch->rows));
+    pli_run_step(run, "inc", &at);
+    return PLAIT_OK;
 }
 
 /* --- a batch by key -------------------------------------------------------------------------------------- */
@@ -164,8 +173,10 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
     if (run->linear.intercept && run->b == NULL) sgd->keys[n++] = (uint64_t)d; /* the last row */
     if (!pli_grow((void **)&sgd->push, &sgd->push_capacity, n * k, sizeof *sgd->push))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's weights");
+    uint64_t at = pli_comm_span_begin(run->comm);
     PLI_TRY(plait_table_get(run->w, n, sgd->keys, sgd->push));
     if (run->b != NULL) PLI_TRY(plait_table_get_range(run->b, 0, 1, sgd->narrow));
+    pli_run_step(run, "get", &at);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     for (int64_t c = 0; c < k; c++)
         sgd->bias[c] = run->b != NULL ? (double)sgd->narrow[c] : n > unique ? (double)sgd->push[unique * k + c] : 0;
@@ -174,7 +185,11 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
             for (int64_t c = 0; c < k; c++)
                 sgd->push[i * k + c] = (float)((double)sgd->push[i * k + c] * run->scale.factor[sgd->keys[i]]);
     pli_weights weights = { .f32 = sgd->push, .bias = sgd->bias };
-    if (run->exact) return pli_blocks_push_keyed(sgd, &weights, unique, batch);
+    if (run->exact) {
+        PLI_TRY(pli_blocks_push_keyed(sgd, &weights, unique, batch));
+        pli_run_step(run, "compute", &at);
+        return PLAIT_OK;
+    }
     PLI_TRY(compute(sgd, &weights, unique, batch, sgd->local));
     for (int64_t i = 0; i < unique; i++) {
         double factor = run->scale.factor != NULL ? run->scale.factor[sgd->keys[i]] : 1;
@@ -182,8 +197,11 @@ static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
     }
     float *bias = run->b != NULL ? sgd->narrow : sgd->push + unique * k;
     for (int64_t c = 0; c < k && run->linear.intercept; c++) bias[c] = (float)sgd->gradient.bias[c];
+    pli_run_step(run, "compute", &at);
     if (run->b != NULL) PLI_TRY(plait_table_inc_range(run->b, 0, 1, sgd->narrow, batch->rows));
-    return plait_table_inc(run->w, n, sgd->keys, sgd->push, batch->rows);
+    PLI_TRY(plait_table_inc(run->w, n, sgd->keys, sgd->push, batch->rows));
+    pli_run_step(run, "inc", &at);
+    return PLAIT_OK;
 }
 
 /* --- reading the tables ---------------------------------------------------------------------------------- */
@@ -254,11 +272,13 @@ static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
 static plait_status fetch(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     pli_run   *run = sgd->run;
     pli_batch *batch = &sgd->batch;
+    uint64_t   at = pli_comm_span_begin(run->comm);
     if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, batch));
     else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, batch, run->err));
     if (run->stream) pli_run_charge_parsed(run, batch);
     if (batch->rows > 0 && !run->rowwise && run->form != PLI_DENSE && run->form != PLI_NET && localise(sgd, batch) < 0)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's columns");
+    pli_run_step(run, "fetch", &at);
     sgd->fetched = true;
     return PLAIT_OK;
 }
@@ -341,12 +361,14 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     pli_run *run = sgd->run;
     for (int64_t clock = 0; clock < run->clocks; clock++) {
         pli_sums sums;
+        uint64_t at = pli_comm_span_begin(run->comm);
         if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise)) PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (!run->exact) pli_total_add(&sgd->clock, &sums);
         if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
         PLI_TRY(end_clock(sgd, epoch, clock));
+        pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;
         pli_pace_clock(run);
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
@@ -367,12 +389,17 @@ static plait_status all_epochs(pli_sgd *sgd) {
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
     for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
+        uint64_t     at = pli_comm_span_begin(run->comm);
         plait_status status = epoch_run(sgd, epoch);
         if (status < 0) return status;
+        pli_run_phase(run, "epoch", epoch, &at);
         end = status == PLAIT_END;
         run->epochs_done += !end;
         if (end && !sgd->sums_need_all) PLI_TRY(plait_job_leave(run->job));
-        if (validated) PLI_TRY(validate(sgd, epoch, &end));
+        if (validated) {
+            PLI_TRY(validate(sgd, epoch, &end));
+            pli_run_phase(run, "validate", epoch, &at);
+        }
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }

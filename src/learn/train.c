@@ -319,7 +319,9 @@ static plait_status end_job(plait_comm *comm, plait_job **job, plait_report *rep
 static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
     PLI_TRY(pli_options_check(run));
     PLI_TRY(agree_options(run));
+    uint64_t at = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_prepare(run));
+    pli_run_phase(run, "load", -1, &at);
     PLI_TRY(create_job(run->comm, run->opts, run->rowwise ? 1 : run->batch, &run->job));
     pli_comm_times before;
     uint64_t       waited_ns = pli_comm_waited_ns(run->comm);
@@ -328,14 +330,18 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     run->training_ns = pli_comm_now(run->comm);
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
+        at = pli_comm_span_begin(run->comm);
         status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
+        pli_run_phase(run, "train", -1, &at);
         run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
         pli_comm_tell_times(run->comm, &run->times);
         run->times.wait_ns -= before.wait_ns;
         run->times.network_ns -= before.network_ns;
         pli_curve_end(run);
         run->idle_seconds = (double)(pli_comm_waited_ns(run->comm) - waited_ns) * 1e-9;
+        at = pli_comm_span_begin(run->comm);
         if (status == PLAIT_OK) status = finish(run, report_out, model_out);
+        pli_run_phase(run, "judge", -1, &at);
     } else if (report_out != NULL) {
         pli_report_init(report_out);
         status = fill_report(run, report_out);

@@ -66,7 +66,7 @@ exits 2 "launch" zero launch -n 0 -- plait train
 for word in export checkpoint plan cv tune; do exits 2 "'$word'.*later" later $word; done
 
 # Options and values of later versions: refused by name.
-for words in "--trace t" "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--join etcd://h:1/j" \
+for words in "--checkpoint c" "--checkpoint-every 30s" "--resume r" "--join etcd://h:1/j" \
     "--replicas 2" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
