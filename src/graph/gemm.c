@@ -3,6 +3,8 @@
 #include <cblas.h>
 #include <limits.h>
 
+#include "graph/sgemm.h"
+
 /* BLAS's setting is its own and holds for the process; all callers of ours want the same one. */
 void pli_gemm_open(void) {
 #ifdef OPENBLAS_VERSION
@@ -19,6 +21,11 @@ static int leading(int64_t ld) { return ld > 0 ? (int)ld : 1; }
 
 void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
                   int64_t ldb, float beta, float *c, int64_t ldc) {
+    const pli_tiles *tiles = beta == 0 || beta == 1 ? pli_tiles_get() : NULL;
+    if (tiles != NULL) {
+        pli_sgemm(tiles, ta, tb, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+        return;
+    }
     cblas_sgemm(CblasRowMajor, side(ta), side(tb), (int)m, (int)n, (int)k, 1, a, leading(lda), b, leading(ldb), beta, c,
                 leading(ldc));
 }

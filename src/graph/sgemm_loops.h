@@ -1,0 +1,180 @@
+/* graph/sgemm_loops.h - the text of sgemm.h's tiles, by what registers the file that includes it is compiled for. */
+#ifndef PLI_GRAPH_SGEMM_LOOPS_H
+#define PLI_GRAPH_SGEMM_LOOPS_H
+
+#include <string.h>
+
+#include "graph/sgemm.h"
+
+/* A register: `lane` of LANES floats; FMA(a, b, c) = a b + c rounded once; ROWS_MAX rows of a tile whose sums
+ * registers hold beside b. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+typedef __m512 lane;
+#define LOAD   _mm512_loadu_ps
+#define STORE  _mm512_storeu_ps
+#define SPREAD _mm512_set1_ps
+#define FMA    _mm512_fmadd_ps
+enum { LANES = 16 };
+#define ROWS_MAX 14
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+typedef __m256 lane;
+#define LOAD     _mm256_loadu_ps
+#define STORE    _mm256_storeu_ps
+#define SPREAD   _mm256_set1_ps
+#define FMA      _mm256_fmadd_ps
+enum { LANES = 8 };
+#define ROWS_MAX 6
+#else /* none: for who reads the header by itself */
+#include <math.h>
+typedef float lane;
+#define LOAD(x)     (*(x))
+#define STORE(x, y) (*(x) = (y))
+#define SPREAD(x)   ((float)(x))
+#define FMA         fmaf
+enum { LANES = 1 };
+#define ROWS_MAX    6
+#endif
+
+enum { COLS = 2 * LANES, QUADS = (ROWS_MAX + 3) / 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* m is a constant wherever it is inlined: all loops over rows are straight code. Rows go by fours, so that few
+ * registers hold where they are. */
+INLINE void tile_of(const int m, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,
+                    int64_t ldc) {
+    lane         sum[ROWS_MAX][2];
+    const float *quad[QUADS];
+#pragma GCC unroll 4
+    for (int g = 0; g < QUADS; g++) quad[g] = 4 * g < m ? a + 4 * g * rs : a;
+#pragma GCC unroll 16
+    for (int i = 0; i < m; i++) {
+        sum[i][0] = load ? LOAD(c + i * ldc) : SPREAD(0);
+        sum[i][1] = load ? LOAD(c + i * ldc + LANES) : SPREAD(0);
+    }
+    for (int64_t l = 0; l < k; l++, b += COLS) {
+        const lane b0 = LOAD(b), b1 = LOAD(b + LANES);
+#pragma GCC unroll 16
+        for (int i = 0; i < m; i++) {
+            const lane x = SPREAD(quad[i / 4][i % 4 * rs]);
+            sum[i][0] = FMA(x, b0, sum[i][0]);
+            sum[i][1] = FMA(x, b1, sum[i][1]);
+        }
+#pragma GCC unroll 4
+        for (int g = 0; g < QUADS; g++) quad[g] += cs;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < m; i++) {
+        STORE(c + i * ldc, sum[i][0]);
+        STORE(c + i * ldc + LANES, sum[i][1]);
+    }
+}
+
+typedef void tile_fn(int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,
+                     int64_t ldc);
+
+/* Of the two strides of a one is 1, nearly always. */
+#define TILE(m)                                                                                                        \
+    static void tile_##m(int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,       \
+                         int64_t ldc) {                                                                                \
+        if (cs == 1)                                                                                                   \
+            tile_of(m, k, a, rs, 1, b, load, c, ldc);                                                                  \
+        else if (rs == 1)                                                                                              \
+            tile_of(m, k, a, 1, cs, b, load, c, ldc);                                                                  \
+        else                                                                                                           \
+            tile_of(m, k, a, rs, cs, b, load, c, ldc);                                                                 \
+    }
+
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
+#if ROWS_MAX > 6
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+TILE(13)
+TILE(14)
+#endif
+
+static tile_fn *const tile_by_rows[ROWS_MAX + 1] = {
+    NULL,   tile_1, tile_2, tile_3,  tile_4,  tile_5,  tile_6,
+#if ROWS_MAX > 6
+    tile_7, tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14,
+#endif
+};
+
+/* A tile at the edge is made beside c. */
+static void tile(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load,
+                 float *c, int64_t ldc) {
+    if (n == COLS) {
+        tile_by_rows[m](k, a, rs, cs, b, load, c, ldc);
+        return;
+    }
+    float edge[ROWS_MAX * COLS];
+    for (int64_t i = 0; load && i < m; i++)
+        for (int64_t j = 0; j < COLS; j++) edge[i * COLS + j] = j < n ? c[i * ldc + j] : 0;
+    tile_by_rows[m](k, a, rs, cs, b, load, edge, COLS);
+    for (int64_t i = 0; i < m; i++) memcpy(c + i * ldc, edge + i * COLS, (size_t)n * sizeof *c);
+}
+
+static void pack(int64_t k, int64_t n, const float *b, int64_t ld, float *to) {
+    for (int64_t l = 0; l < k; l++, b += ld, to += COLS) {
+        if (n == COLS) {
+            STORE(to, LOAD(b));
+            STORE(to + LANES, LOAD(b + LANES));
+            continue;
+        }
+        for (int64_t j = 0; j < COLS; j++) to[j] = j < n ? b[j] : 0;
+    }
+}
+
+#if defined(__AVX2__)
+/* Eight rows of eight become columns. */
+INLINE void transpose_8(const float *from, int64_t ld, float *to) {
+    __m256 x[8], y[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) x[i] = _mm256_loadu_ps(from + i * ld);
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+        y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        x[i] = _mm256_shuffle_ps(y[i], y[i + 2], 0x44);
+        x[i + 1] = _mm256_shuffle_ps(y[i], y[i + 2], 0xee);
+        x[i + 2] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0x44);
+        x[i + 3] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0xee);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        _mm256_storeu_ps(to + i * COLS, _mm256_permute2f128_ps(x[i], x[i + 4], 0x20));
+        _mm256_storeu_ps(to + (i + 4) * COLS, _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
+    }
+}
+#endif
+
+static void pack_transposed(int64_t k, int64_t n, const float *b, int64_t ld, float *to) {
+    for (int64_t j = 0; j < COLS; j += 8) {
+        int64_t l = 0;
+#if defined(__AVX2__)
+        for (; j + 8 <= n && l + 8 <= k; l += 8) transpose_8(b + j * ld + l, ld, to + l * COLS + j);
+#endif
+        for (; l < k; l++)
+            for (int64_t i = j; i < j + 8 && i < COLS; i++) to[l * COLS + i] = i < n ? b[i * ld + l] : 0;
+    }
+}
+
+static const pli_tiles tiles = {
+    .rows = ROWS_MAX, .cols = COLS, .tile = tile, .pack = pack, .pack_transposed = pack_transposed
+};
+
+#endif
