@@ -54,3 +54,6 @@ else()
   set(PLAIT_SIMGRID_FOUND OFF)
   message(STATUS "SimGrid: not found, the sim module is not built (script/bootstrap --all installs it)")
 endif()
+
+# protobuf-c, for modules whose files are made of its messages.
+include(PlaitProtobuf)

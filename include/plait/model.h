@@ -8,6 +8,7 @@
 
 #include <plait/comm.h>
 #include <plait/data.h>
+#include <plait/op.h>
 #include <plait/table.h>
 
 #ifdef __cplusplus
@@ -23,7 +24,19 @@ typedef struct plait_progress {
     double  validation_loss;              /* NaN: none                                       */
     double  rows_per_second, seconds, seconds_left;
     int     epoch_ended;
+    double  validation_accuracy;          /* of classes; NaN: none                           */
+    double  learning_rate;                /* of the clock, as the update rule takes it; NaN: there is none (lbfgs) */
+    double  bytes;                        /* that this rank has sent since training began    */
 } plait_progress;
+
+/* What a table of the model holds at the end of an epoch, in the data's own units. */
+typedef struct plait_weights {
+    const char *table;        /* "w", "b"; of a net "w1", "b1", ...; as 'plait help MODEL' lists them */
+    int64_t     epoch, clock; /* so many have ended                                                  */
+    plait_type  type;         /* PLAIT_F32 or PLAIT_F64                                              */
+    int64_t     n;
+    const void *values;       /* [n]; borrowed for the call                                          */
+} plait_weights;
 
 /* What --balance dynamic came to. */
 typedef struct plait_shares {
@@ -97,6 +110,10 @@ typedef struct plait_train_opts {
                       rows grow by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB
                       of them */
     void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
+    void (*weights)(void *user, const plait_weights *weights); /* each table, before training (epoch 0) and at the end of each
+                                                                  epoch (lbfgs: of the last), on one rank. Set on all
+                                                                  ranks or on none: epochs end with a barrier then */
+    void (*graph)(void *user, const plait_graph *graph);       /* of a net, before training; on one rank */
 } plait_train_opts;
 
 /* A table of a run, as it travelled. */

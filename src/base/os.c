@@ -39,6 +39,12 @@ void pli_host_name(char name[256]) {
     name[255] = '\0';
 }
 
+double pli_wall_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 /* --- figures from /proc and the cgroup ------------------------------------------------------------------- */
 
 /* The number behind `label` in a small file of lines "Label:   N kB", or at its start if label is "". -1: not there. */

@@ -12,6 +12,7 @@
 #include <plait/status.h>
 
 uint64_t pli_now_ns(void);          /* monotonic                                    */
+double   pli_wall_seconds(void);    /* since 1970: for files that must name a date  */
 uint64_t pli_cpu_ns(void);          /* user + system time of the process            */
 int64_t  pli_peak_rss_bytes(void);  /* VmHWM                                        */
 int32_t  pli_cores(void);           /* that this process may use                    */
@@ -73,6 +74,8 @@ void         pli_outfile_abandon(pli_outfile **file);                  /* remove
 /** Adds the whole file to text. Errors: EIO, ENOMEM, EFORMAT if it is larger than limit_bytes. */
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err);
 bool         pli_file_exists(const char *path);
+/** Makes the directory; one that is there is as good. Errors: EIO. */
+plait_status pli_make_directory(const char *path, plait_error *err);
 bool         pli_is_directory(const char *path);
 /** Do both names mean one regular file, or would they once it is there? */
 bool         pli_same_file(const char *a, const char *b);

@@ -285,6 +285,11 @@ plait_status pli_check_writable(const char *path, const char *what, plait_error 
     return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be written%s", path, what);
 }
 
+plait_status pli_make_directory(const char *path, plait_error *err) {
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && pli_is_directory(path))) return PLAIT_OK;
+    return pli_fail_errno(err, errno, "%s: no directory of that name can be made", path);
+}
+
 bool pli_is_pipe(const char *path) {
     struct stat info;
     return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));

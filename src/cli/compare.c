@@ -55,8 +55,8 @@ typedef struct work {
 
 /* What compare sets itself, or what would be lost. */
 static const char *const not_of_job[] = { "topology", "consistency", "table", "out",   "metrics", "curve",
-                                          "events",   "trace",       "config", "json", "quiet",   "dry-run", NULL };
-static const char *const refused[] = { "table", "out", "metrics", "curve", "events", "trace", "dry-run", NULL };
+                                          "events",   "trace",       "tensorboard", "config", "json", "quiet", "dry-run", NULL };
+static const char *const refused[] = { "table", "out", "metrics", "curve", "events", "trace", "tensorboard", "dry-run", NULL };
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names != NULL && strcmp(*names, name) != 0) names++;

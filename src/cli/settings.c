@@ -115,6 +115,8 @@ const pli_opt pli_train_rows[] = {
       0, 0, "run" },
     { "trace", PLI_OPT_TEXT, AT(trace), NULL, "FILE", "write where every rank's time went, for chrome://tracing and ui.perfetto.dev",
       0, 0, "run" },
+    { "tensorboard", PLI_OPT_TEXT, AT(tensorboard), NULL, "DIR", "write an event file for TensorBoard: scalars, histograms, a net's graph",
+      0, 0, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
     { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for a peer", 0, 0, "run" },
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,

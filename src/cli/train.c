@@ -12,6 +12,7 @@
 #include "cli/verdict.h"
 #include "comm/comm.h"
 #include "learn/learn.h"
+#include "watch/board/board.h"
 #include "watch/watch.h"
 
 enum { TAG_START = 0x7001 };
@@ -30,6 +31,7 @@ typedef struct run {
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
     pli_metrics *metrics;
+    pli_board   *board;
     plait_report report;
     plait_simulated simulated;
     bool         saved, noted;
@@ -55,6 +57,7 @@ static void on_progress(void *user, const plait_progress *progress) {
     r->epochs = progress->epochs;
     say_notes(r);
     pli_metrics_progress(r->metrics, progress);
+    pli_board_progress(r->board, progress);
     pli_talk_progress(&r->talk, progress);
 }
 
@@ -66,6 +69,16 @@ static void on_shares(void *user, const plait_shares *shares) {
 static void on_point(void *user, const plait_point *point) {
     run *r = user;
     pli_metrics_point(r->metrics, point);
+}
+
+static void on_weights(void *user, const plait_weights *weights) {
+    run *r = user;
+    pli_board_weights(r->board, weights);
+}
+
+static void on_graph(void *user, const plait_graph *graph) {
+    run *r = user;
+    pli_board_graph(r->board, graph);
 }
 
 /* --- the metrics' first lines: who takes part ------------------------------------------------------- */
@@ -125,6 +138,7 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
         PLI_TRY(check_out(s->out, err));
         if (!s->dry_run) pli_done_remove(s->out);
     }
+    if (s->tensorboard != NULL && !s->dry_run) PLI_TRY(pli_board_open(s->tensorboard, &r->board, err));
     if (s->metrics == NULL) return PLAIT_OK;
     return s->dry_run ? pli_check_writable(s->metrics, " (--metrics)", err) : pli_metrics_open(s->metrics, &r->metrics, err);
 }
@@ -159,7 +173,12 @@ static plait_status work(plait_comm *comm, void *user) {
     if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
     if (status >= 0) {
         plait_train_opts opts = r->plan.train;
+        if (r->settings->tensorboard != NULL) { /* on all ranks */
+            opts.weights = on_weights;
+            opts.user = r;
+        }
         if (pli_comm_leads(comm)) {
+            opts.graph = on_graph;
             opts.progress = on_progress;
             opts.shares = on_shares;
             opts.point = on_point;
@@ -176,6 +195,7 @@ static plait_status work(plait_comm *comm, void *user) {
         r->report = report;
         if (status >= 0) status = save(r, model, &err);
         if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
+        if (status >= 0) pli_board_end(r->board, &report);
         pli_metrics_end(r->metrics,
                         report.interrupted ? plait_status_text(PLAIT_EINTERRUPTED) : plait_status_text(status),
                         status >= 0 ? &report : NULL);
@@ -291,9 +311,10 @@ static int run_all(run *r, int argc, char *const *argv) {
     plait_error  err = { .rank = -1 };
     r->plan.comm.simulated = &r->simulated;
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
-    plait_error  metrics_err = { 0 }, events_err = { 0 }, trace_err = { 0 };
+    plait_error  metrics_err = { 0 }, events_err = { 0 }, trace_err = { 0 }, board_err = { 0 };
     bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
     bool         events_failed = pli_run_events_close(&r->events, &events_err) < 0;
+    bool         board_failed = pli_board_close(&r->board, &board_err) < 0;
     uint64_t     dropped = 0;
     bool         trace_failed = pli_run_trace_close(&r->trace, r->settings->trace, &dropped, &trace_err) < 0;
     pli_signals_close(&r->signals);
@@ -318,7 +339,8 @@ static int run_all(run *r, int argc, char *const *argv) {
     if (dropped > 0)
         pli_talk_tell(&r->talk, "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
                       "(fewer --epochs)", r->settings->trace, dropped);
-    return (metrics_failed || events_failed || trace_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
+    if (board_failed) pli_talk_tell(&r->talk, "%s", board_err.text);
+    return (metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
 }
 
 static int train(int argc, char *const *argv) {
@@ -338,6 +360,10 @@ static int train(int argc, char *const *argv) {
         goto close_talk;
     }
     if (settings.trace != NULL && pli_check_writable(settings.trace, " (--trace)", &err) < 0) {
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
+    if (settings.tensorboard != NULL && pli_board_check(&err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }

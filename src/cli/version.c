@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "watch/board/codec.h"
 #include "watch/watch.h"
 
 typedef struct version_settings {
@@ -22,6 +23,8 @@ static const struct module {
       "script/bootstrap --all, then build again" },
     { "sim", "plait_transport_module", "ranks as actors of a simulated cluster",
       "apt-get install libsimgrid-dev (or script/bootstrap --all), then build again" },
+    { "tensorboard", PLI_BOARD_SYMBOL, "event files for TensorBoard",
+      "apt-get install libprotobuf-c-dev protobuf-c-compiler (or script/bootstrap --all), then build again" },
 };
 enum { MODULES = sizeof modules / sizeof modules[0] };
 

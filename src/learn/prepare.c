@@ -461,11 +461,11 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
     return PLAIT_OK;
 }
 
-plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out) {
+plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out, double *accuracy_out) {
     pli_total total;
     pli_sums  sums;
     bool      split = run->fraction > 0;
-    *loss_out = NAN;
+    *loss_out = *accuracy_out = NAN;
     if (!split && run->validation == NULL) return PLAIT_OK;
     pli_linear linear = run->linear;
     linear.class_weight = NULL;
@@ -474,5 +474,6 @@ plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, 
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * run->linear.columns));
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     *loss_out = pli_sums_loss(&sums);
+    if (run->linear.classes > 0 && sums.weight > 0) *accuracy_out = sums.right / sums.weight;
     return PLAIT_OK;
 }

@@ -12,6 +12,7 @@
  *     hogwild.c  row by row, straight on the table: async over local
  *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
  *     curve.c    what the weights were worth on the way
+ *     tell.c     what the caller hears of the weights
  *     pace.c     did the workers of a policy without a bound run together?
  *     train.c    the order of it all, the report
  */
@@ -61,6 +62,7 @@ typedef struct pli_run {
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;
+    pli_rule    rule; /* of the weights, made with their table; of lbfgs none */
 
     /* data */
     pli_dataset *data, *validation, *test;
@@ -90,7 +92,7 @@ typedef struct pli_run {
     /* outcome */
     pli_solution solution; /* in the data's units */
     pli_total    progressive;
-    double       validation_loss, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
+    double       validation_loss, validation_accuracy, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;
     uint64_t     pace_ns; /* of pace.c: from when on it counts */
@@ -154,8 +156,11 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
 /** The same of a net's values. */
 plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out);
 
-/** Loss of a solution on what is held back, of all workers; NaN without any. Collective. */
-plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out);
+/** Loss and (of classes) accuracy of a solution on what is held back, of all workers; NaN without any. Collective. */
+plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out, double *accuracy_out);
+
+/** Tells the caller's weights() what each table holds; nothing without one. */
+void pli_run_tell_weights(const pli_run *run, const pli_solution *solution);
 
 /** l2/2 ||w||^2 + l1 ||w||_1, in the data's units. */
 double pli_run_penalty_of(const pli_run *run, const pli_solution *solution);

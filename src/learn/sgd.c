@@ -36,6 +36,7 @@ static plait_status create_weights(pli_run *run) {
     t.rule.staleness_aware = o->staleness_aware;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
     if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    PLI_TRY(pli_rule_make(&t.rule, &run->rule, run->err));
     if (run->form == PLI_NET) return pli_net_create_tables(run, &t);
     plait_status status = PLAIT_OK;
     if (run->form != PLI_SPARSE) status = pli_run_initial(run, t.type, &initial);
@@ -240,18 +241,30 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
     return pli_run_solution(run, PLAIT_F32, values, solution_out);
 }
 
+/* What the tables hold, where the caller wants to hear it. Collective. */
+static plait_status tell_weights(pli_run *run) {
+    pli_solution now = { 0 };
+    if (run->opts->weights == NULL) return PLAIT_OK;
+    PLI_TRY(extract(run, &now));
+    pli_run_tell_weights(run, &now);
+    pli_solution_free(&now);
+    return PLAIT_OK;
+}
+
 /* --- validation ------------------------------------------------------------------------------------------ */
 
 /* Loss on what is held back; keeps the best weights; *end_out: stop now. Collective: so all workers stop at once. */
 static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
     pli_run     *run = sgd->run;
     pli_solution now = { 0 };
-    double       stopped = pli_run_stopped(run), loss = NAN;
+    double       stopped = pli_run_stopped(run), loss = NAN, accuracy = NAN;
     PLI_TRY(extract(run, &now));
-    plait_status status = pli_run_validate(run, &now, &loss);
+    pli_run_tell_weights(run, &now);
+    plait_status status = pli_run_validate(run, &now, &loss, &accuracy);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
     if (status == PLAIT_OK) {
         run->validation_loss = loss;
+        run->validation_accuracy = accuracy;
         if (!(loss >= sgd->best_loss)) {
             sgd->best_loss = loss;
             sgd->best_epoch = epoch;
@@ -386,6 +399,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
     pli_run *run = sgd->run;
     bool     validated = run->validation != NULL || run->fraction > 0, end = false;
     PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
+    PLI_TRY(tell_weights(run));
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
     for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
@@ -399,6 +413,8 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (validated) {
             PLI_TRY(validate(sgd, epoch, &end));
             pli_run_phase(run, "validate", epoch, &at);
+        } else {
+            PLI_TRY(tell_weights(run));
         }
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);

@@ -37,7 +37,11 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
                          .rows_per_second = (meter->rows - meter->told_rows) * plait_comm_workers(run->comm) / lately,
                          .seconds = seconds,
                          .seconds_left = done > 0 && all > 0 ? seconds / (double)done * (double)(all - done) : NAN,
-                         .epoch_ended = epoch_ended };
+                         .epoch_ended = epoch_ended,
+                         .validation_accuracy = run->validation_accuracy,
+                         .learning_rate = run->rule.ops == NULL ? (double)NAN
+                                              : run->rule.learning_rate * pli_schedule_factor(&run->rule, done - 1),
+                         .bytes = (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes) };
     run->opts->progress(run->opts->user, &p);
     meter->told_ns = now;
     meter->told_rows = meter->rows;
@@ -92,6 +96,7 @@ static plait_status agree_options(pli_run *run) {
                  o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
     pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
                  o->loss != NULL ? o->loss : "default");
+    pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
                  o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);
@@ -331,6 +336,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
         at = pli_comm_span_begin(run->comm);
+        if (run->net != NULL && run->opts->graph != NULL && pli_comm_leads(run->comm)) run->opts->graph(run->opts->user, run->net->graph);
         status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
         pli_run_phase(run, "train", -1, &at);
         run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
@@ -366,6 +372,7 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
                     .err = pli_comm_error(comm),
                     .pool = pli_comm_pool(comm),
                     .validation_loss = NAN,
+                    .validation_accuracy = NAN,
                     .begun_ns = pli_comm_now(comm),
                     .cpu_ns = pli_cpu_ns() };
     plait_status status = train_worker(&run, report_out, model_out);
