@@ -45,6 +45,7 @@ static const struct grad_case {
     { "scatter_rows", "4,2; i4:3; 3,2", "" },
     { "matmul", "2,3; 3,4", "" }, { "matmul", "3,2; 4,3", "ta=1 tb=1" }, { "matmul", "2,2,3; 3,2", "" },
     { "matmul", "2,1,2,3; 2,4,3", "tb=1" },
+    { "sparse_matmul", "i4:6; i3:6; 6; 3,2; 4,1", "" }, { "sparse_matmul", "i2:5; i40:5; 5; 40,35; 2", "" },
     { "softmax", "2,3", "" }, { "softmax", "2,3,2", "axis=1" }, { "log_softmax", "2,3", "" },
     { "softmax_gradient", "2,3; 2,3", "" }, { "row_dot", "2,3; 2,3", "" }, { "row_scale", "2,3; 2", "" },
     { "conv2d", "2,2,4,4; 3,2,2,2", "stride=2,1 padding=1,0,0,1" }, { "conv2d_input", "3,2,2,2; 2,3,3,3; 2,2,4,4", "" },

@@ -5,26 +5,28 @@
 #include "graph/graph.h"
 
 /* The list of ops: ops.c makes the registry of it. */
-#define PLI_OPS(X)                                                                                                               \
-    X(placeholder) X(constant) X(variable) X(get_rows) X(inc) X(inc_rows)                                                        \
-    X(add) X(sub) X(mul) X(neg) X(add_n)                                                                                         \
-    X(ones_like) X(zeros_like) X(sum_like) X(broadcast_like)                                                                     \
-    X(gather) X(scatter_rows)                                                                                                    \
-    X(div) X(pow) X(exp) X(log) X(sqrt) X(square) X(abs) X(sign) X(reciprocal) X(maximum) X(minimum) X(erf) X(clip)              \
-    X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_not)          \
-    X(where) X(cast)                                                                                                             \
-    X(sigmoid) X(tanh) X(relu) X(leaky_relu) X(relu_gradient) X(elu) X(softplus) X(gelu)                                         \
-    X(sum) X(mean) X(max) X(min) X(count) X(argmax) X(top_k) X(gather_last) X(scatter_last)                                      \
-    X(reshape) X(reshape_like) X(squeeze) X(expand_dims) X(identity) X(stop_gradient)                                            \
-    X(transpose) X(concat) X(concat_part) X(split) X(slice) X(unslice) X(pad) X(one_hot) X(scatter_add)                          \
-    X(random_uniform) X(random_normal) X(print) X(assert)                              \
-    X(matmul)                                                                                                                    \
-    X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy) X(softmax_cross_entropy_gradient)\
-    X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                                   \
-    X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)                                          \
-    X(lstm) X(lstm_gradient) X(recurrent_product)                                                                                \
-    X(layer_norm) X(layer_norm_gradient) X(batch_norm) X(batch_norm_gradient)                                                    \
-    X(sigmoid_cross_entropy) X(squared_loss) X(hinge_loss) X(dropout)                                                            \
+#define PLI_OPS(X)                                                                                                    \
+    X(placeholder) X(constant) X(variable) X(get_rows) X(inc) X(inc_rows)                                             \
+    X(add) X(sub) X(mul) X(neg) X(add_n)                                                                              \
+    X(ones_like) X(zeros_like) X(sum_like) X(broadcast_like)                                                          \
+    X(gather) X(scatter_rows)                                                                                         \
+    X(div) X(pow) X(exp) X(log) X(sqrt) X(square) X(abs) X(sign) X(reciprocal) X(maximum) X(minimum) X(erf) X(clip)   \
+    X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or)              \
+    X(logical_not)                                                                                                    \
+    X(where) X(cast)                                                                                                  \
+    X(sigmoid) X(tanh) X(relu) X(leaky_relu) X(relu_gradient) X(elu) X(softplus) X(gelu)                              \
+    X(sum) X(mean) X(max) X(min) X(count) X(argmax) X(top_k) X(gather_last) X(scatter_last)                           \
+    X(reshape) X(reshape_like) X(squeeze) X(expand_dims) X(identity) X(stop_gradient)                                 \
+    X(transpose) X(concat) X(concat_part) X(split) X(slice) X(unslice) X(pad) X(one_hot) X(scatter_add)               \
+    X(random_uniform) X(random_normal) X(print) X(assert)                                                             \
+    X(matmul) X(sparse_matmul)                                                                                        \
+    X(row_dot) X(row_scale) X(softmax) X(softmax_gradient) X(log_softmax) X(softmax_cross_entropy)                    \
+    X(softmax_cross_entropy_gradient)                                                                                 \
+    X(conv2d) X(conv2d_input) X(conv2d_filter)                                                                        \
+    X(max_pool2d) X(plane_gather) X(plane_scatter) X(avg_pool2d) X(avg_pool2d_gradient)                               \
+    X(lstm) X(lstm_gradient) X(recurrent_product)                                                                     \
+    X(layer_norm) X(layer_norm_gradient) X(batch_norm) X(batch_norm_gradient)                                         \
+    X(sigmoid_cross_entropy) X(squared_loss) X(hinge_loss) X(dropout)                                                 \
     X(gru) X(gru_gradient)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
