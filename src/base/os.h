@@ -34,6 +34,15 @@ double   pli_load(void);                  /* runnable tasks, averaged over a min
 char *pli_temporary_directory(const char *name);
 void  pli_remove_directory(const char *path);
 
+/** For loops that wait: lets the other thread of a core, or a hypervisor, go first. */
+static inline void pli_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__("yield");
+#endif
+}
+
 /* --- waiting: a 32-bit futex, private to the process -------------------------------------------------- */
 /** Sleeps while *word == expected, until woken or timeout_ns has passed (UINT64_MAX: never). May return early. */
 void pli_futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);

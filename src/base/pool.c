@@ -65,14 +65,6 @@ static _Thread_local struct {
     int32_t         index;
 } running;
 
-static inline void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__("yield");
-#endif
-}
-
 /* --- items --------------------------------------------------------------------------------------------- */
 
 /* Runs items of an entered loop until none is left, then closes it to others. */
@@ -126,7 +118,7 @@ static void await_call(pli_pool *pool, uint32_t seen) {
     uint64_t until = pli_now_ns() + SPIN_NS;
     while (pli_now_ns() < until) {
         if (atomic_load_explicit(&pool->calls, memory_order_relaxed) != seen) return;
-        relax();
+        pli_relax();
     }
     /* Sequentially consistent, both here and in open_slot: either the caller sees this sleeper and wakes it, or the
      * futex sees the new count and does not sleep. */
@@ -180,7 +172,7 @@ static void join(struct slot *slot) {
         uint32_t seen = atomic_load_explicit(&slot->state, memory_order_acquire);
         if ((seen & INSIDE) == 0) break;
         if (pli_now_ns() < until) {
-            relax();
+            pli_relax();
         } else if ((seen & ASLEEP) ||
                    atomic_compare_exchange_weak_explicit(&slot->state, &seen, seen | ASLEEP, memory_order_relaxed,
                                                          memory_order_relaxed)) {

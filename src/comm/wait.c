@@ -97,20 +97,12 @@ static plait_status is_doomed(plait_comm *comm, plait_error *err) {
     return status;
 }
 
-static inline void pause_a_moment(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
-
 /* Looks at the bell for at most SPIN_NS; true: it has rung. */
 static bool spin(const plait_comm *comm, uint32_t bell, uint64_t now_ns) {
     for (uint64_t until = now_ns + SPIN_NS; pli_now_ns() < until;)
         for (int i = 0; i < 16; i++) {
             if (atomic_load_explicit(&comm->bell, memory_order_acquire) != bell) return true;
-            pause_a_moment();
+            pli_relax();
         }
     return false;
 }
@@ -252,7 +244,7 @@ static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_re
     if (!comm->world->may_spin) spin_ns = 0;
     while (!is && now_ns - start_ns < YIELD_NS) {
         if (now_ns - start_ns >= spin_ns) sched_yield();
-        for (int i = 0; !(is = ready(arg)) && i < 16; i++) pause_a_moment();
+        for (int i = 0; !(is = ready(arg)) && i < 16; i++) pli_relax();
         now_ns = pli_now_ns();
     }
     comm->spun_in_vain = now_ns - start_ns > spin_ns;

@@ -26,5 +26,6 @@ typedef struct pli_cells {
 /** The best for this processor; static. */
 const pli_cells *pli_cells_get(void);
 const pli_cells *pli_cells_avx2(void);
+const pli_cells *pli_cells_avx512(void);
 
 #endif

@@ -8,6 +8,7 @@
 #define PLI_GRAPH_GEMM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /** Makes BLAS compute on the thread that calls it; to be called before the first product (a kernel's open). */
@@ -22,13 +23,20 @@ void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float
 void pli_gemm_f64(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, const double *b,
                   int64_t ldb, double beta, double *c, int64_t ldc);
 
+/** Of b [k, n] (tb: stored [n, k]) that many products go by: made once, of pli_gemm_packed_floats, then read by
+ *  pli_gemm_packed, which is pli_gemm_f32 with a as it is stored, and beta 1 (add) or 0. */
+size_t pli_gemm_packed_floats(int64_t n, int64_t k);
+void   pli_gemm_pack(bool tb, int64_t n, int64_t k, const float *b, int64_t ldb, float *to);
+void   pli_gemm_packed(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *packed, bool add,
+                       float *c, int64_t ldc);
+
 /* How c is cut: tiles of rows x cols, fewer at the ends; row_tiles x col_tiles of them. */
 typedef struct pli_gemm_cut {
     int64_t rows, cols, row_tiles, col_tiles;
 } pli_gemm_cut;
 
-/** Halves the longer side until a tile is a fraction of a millisecond's work, and not below what BLAS needs to be
- *  near its peak. */
+/** Halves the longer side until a tile is a fraction of a millisecond's work, of a small product some microseconds', and
+ *  not below what is needed to be near the peak. */
 pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -100,8 +100,9 @@ static plait_status choose_kernel(pli_plan *p, pli_plan_node *n, const plait_cal
     n->items = n->kernel->items != NULL ? n->kernel->items(call) : 1;
     double bytes = 0;
     for (int32_t i = 0; i < n->n_in; i++) bytes += pli_plan_reads(n, i) ? (double)pli_tensor_bytes(&call->in[i]) : 0;
-    n->cost_ns = (n->op->flops != NULL ? n->op->flops(call) : (double)plait_shape_elements(&call->out[0].shape)) / 16 +
-                 bytes / 8;
+    n->cost_ns =
+        (n->op->flops != NULL ? n->op->flops(call) / 64 : (double)plait_shape_elements(&call->out[0].shape) / 16) +
+        bytes / 8;
     need_scratch(p, n->kernel->scratch != NULL ? n->kernel->scratch(call) : 0);
     return PLAIT_OK;
 }

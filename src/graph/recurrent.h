@@ -1,6 +1,5 @@
 /* graph/recurrent.h - what ops over sequences [steps, batch, units] share. Sequences of a batch know nothing of each
- * other, so items are runs of a few of them: a step of eight rows is a product small enough that BLAS takes b as it
- * lies. */
+ * other, so items are runs of a few of them, of the recurrent weights packed once, before the first step. */
 #ifndef PLI_GRAPH_RECURRENT_H
 #define PLI_GRAPH_RECURRENT_H
 
@@ -8,7 +7,9 @@
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
-enum { PLI_ROWS_AN_ITEM = 8 };
+/* Rows of an item: eight keep the processor's adders busy; of a large batch more, so that the weights, which may not fit
+ * a cache, are read less often. */
+static inline int64_t pli_sequences_each(int64_t batch) { return batch < 64 ? 8 : batch < 128 ? 16 : 32; }
 
 typedef struct pli_sequences {
     int64_t steps, batch, units;
@@ -16,11 +17,19 @@ typedef struct pli_sequences {
 } pli_sequences;
 
 static inline pli_sequences pli_sequences_of(const plait_shape *h, int64_t item) {
-    pli_sequences s = { .steps = h->dim[0], .batch = h->dim[1], .units = h->dim[2], .first = item * PLI_ROWS_AN_ITEM };
-    s.rows = s.batch - s.first < PLI_ROWS_AN_ITEM ? s.batch - s.first : PLI_ROWS_AN_ITEM;
+    const int64_t each = pli_sequences_each(h->dim[1]);
+    pli_sequences s = { .steps = h->dim[0], .batch = h->dim[1], .units = h->dim[2], .first = item * each };
+    s.rows = s.batch - s.first < each ? s.batch - s.first : each;
     return s;
 }
 
-static inline int64_t pli_sequences_items(int64_t batch) { return (batch + PLI_ROWS_AN_ITEM - 1) / PLI_ROWS_AN_ITEM; }
+/* Scratch of an item: the weights [k, n] packed, and behind them rows of `beside` floats. */
+static inline size_t pli_sequences_scratch(int64_t batch, int64_t n, int64_t k, int64_t beside) {
+    return sizeof(float) * (pli_gemm_packed_floats(n, k) + (size_t)(pli_sequences_each(batch) * beside));
+}
+
+static inline int64_t pli_sequences_items(int64_t batch) {
+    return (batch + pli_sequences_each(batch) - 1) / pli_sequences_each(batch);
+}
 
 #endif

@@ -9,6 +9,7 @@
 #define PLI_GRAPH_SGEMM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PLI_TILE_COLS = 32, PLI_TILE_DEPTH = 256 };
@@ -33,6 +34,13 @@ const pli_tiles *pli_tiles_avx512(void);
 /** c = a b + (load ? c : 0): as pli_gemm_f32, by these tiles. */
 void pli_sgemm(const pli_tiles *tiles, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                const float *b, int64_t ldb, bool load, float *c, int64_t ldc);
+
+/** b [k, n] (tb: stored [n, k]) packed once for many products: `to` takes pli_sgemm_packed_floats. */
+size_t pli_sgemm_packed_floats(const pli_tiles *tiles, int64_t n, int64_t k);
+void   pli_sgemm_pack(const pli_tiles *tiles, bool tb, int64_t n, int64_t k, const float *b, int64_t ldb, float *to);
+/** As pli_sgemm, of a as it is stored and b packed. */
+void pli_sgemm_packed(const pli_tiles *tiles, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                      const float *packed, bool load, float *c, int64_t ldc);
 
 /** Into how many stretches of at most `most` n falls, and how long they are, so that they are about alike. */
 static inline int64_t pli_even(int64_t n, int64_t most) {

@@ -33,9 +33,23 @@ static float chain(const product *p, float sum, int64_t i, int64_t j) {
     return sum;
 }
 
+/* The same bits by b packed first. */
+static void check_packed(const pli_tiles *tiles, const product *p) {
+    static float  again[MOST * MOST * 2], packed[PLACE];
+    const int64_t floats = (int64_t)pli_sgemm_packed_floats(tiles, p->n, p->k);
+    assert_true(floats < PLACE);
+    memcpy(again, was, sizeof again);
+    packed[floats] = 42;
+    pli_sgemm_pack(tiles, p->tb, p->n, p->k, b, p->ldb, packed);
+    assert_true(packed[floats] == 42);
+    pli_sgemm_packed(tiles, p->m, p->n, p->k, a, p->lda, packed, p->load, again, p->ldc);
+    assert_memory_equal(again, c, sizeof c);
+}
+
 static void check(const pli_tiles *tiles, const product *p) {
     memcpy(c, was, sizeof c);
     pli_sgemm(tiles, p->ta, p->tb, p->m, p->n, p->k, a, p->lda, b, p->ldb, p->load, c, p->ldc);
+    if (!p->ta) check_packed(tiles, p);
     for (int64_t i = 0; i < MOST; i++)
         for (int64_t j = 0; j < p->ldc; j++) {
             float want = was[i * p->ldc + j]; /* beyond the product nothing is written */

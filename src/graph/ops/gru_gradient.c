@@ -72,8 +72,8 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
 /* --- cells: an item is some sequences of the batch -------------------------------------------------------------- */
 
 static int cells_suits(const plait_call *call) {
-    return call->in[W].type == PLAIT_F32 &&
-           pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[W].shape.dim[0], call->in[W].shape.dim[1]);
+    return call->in[W].type == PLAIT_F32 && pli_gemm_fits(pli_sequences_each(call->in[H].shape.dim[1]),
+                                                          call->in[W].shape.dim[0], call->in[W].shape.dim[1]);
 }
 
 static plait_status cells_open(const plait_call *call, void **state_out) {
@@ -84,6 +84,11 @@ static plait_status cells_open(const plait_call *call, void **state_out) {
 }
 
 static int64_t cells_items(const plait_call *call) { return pli_sequences_items(call->in[H].shape.dim[1]); }
+
+static size_t cells_scratch(const plait_call *call) {
+    const plait_shape *r = &call->in[W].shape;
+    return pli_sequences_scratch(call->in[H].shape.dim[1], r->dim[0], r->dim[1], 0);
+}
 
 static void add(int64_t n, const float *x, float *y) {
     for (int64_t j = 0; j < n; j++) y[j] += x[j];
@@ -97,6 +102,8 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
     const float        *w = call->in[W].data, *h = call->in[H].data, *gates = call->in[GATES].data;
     float *dz = call->out[DZ].data, *ds = call->out[DS].data, *db = (float *)call->out[DB].data + s.first * n;
     float *back = (float *)call->out[DH0].data + s.first * n;
+    float *packed = call->scratch;
+    pli_gemm_pack(true, n, 3 * n, w, 3 * n, packed);
     memset(back, 0, (size_t)(s.rows * n) * sizeof *back);
     memset(db, 0, (size_t)(s.rows * n) * sizeof *db);
     for (int64_t t = s.steps - 1; t >= 0; t--) {
@@ -108,7 +115,7 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
             cells->gru_back(n, gates + 4 * (at + b * n), h0 + b * n, back + b * n, dz + row, ds + row);
             add(n, ds + row + 2 * n, db + b * n);
         }
-        pli_gemm_f32(false, true, s.rows, n, 3 * n, ds + 3 * at, 3 * n, w, 3 * n, 1, back, n);
+        pli_gemm_packed(s.rows, n, 3 * n, ds + 3 * at, 3 * n, packed, true, back, n);
     }
     return PLAIT_OK;
 }
@@ -121,9 +128,12 @@ static double flops(const plait_call *call) {
     return (2.0 * (double)call->in[W].shape.dim[0] + 10.0) * (double)plait_shape_elements(&call->out[DZ].shape);
 }
 
-static const plait_kernel fast = {
-    .name = "cells f32", .suits = cells_suits, .open = cells_open, .items = cells_items, .run = cells_run
-};
+static const plait_kernel        fast = { .name = "cells f32",
+                                          .suits = cells_suits,
+                                          .open = cells_open,
+                                          .scratch = cells_scratch,
+                                          .items = cells_items,
+                                          .run = cells_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &fast, &ref, NULL };
 

@@ -70,8 +70,8 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
 /* --- cells: an item is some sequences of the batch -------------------------------------------------------------- */
 
 static int cells_suits(const plait_call *call) {
-    return call->in[Z].type == PLAIT_F32 &&
-           pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[1], call->in[R].shape.dim[0]);
+    return call->in[Z].type == PLAIT_F32 && pli_gemm_fits(pli_sequences_each(call->in[Z].shape.dim[1]),
+                                                          call->in[R].shape.dim[1], call->in[R].shape.dim[0]);
 }
 
 static plait_status cells_open(const plait_call *call, void **state_out) {
@@ -83,7 +83,8 @@ static plait_status cells_open(const plait_call *call, void **state_out) {
 
 static int64_t cells_items(const plait_call *call) { return pli_sequences_items(call->in[Z].shape.dim[1]); }
 static size_t  cells_scratch(const plait_call *call) {
-     return sizeof(float) * (size_t)(PLI_ROWS_AN_ITEM * call->in[R].shape.dim[1]);
+     const plait_shape *r = &call->in[R].shape;
+     return pli_sequences_scratch(call->in[Z].shape.dim[1], r->dim[1], r->dim[0], r->dim[1]);
 }
 
 static plait_status cells_run(const plait_call *call, int64_t item) {
@@ -91,12 +92,14 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
     const pli_cells    *cells = pli_cells_get();
     const int64_t       n = s.units;
     const float        *z = call->in[Z].data, *r = call->in[R].data;
-    float              *h = call->out[0].data, *c = call->out[1].data, *gates = call->out[2].data, *sum = call->scratch;
+    float *h = call->out[0].data, *c = call->out[1].data, *gates = call->out[2].data, *packed = call->scratch,
+          *sum = packed + pli_gemm_packed_floats(4 * n, n);
+    pli_gemm_pack(false, 4 * n, n, r, 4 * n, packed);
     for (int64_t t = 0; t < s.steps; t++) {
         const int64_t at = (t * s.batch + s.first) * n;
         const float  *h0 = t > 0 ? h + at - s.batch * n : (const float *)call->in[H0].data + s.first * n;
         const float  *c0 = t > 0 ? c + at - s.batch * n : (const float *)call->in[C0].data + s.first * n;
-        pli_gemm_f32(false, false, s.rows, 4 * n, n, h0, n, r, 4 * n, 0, sum, 4 * n);
+        pli_gemm_packed(s.rows, 4 * n, n, h0, n, packed, false, sum, 4 * n);
         for (int64_t b = 0; b < s.rows; b++)
             cells->lstm(n, z + 4 * (at + b * n), sum + 4 * b * n, c0 + b * n, gates + 4 * (at + b * n), c + at + b * n,
                         h + at + b * n);

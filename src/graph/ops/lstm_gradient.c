@@ -70,8 +70,8 @@ static plait_status ref_run(const plait_call *call, int64_t b) {
 /* --- cells: an item is some sequences of the batch -------------------------------------------------------------- */
 
 static int cells_suits(const plait_call *call) {
-    return call->in[R].type == PLAIT_F32 &&
-           pli_gemm_fits(PLI_ROWS_AN_ITEM, call->in[R].shape.dim[0], call->in[R].shape.dim[1]);
+    return call->in[R].type == PLAIT_F32 && pli_gemm_fits(pli_sequences_each(call->in[C].shape.dim[1]),
+                                                          call->in[R].shape.dim[0], call->in[R].shape.dim[1]);
 }
 
 static plait_status cells_open(const plait_call *call, void **state_out) {
@@ -82,6 +82,11 @@ static plait_status cells_open(const plait_call *call, void **state_out) {
 }
 
 static int64_t cells_items(const plait_call *call) { return pli_sequences_items(call->in[C].shape.dim[1]); }
+
+static size_t cells_scratch(const plait_call *call) {
+    const plait_shape *r = &call->in[R].shape;
+    return pli_sequences_scratch(call->in[C].shape.dim[1], r->dim[0], r->dim[1], 0);
+}
 
 static void add(int64_t n, const float *x, float *y) {
     for (int64_t j = 0; j < n; j++) y[j] += x[j];
@@ -95,6 +100,8 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
     const float *r = call->in[R].data, *c = call->in[C].data, *gates = call->in[GATES].data, *dh = call->in[DH].data;
     float       *dz = call->out[0].data, *h_back = (float *)call->out[1].data + s.first * n,
           *c_back = (float *)call->out[2].data + s.first * n;
+    float *packed = call->scratch;
+    pli_gemm_pack(true, n, 4 * n, r, 4 * n, packed);
     memset(h_back, 0, (size_t)(s.rows * n) * sizeof *h_back);
     memset(c_back, 0, (size_t)(s.rows * n) * sizeof *c_back);
     for (int64_t t = s.steps - 1; t >= 0; t--) {
@@ -105,7 +112,7 @@ static plait_status cells_run(const plait_call *call, int64_t item) {
         for (int64_t b = 0; b < s.rows; b++)
             cells->lstm_back(n, gates + 4 * (at + b * n), c0 + b * n, c + at + b * n, h_back + b * n, c_back + b * n,
                              dz + 4 * (at + b * n));
-        pli_gemm_f32(false, true, s.rows, n, 4 * n, dz + 4 * at, 4 * n, r, 4 * n, 0, h_back, n);
+        pli_gemm_packed(s.rows, n, 4 * n, dz + 4 * at, 4 * n, packed, false, h_back, n);
     }
     return PLAIT_OK;
 }
@@ -118,9 +125,12 @@ static double flops(const plait_call *call) {
     return (2.0 * (double)call->in[R].shape.dim[0] + 10.0) * (double)plait_shape_elements(&call->in[GATES].shape);
 }
 
-static const plait_kernel fast = {
-    .name = "cells f32", .suits = cells_suits, .open = cells_open, .items = cells_items, .run = cells_run
-};
+static const plait_kernel        fast = { .name = "cells f32",
+                                          .suits = cells_suits,
+                                          .open = cells_open,
+                                          .scratch = cells_scratch,
+                                          .items = cells_items,
+                                          .run = cells_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &fast, &ref, NULL };
 
