@@ -12,6 +12,13 @@
 extern "C" {
 #endif
 
+/** A sparse matrix times a dense one: y[row[e]] += value[e] dense[column[e]], row and column [entries] (i64), dense
+ *  [columns, width], y [as many rows as like's first axis, width]. */
+static inline plait_value plait_op_sparse_matmul(plait_graph *g, plait_value row, plait_value column, plait_value value,
+                                                 plait_value dense, plait_value like) {
+    const plait_value in[5] = { row, column, value, dense, like };
+    return plait_graph_op(g, "sparse_matmul", in, 5, NULL, 0);
+}
 /** e^x over the sum of e^x along an axis. */
 static inline plait_value plait_op_softmax(plait_graph *g, plait_value x, int64_t axis) {
     const plait_attr a = plait_attr_int("axis", axis);

@@ -249,13 +249,6 @@ static inline plait_value plait_op_gather(plait_graph *g, plait_value x, plait_v
 static inline plait_value plait_op_scatter_add(plait_graph *g, plait_value x, plait_value numbers, plait_value values) {
     return plait_op_3(g, "scatter_add", x, numbers, values);
 }
-/** A sparse matrix times a dense one: y[row[e]] += value[e] dense[column[e]], row and column [entries] (i64), dense
- *  [columns, width], y [as many rows as like's first axis, width]. */
-static inline plait_value plait_op_sparse_matmul(plait_graph *g, plait_value row, plait_value column, plait_value value,
-                                                 plait_value dense, plait_value like) {
-    const plait_value in[5] = { row, column, value, dense, like };
-    return plait_graph_op(g, "sparse_matmul", in, 5, NULL, 0);
-}
 /** A last axis of length depth: 1 at the number's place, else 0. */
 static inline plait_value plait_op_one_hot(plait_graph *g, plait_value numbers, int64_t depth, plait_type type) {
     const plait_attr a[2] = { plait_attr_int("depth", depth), plait_attr_type("type", type) };
