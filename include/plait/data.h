@@ -26,7 +26,7 @@ typedef struct plait_data_opts {
     size_t             size;          /* set by plait_data_opts_init                                      */
     const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
     int64_t            n_paths;
-    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx"                        */
+    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text"               */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label;         /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
@@ -38,6 +38,9 @@ typedef struct plait_data_opts {
     uint64_t           seed;
     const plait_log   *log;
     const char        *text_columns;  /* csv, tsv: names or numbers, "zip,3": their cells are texts, numbers too; NULL: none */
+    int32_t            window;        /* text: characters that a row sees, at most 1024; 0: 16, or 128 where rows lie apart */
+    int                apart;         /* text: 0: a row for each character, its label; 1: a row for each window of them, which has a label
+                                         at each place: the character that follows there, as models of sequences take it */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);
@@ -59,6 +62,7 @@ PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, con
                                              const double *weight, plait_data **data_out, plait_error *error_out);
 
 PLAIT_API int64_t plait_data_rows(const plait_data *data);
+PLAIT_API int64_t plait_data_labels(const plait_data *data);   /* one a row; of text that lies apart one a character */
 PLAIT_API int64_t plait_data_features(const plait_data *data); /* 1 + the highest column */
 PLAIT_API void    plait_data_destroy(plait_data **data);
 

@@ -62,7 +62,8 @@ typedef struct plait_table_setting {
 
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
-    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp"   */
+    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
+                                             "cnn" | "lstm"                                                 */
     const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: the model's own  */
     const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
                                              are no classes                                                 */
@@ -180,7 +181,7 @@ PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 
 /** Scores of all rows of data, which is read with the model's schema by plait_model_read. proba: scores
  *  [rows, classes] probabilities (regression: [rows, 1] values); else labels: scores [rows] is the class
- *  number k, or the value. */
+ *  number k, or the value. Of text, for each character: plait_data_labels of them where windows lie apart. */
 PLAIT_API plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
                                            plait_error *error_out);
 

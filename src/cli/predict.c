@@ -22,7 +22,7 @@ static const pli_opt rows[] = {
       "one probability a class, in the order of inspect, instead of the label", 0, 0, "model" },
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
       "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text",
       "format of the data; auto judges by content", 0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
@@ -71,7 +71,7 @@ static plait_status write_rows(const plait_model *model, const plait_data *data,
                                sink *s, plait_error *err) {
     int64_t      columns = proba ? plait_model_classes(model) : 1;
     plait_status status = PLAIT_OK;
-    for (int64_t i = 0; i < plait_data_rows(data) && status == PLAIT_OK; i++) {
+    for (int64_t i = 0; i < plait_data_labels(data) && status == PLAIT_OK; i++) {
         add_row(model, scores + i * columns, columns, proba, &s->text);
         status = drain(s, PIECE_BYTES, err);
     }
@@ -82,9 +82,9 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
                               plait_error *err) {
     sink    s = { 0 };
     int64_t columns = set->proba ? plait_model_classes(model) : 1;
-    double *scores = pli_array((size_t)(plait_data_rows(data) * columns), sizeof *scores);
+    double *scores = pli_array((size_t)(plait_data_labels(data) * columns), sizeof *scores);
     if (scores == NULL)
-        return pli_fail(err, PLAIT_ENOMEM, "predict: no memory for %" PRId64 " rows", plait_data_rows(data));
+        return pli_fail(err, PLAIT_ENOMEM, "predict: no memory for %" PRId64 " rows", plait_data_labels(data));
     plait_status status = plait_model_predict(model, data, set->proba, scores, err);
     if (status >= 0 && set->out != NULL) status = pli_outfile_open(set->out, &s.file, err);
     if (status >= 0) status = write_rows(model, data, set->proba, scores, &s, err);
@@ -153,7 +153,7 @@ const pli_command pli_command_predict = {
     .usage = "predict --model-file FILE --data D [--proba] [--out FILE]",
     .summary = "apply a model: one line a row",
     .details =
-        "A line is the label as the training data wrote it (a regression's value), or, with --proba, one probability a "
+        "Of text there is a line for each character, foretold from those before it. A line is the label as the training data wrote it (a regression's value), or, with --proba, one probability a "
         "class, separated by one space, in the order in which inspect lists the labels; two for binary models.",
     .rows = rows,
     .run = predict,

@@ -18,7 +18,7 @@
 static const char later[] = "comes with a later version";
 
 const pli_opt pli_train_rows[] = {
-    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn", "what to fit", 0, 0, "model" },
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn|lstm", "what to fit", 0, 0, "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
@@ -40,7 +40,7 @@ const pli_opt pli_train_rows[] = {
     { "test", PLI_OPT_TEXT, AT(test), NULL, "D", "measure the model on this when done", 0, 0, "data" },
     { "validation", PLI_OPT_TEXT, AT(validation), NULL, "X",
       "a file, or a fraction of the data (0.1), that is held back", 0, 0, "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text",
       "format of the data; auto judges by content", 0, 0, "data" },
     { "index-base", PLI_OPT_CHOICE, AT(in.index_base), "auto", "auto|0|1", "number of the first feature in libsvm data",
       0, 0, "data" },
@@ -52,6 +52,8 @@ const pli_opt pli_train_rows[] = {
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
     { "text-columns", PLI_OPT_TEXT, AT(in.text_columns), NULL, "A,B",
       "columns of csv or tsv data whose cells are texts, also where they are numbers", 0, 0, "data" },
+    { "window", PLI_OPT_I64, AT(in.window), NULL, "N",
+      "characters of a text that a row sees; default 16, with lstm 128", 1, 1024, "data" },
     { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features to 2^N", 1, 31, "data" },
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL, "keep a binary cache beside the data", 0, 0, "data" },
 
@@ -166,6 +168,7 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->weight_column = in->weight_column;
     opts->text_columns = in->text_columns;
     opts->hash_bits = (int32_t)in->hash_bits;
+    opts->window = (int32_t)in->window;
     opts->cache = in->cache;
     if (in->threads > 0) opts->threads = (int32_t)in->threads;
     opts->log = log;

@@ -14,15 +14,9 @@ static size_t total_bytes(const pli_sources *sources, const size_t *begin, size_
     return total;
 }
 
-/* The first place at or behind `at` of the one source that begins a row. */
-static size_t next_row(const pli_dataset *d, size_t total, size_t at) {
-    const size_t row = (at + d->row_bytes - 1) / d->row_bytes * d->row_bytes;
-    return row < total ? row : total;
-}
-
-/* The first place at or behind `at` of the whole text that begins a line. */
-static size_t next_line(const pli_sources *sources, const size_t *begin, const size_t *start, size_t at) {
-    int64_t low = 0, high = sources->n; /* the source that holds it: start[low] <= at < start[high] */
+/* The source that holds a place: start[it] <= at < start[it + 1]; the last where none does. */
+static int64_t source_at(const pli_sources *sources, const size_t *start, size_t at) {
+    int64_t low = 0, high = sources->n;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         if (start[middle] <= at)
@@ -30,6 +24,19 @@ static size_t next_line(const pli_sources *sources, const size_t *begin, const s
         else
             high = middle;
     }
+    return low;
+}
+
+/* The first place at or behind `at` that begins a row of row_bytes. */
+static size_t next_row(const pli_dataset *d, const size_t *start, size_t at) {
+    const int64_t source = source_at(d->sources, start, at);
+    const size_t  row = start[source] + (at - start[source] + d->row_bytes - 1) / d->row_bytes * d->row_bytes;
+    return row < start[source + 1] ? row : start[source + 1];
+}
+
+/* The first place at or behind `at` of the whole text that begins a line. */
+static size_t next_line(const pli_sources *sources, const size_t *begin, const size_t *start, size_t at) {
+    const int64_t     low = source_at(sources, start, at);
     const pli_source *source = &sources->source[low];
     if (at == start[low] || at >= start[sources->n]) return at;
     const unsigned char *from = source->data + begin[low] + (at - start[low]), *end = source->data + source->bytes;
@@ -71,7 +78,7 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     for (int32_t b = 0; b < d->blocks; b++) {
         size_t to = share(total, b + 1, d->blocks);
         if (b + 1 < d->blocks)
-            to = d->row_bytes > 0 ? next_row(d, total, to) : next_line(d->sources, d->begin, start, to);
+            to = d->row_bytes > 0 ? next_row(d, start, to) : next_line(d->sources, d->begin, start, to);
         if (to < from) to = from;
         d->block_segment[b] = d->segments;
         add_segments(d, start, b, from, to);

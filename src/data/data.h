@@ -2,7 +2,7 @@
  * "worker w of W"; learn lets the workers agree on the schema.
  *
  *     paths -> sources (file, directory, pattern, -, gzip, zstd) -> blocks (cut at newlines, P >= 64) ->
- *     parser (libsvm, csv, tsv) -> CSR a block -> batches (clock k takes each block's proportional share)
+ *     parser (libsvm, csv, tsv, idx, text) -> CSR a block -> batches (clock k takes each block's proportional share)
  */
 #ifndef PLI_DATA_DATA_H
 #define PLI_DATA_DATA_H
@@ -28,6 +28,12 @@ int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; 
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
 /** Lengths of the axes that a row's features are an array of (an image); 1, and all of them, where they are none. */
 int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]);
+/** Of text by characters: how many there are, beside the one for a text's beginning and for others. A row is then a sequence
+ *  of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and label k is symbol
+ *  k. 0: it is no text. */
+int32_t      pli_schema_symbols(const pli_schema *schema);
+/** Labels that a row has in training; 1 but for text windows that lie apart. */
+int64_t      pli_schema_row_labels(const pli_schema *schema);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
@@ -50,7 +56,14 @@ typedef struct pli_block {
     float    *value;     /* [entries]; NULL: all ones                                                */
     double   *label;     /* [rows]: the number as written; text labels: number in the dictionary; NaN: none given */
     float    *weight;    /* [rows]; NULL: all 1                                                      */
+    int32_t   earlier;   /* text: a row's label is the last of so many more, the symbols before it (pli_block_labels) */
 } pli_block;
+
+/** How many labels a row has: of text windows one at each of its last places, the symbol that follows there; else 1. */
+static inline int64_t pli_block_labels(const pli_block *block, int64_t row) {
+    const int64_t places = block->row_start[row + 1] - block->row_start[row], most = (int64_t)block->earlier + 1;
+    return most == 1 || places >= most ? most : places;
+}
 
 /* Opened sources of one data set for worker w of W, whose run of blocks it owns. */
 typedef struct pli_dataset pli_dataset;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/cache.h"
+#include "data/chars.h"
 #include "data/idx.h"
 #include "data/table.h"
 
@@ -52,7 +53,8 @@ static const struct {
                 { "libsvm", PLI_FORMAT_LIBSVM },
                 { "csv", PLI_FORMAT_TABLE },
                 { "tsv", PLI_FORMAT_TABLE },
-                { "idx", PLI_FORMAT_IDX } };
+                { "idx", PLI_FORMAT_IDX },
+                { "text", PLI_FORMAT_CHARS } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static plait_status format_by_name(const char *name, pli_data_format *format_out, plait_error *err) {
@@ -64,19 +66,22 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
         return PLAIT_OK;
     }
     const char *near = pli_nearest(name, names, FORMATS);
-    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv or idx", name,
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx or text", name,
                     near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 static const char *format_text(pli_data_format format) {
-    return format == PLI_FORMAT_LIBSVM ? "libsvm" : format == PLI_FORMAT_IDX ? "idx" : "csv or tsv";
+    static const char *const texts[] = { [PLI_FORMAT_LIBSVM] = "libsvm", [PLI_FORMAT_TABLE] = "csv or tsv", [PLI_FORMAT_IDX] = "idx",
+                                         [PLI_FORMAT_CHARS] = "text" };
+    return texts[format];
 }
 
 /* By content; a model's own first, where a text could be either. */
 static pli_data_format judge_format(const pli_source *source, pli_data_format fixed) {
     if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
-    if (fixed == PLI_FORMAT_LIBSVM || fixed == PLI_FORMAT_TABLE) return fixed;
-    return looks_like_libsvm(source) ? PLI_FORMAT_LIBSVM : PLI_FORMAT_TABLE;
+    if (fixed == PLI_FORMAT_LIBSVM || fixed == PLI_FORMAT_TABLE || fixed == PLI_FORMAT_CHARS) return fixed;
+    if (looks_like_libsvm(source)) return PLI_FORMAT_LIBSVM;
+    return pli_chars_is(source) ? PLI_FORMAT_CHARS : PLI_FORMAT_TABLE;
 }
 
 static plait_status choose_format(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
@@ -158,12 +163,19 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
         pli_datacache_forget(&d->wish); /* it is binary already */
         PLI_TRY(pli_idx_open(d, opts, fixed, err));
     }
+    if (format == PLI_FORMAT_CHARS) {
+        if (fixed == NULL && (opts->format == NULL || strcmp(opts->format, "text") != 0))
+            pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", d->sources->source[0].path);
+        pli_datacache_forget(&d->wish); /* there is next to nothing to parse */
+        PLI_TRY(pli_chars_open(d, opts, fixed, err));
+    }
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
     d->schema->format = format;
     if (format == PLI_FORMAT_LIBSVM) PLI_TRY(open_libsvm(d, opts, fixed, err));
     else if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_open(d, opts, fixed, err));
-    else pli_idx_describe(d);
+    else if (format == PLI_FORMAT_IDX) pli_idx_describe(d);
+    else pli_chars_describe(d);
     for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
     return d->rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
@@ -207,6 +219,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_free(d->rows);
     pli_table_close(&d->table);
     pli_idx_close(&d->idx);
+    pli_chars_close(&d->chars);
     pli_schema_destroy(&d->schema);
     pli_text_free(&d->notes);
     pli_free(d->segment);
@@ -361,6 +374,7 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
         PLI_TRY(pli_table_settle(d, err));
     else
         rebase(d, d->schema->index_base);
+    if (d->chars != NULL && d->workers == 1) pli_chars_number(d, d->schema);
     d->loaded = true;
     return d->workers == 1 ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
@@ -437,6 +451,7 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
         status = pli_table_renumber(d, copy, err);
     else if (d->loaded)
         rebase(d, copy->index_base);
+    if (d->chars != NULL) pli_chars_number(d, copy);
     d->libsvm.base = copy->index_base;
     if (status < 0) {
         pli_schema_destroy(&copy);

@@ -31,11 +31,12 @@ extern const pli_reader pli_libsvm_reader, pli_table_reader;
 struct pli_dataset {
     pli_sources               *sources; /* NULL: of memory */
     const pli_reader          *reader;
-    const void                *rules; /* one of the three below */
+    const void                *rules; /* one of the four below */
     pli_libsvm_rules           libsvm;
     struct pli_table_rules    *table;
     struct pli_idx            *idx;
-    size_t                     row_bytes; /* where all rows have as many; 0: they are lines */
+    struct pli_chars          *chars;
+    size_t                     row_bytes; /* where all rows have as many (save a source's last one); 0: they are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
     int64_t                    segments;

@@ -106,7 +106,7 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     for (int64_t k = d->block_segment[block]; k < d->block_segment[block + 1] && job->status[i] == PLAIT_OK; k++) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
-        if (job->features || d->table != NULL || d->idx != NULL)
+        if (job->features || d->table != NULL || d->row_bytes > 0)
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else

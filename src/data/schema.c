@@ -170,6 +170,8 @@ void pli_schema_number(pli_schema *schema) {
         schema->features = 1;
         for (int32_t i = 0; i < schema->axes; i++) schema->features *= schema->length[i];
     }
+    else if (schema->format == PLI_FORMAT_CHARS)
+        schema->features = schema->window * (schema->labels + 1);
     if (schema->hash_bits > 0) schema->features = (int64_t)1 << schema->hash_bits;
 }
 
@@ -234,7 +236,7 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
 
 static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
-        a->segments != b->segments || a->axes != b->axes ||
+        a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
         memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)
@@ -295,10 +297,21 @@ int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }
 
 int32_t pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]) {
     const bool image = schema->format == PLI_FORMAT_IDX && schema->axes > 0;
+    if (schema->format == PLI_FORMAT_CHARS) {
+        length_out[0] = schema->window;
+        length_out[1] = schema->labels + 1;
+        return 2;
+    }
     length_out[0] = schema->features;
     for (int32_t i = 0; image && i < schema->axes; i++) length_out[i] = schema->length[i];
     return image ? schema->axes : 1;
 }
+
+int32_t pli_schema_symbols(const pli_schema *schema) {
+    return schema->format == PLI_FORMAT_CHARS ? (int32_t)schema->labels : 0;
+}
+
+int64_t pli_schema_row_labels(const pli_schema *schema) { return schema->apart ? schema->window : 1; }
 
 int64_t pli_schema_labels(const pli_schema *schema) {
     const pli_dict *texts = label_texts(schema);
@@ -310,9 +323,21 @@ double pli_schema_label_value(const pli_schema *schema, int64_t k) {
     return label_texts(schema) != NULL ? (double)k : schema->label[k];
 }
 
+/* As C writes it, so that a label is a line of its own. */
+static void add_character(int c, pli_text *text) {
+    static const char plain[] = "\n\t\r\\", named[] = "ntr\\";
+    const char       *at = c != 0 ? strchr(plain, c) : NULL;
+    if (at != NULL) pli_text_add(text, "\\%c", named[at - plain]);
+    else pli_text_add(text, c < ' ' || c > '~' ? "\\x%02x" : "%c", (unsigned)c);
+}
+
 void pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text) {
     const pli_dict *texts = label_texts(schema);
     char            number[32];
+    if (schema->format == PLI_FORMAT_CHARS) {
+        add_character((int)schema->label[k], text);
+        return;
+    }
     if (texts == NULL) pli_format_f64(schema->label[k], number);
     pli_text_add(text, "%s", texts != NULL ? texts->text[k] : number);
 }
@@ -342,11 +367,21 @@ static void place_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     }
 }
 
+/* "-3=e": the character three before the label is an e. */
+static void character_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    const uint64_t symbols = (uint64_t)schema->labels + 1, symbol = key % symbols;
+    pli_text_add(text, "-%llu=", (unsigned long long)((uint64_t)schema->window - key / symbols));
+    if (symbol + 1 < symbols) add_character((int)schema->label[symbol], text);
+    else pli_text_add(text, "other");
+}
+
 void pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     if (schema->format == PLI_FORMAT_TABLE && schema->hash_bits == 0)
         table_name(schema, key, text);
     else if (schema->format == PLI_FORMAT_IDX && schema->axes > 0)
         place_name(schema, key, text);
+    else if (schema->format == PLI_FORMAT_CHARS)
+        character_name(schema, key, text);
     else if (schema->hash_bits > 0)
         pli_text_add(text, "hash:%llu", (unsigned long long)key);
     else

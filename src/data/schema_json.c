@@ -8,7 +8,7 @@
 enum { SCHEMA_VERSION = 1 };
 #define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
 
-static const char *const format_names[] = { "none", "libsvm", "table", "idx" };
+static const char *const format_names[] = { "none", "libsvm", "table", "idx", "text" };
 static const char *const role_names[] = { "number", "text", "label", "weight" };
 static const char *const label_names[] = { "none", "integer", "real", "text" };
 
@@ -62,6 +62,10 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_t *shape = json_array();
         for (int32_t i = 0; i < schema->axes; i++) json_array_append_new(shape, json_integer(schema->length[i]));
         json_object_set_new(object, "shape", shape);
+    }
+    if (schema->format == PLI_FORMAT_CHARS) {
+        json_object_set_new(object, "window", json_integer((json_int_t)schema->window));
+        json_object_set_new(object, "apart", json_boolean(schema->apart));
     }
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
     json_t *labels = json_array();
@@ -229,9 +233,17 @@ static bool read_shape(const json_t *shape, pli_schema *schema) {
     return true;
 }
 
+/* Its labels are bytes. */
+static bool read_chars(const json_t *object, pli_schema *schema) {
+    const bool is_bytes = schema->label_kind != PLI_LABEL_REAL && schema->label_kind != PLI_LABEL_TEXT;
+    schema->apart = json_is_true(json_object_get(object, "apart"));
+    return is_bytes && read_i64(object, "window", 1, PLI_WINDOW_MAX, &schema->window) &&
+           (schema->labels == 0 || (schema->label[0] >= 0 && schema->label[schema->labels - 1] <= 255));
+}
+
 static bool read_schema(const json_t *object, pli_schema *schema) {
     int64_t bits, features;
-    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 4);
+    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, sizeof format_names / sizeof *format_names);
     if (format < 0 || !read_i64(object, "rows", 0, MAX_ROWS, &schema->rows) ||
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))
@@ -243,6 +255,7 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
     if (format == PLI_FORMAT_LIBSVM && !read_libsvm(object, schema)) return false;
     if (format == PLI_FORMAT_TABLE && !read_table(object, schema)) return false;
     if (format == PLI_FORMAT_IDX && !read_shape(json_object_get(object, "shape"), schema)) return false;
+    if (format == PLI_FORMAT_CHARS && !read_chars(object, schema)) return false;
     if (!read_segments(json_object_get(object, "segment_rows"), schema)) return false;
     if (format != PLI_FORMAT_NONE) pli_schema_number(schema);
     return true;

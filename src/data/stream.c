@@ -39,8 +39,11 @@ static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t
     const unsigned char *p = source->data + from, *end = source->data + to;
     int64_t              n = 0;
     if (d->row_bytes > 0) {
-        const int64_t left = (int64_t)((to - from) / d->row_bytes);
-        if (*rows > left) *rows = left;
+        const int64_t left = (int64_t)((to - from + d->row_bytes - 1) / d->row_bytes);
+        if (*rows >= left) {
+            *rows = left;
+            return to;
+        }
         return from + (size_t)*rows * d->row_bytes;
     }
     while (n < *rows && (p = d->reader->row(p, end)) < end) {

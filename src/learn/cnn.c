@@ -60,5 +60,6 @@ const pli_net_kind pli_net_cnn = {
     .summary = "convolutions of 3 x 3 with pooling, then dense layers: for images",
     .layers = "32,64,128",
     .even = true,
+    .batch = 128,
     .build = build,
 };

@@ -19,5 +19,6 @@ const pli_net_kind pli_net_mlp = {
     .name = "mlp",
     .summary = "hidden layers of ReLUs, each connected to all of the one before",
     .layers = "128",
+    .batch = 128,
     .build = build,
 };

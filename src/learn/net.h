@@ -3,6 +3,8 @@
  *
  *     x [rows, features] -> kind->build -> scores [rows, K] -> loss (learn/loss.h) -> gradients -> inc of each variable
  *
+ * A net of sequences takes text as numbers of symbols, x [rows, steps] i64, and answers at each step: scores [rows * steps, K].
+ *
  * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means the
  * same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c; all
  * that it does is build. */
@@ -15,7 +17,7 @@
 #include "learn/linear.h"
 #include "learn/scale.h"
 
-enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = 2 * PLI_NET_LAYERS };
+enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = 3 * PLI_NET_LAYERS };
 
 typedef struct pli_net pli_net;
 
@@ -25,6 +27,7 @@ typedef struct pli_net_param {
     int64_t     rows, cols; /* of its table                                              */
     int64_t     at;         /* of its first value in the array of all                    */
     double      spread;     /* first values are uniform in +- spread; 0: zeros           */
+    int64_t     ones, n_ones; /* first values ones .. ones + n_ones - 1 of a row are 1   */
     bool        penalised;  /* weights are, biases are not                               */
     plait_value value, inc;
 } pli_net_param;
@@ -33,22 +36,28 @@ typedef struct pli_net_kind {
     const char *name, *summary;
     const char *layers; /* where --layers does not say: "128" */
     bool        even;   /* all features are scaled by one number: neighbours are compared with each other */
+    bool        sequence; /* text windows lie apart, and have a label at each place                       */
+    int64_t     batch;  /* the most rows of a default one */
     /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
     plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
 } pli_net_kind;
 
-extern const pli_net_kind pli_net_mlp, pli_net_cnn;
+extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm;
 
 struct pli_net {
     const pli_net_kind *kind;
     char                layers[64];
     int32_t             axes;      /* of a row's features; 1 where they are no array      */
     int64_t             length[4]; /* [axes]                                              */
+    bool                even;      /* as the kind has it, or the build                    */
+    int32_t             symbols;   /* > 0: x are numbers of so many; others may come, too */
+    int64_t             row_values; /* of x: features, or symbols                         */
+    int64_t             row_labels; /* that a row has scores for: 1, or one a step        */
     const pli_linear   *linear;    /* loss, targets, K; borrowed                          */
     plait_op            loss_op;   /* user: linear */
     plait_graph        *graph;
-    plait_value         x, label, weight; /* fed: [rows, features] f32, [rows] f64, [rows] f64 */
-    plait_value         scores;           /* [rows, K] f32                                 */
+    plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
+    plait_value         scores;           /* [rows row_labels, K] f32                      */
     plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
     pli_net_param       param[PLI_NET_PARAMS];
     int32_t             n_params;
@@ -68,7 +77,7 @@ void         pli_net_destroy(pli_net **net);
 /** Checks the list alone: before data are read. */
 plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err);
 
-/* For kinds. x [rows, n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
+/* For kinds. x [.., n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
 plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
 /** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot and
  *  Bengio, AISTATS 2010). */
@@ -87,13 +96,27 @@ void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text);
 /** l2/2 ||w||^2 + l1 ||w||_1 of the weights. */
 double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2);
 
-/** Puts a row's entries into x [features]; scale NULL: in the data's units. */
-void pli_net_row(const pli_block *block, int64_t row, int64_t features, const pli_scale *scale, float *x);
+/* Rows as a net takes them, of a block in CSR form. */
+typedef struct pli_net_rows {
+    void   *x;              /* [rows, row_values] f32 or i64   */
+    double *label, *weight; /* [rows row_labels]; 0 weighs what is no label, and such a label is any that is known */
+    int64_t rows, x_capacity, label_capacity, weight_capacity;
+} pli_net_rows;
 
-/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row and its scores [K]; false
- *  ends the pass. Any thread, several at once. */
+/** Room for so many; false: no memory. */
+bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
+void pli_net_rows_free(pli_net_rows *rows);
+/** A row onto place `at`; scale NULL: in the data's units. Answers how many labels it has. A label that the model does not know
+ *  is as the block has it, or NaN where it is one of the earlier ones. */
+int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale, pli_net_rows *to,
+                         int64_t at);
+/** feeds [1]: x of the first `rows` rows. */
+void pli_net_rows_feed(const pli_net *net, const pli_net_rows *from, int64_t rows, plait_feed *feed);
+
+/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row, one of its labels in
+ *  their order, and the label's scores [K]; false ends the pass. Any thread, several at once. */
 plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
-                           bool (*each)(void *user, int64_t row, const double *score), void *user, plait_error *err);
+                           bool (*each)(void *user, int64_t row, double label, const double *score), void *user, plait_error *err);
 
 /** feeds [net->n_params]: all variables, out of values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);

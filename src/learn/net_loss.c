@@ -30,6 +30,10 @@ static plait_status run(const plait_call *call, int64_t item) {
     (void)item;
     for (int64_t r = 0; r < n; r++) {
         double y, class_weight;
+        if (weight[r] == 0) {
+            memset(slopes + r * k, 0, (size_t)k * sizeof *slopes);
+            continue;
+        }
         for (int64_t c = 0; c < k; c++) score[c] = (double)scores[r * k + c];
         if (!pli_linear_target(linear, label[r], &y, &class_weight) || !pli_linear_judge(linear, score, label[r], weight[r], slope, &sums))
             return plait_call_fail(call, PLAIT_EFORMAT, "the label %g is not among the model's labels", label[r]);

@@ -13,10 +13,8 @@ struct pli_net_worker {
     pli_run       *run;
     plait_session *session;
     float         *values; /* [net->values] as the tables have them      */
-    float         *x;      /* [rows, features]                           */
-    double        *label, *weight;
-    int64_t        x_capacity, label_capacity, weight_capacity;
-    int64_t        examples; /* of the run at hand, for the first inc of each table */
+    pli_net_rows   rows;
+    int64_t        examples; /* of the run at hand, for the first inc of each table: its labels */
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
@@ -31,7 +29,7 @@ static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_ou
     if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
-            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, run->net->kind->even ? 0 : r, run->l1, run->l2) : 0;
+            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2) : 0;
     *penalty_out = factor;
     return PLAIT_OK;
 }
@@ -137,9 +135,7 @@ void pli_net_end(pli_sgd *sgd) {
     if (w == NULL) return;
     plait_session_destroy(&w->session);
     pli_free(w->values);
-    pli_free(w->x);
-    pli_free(w->label);
-    pli_free(w->weight);
+    pli_net_rows_free(&w->rows);
     pli_free(w);
     sgd->net = NULL;
 }
@@ -162,18 +158,17 @@ static plait_status read_values(const pli_run *run, float *values) {
     return status;
 }
 
-/* Rows of a part onto x, label and weight from row `at` on. */
-static void add_part(const pli_run *run, pli_net_worker *w, const pli_part *part, int64_t at) {
-    const int64_t f = run->linear.features;
+/* Rows of a part onto the worker's from row `at` on; answers how many labels they have. */
+static int64_t add_part(const pli_run *run, pli_net_worker *w, const pli_part *part, int64_t at) {
+    int64_t labels = 0;
     for (int64_t i = 0; i < part->rows; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        pli_net_row(part->block, r, f, &run->scale, w->x + at * f);
-        w->label[at] = part->block->label[r];
-        w->weight[at] = part->block->weight != NULL ? (double)part->block->weight[r] : 1;
+        labels += pli_net_rows_put(run->net, part->block, r, &run->scale, &w->rows, at);
     }
+    return labels;
 }
 
-/* Rows [n] of x, label and weight through the graph, forward and backward; adds to sums. */
+/* The worker's first n rows through the graph, forward and backward; adds to sums. */
 static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
     const pli_run *run = w->run;
     const pli_net *net = run->net;
@@ -182,9 +177,9 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     pli_sums       own = { 0 };
     pli_net_feed(net, w->values, feeds);
     plait_feed *more = feeds + net->n_params;
-    more[0] = (plait_feed){ net->x, plait_tensor_of(PLAIT_F32, plait_shape_2(n, run->linear.features), w->x) };
-    more[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n), w->label) };
-    more[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n), w->weight) };
+    pli_net_rows_feed(net, &w->rows, n, &more[0]);
+    more[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.label) };
+    more[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.weight) };
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
     w->examples = examples;
@@ -193,31 +188,24 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     return PLAIT_OK;
 }
 
-static plait_status make_room(pli_net_worker *w, int64_t rows) {
-    const int64_t f = w->run->linear.features;
-    if (pli_grow((void **)&w->x, &w->x_capacity, rows * f, sizeof *w->x) &&
-        pli_grow((void **)&w->label, &w->label_capacity, rows, sizeof *w->label) &&
-        pli_grow((void **)&w->weight, &w->weight_capacity, rows, sizeof *w->weight))
-        return PLAIT_OK;
-    return pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a batch of %lld dense rows", (long long)rows);
-}
-
 plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net;
-    int64_t         at = 0;
+    int64_t         at = 0, labels = 0;
     uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(read_values(run, w->values));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
-    PLI_TRY(make_room(w, batch->rows));
+    if (!pli_net_rows_reserve(run->net, &w->rows, batch->rows))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch of %lld dense rows", (long long)batch->rows);
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
-        add_part(run, w, part, run->exact ? 0 : at);
+        const int64_t   more = add_part(run, w, part, run->exact ? 0 : at);
+        labels += more;
         if (run->exact && part->rows > 0) {
             pli_sums own = { 0 };
-            PLI_TRY(run_rows(w, part->rows, part->rows, &own));
+            PLI_TRY(run_rows(w, part->rows, more, &own));
             pli_total_add(&sgd->clock, &own);
         }
         at += part->rows;
@@ -226,7 +214,7 @@ plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_o
     if (run->exact) {
         *sums_out = pli_total_sums(&sgd->clock);
     } else {
-        PLI_TRY(run_rows(w, batch->rows, batch->rows, sums_out));
+        PLI_TRY(run_rows(w, batch->rows, labels, sums_out));
     }
     pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;

@@ -8,7 +8,7 @@
 
 enum { FEATURES_MAX = 1 << 18 };
 
-static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, NULL };
+static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, NULL };
 
 const pli_net_kind *const *pli_net_kinds(void) { return kinds; }
 
@@ -56,7 +56,7 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     const int64_t  n = plait_shape_elements(&shape);
     if (n < 0 || net->values > (INT64_C(1) << 40) - n) return PLAIT_NONE;
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
-    *p = (pli_net_param){ .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter == 'w' };
+    *p = (pli_net_param){ .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b' };
     snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer);
     p->value = plait_graph_variable(net->graph, p->name, plait_tensor_of(PLAIT_F32, shape, NULL));
     if (p->value < 0) return PLAIT_NONE;
@@ -90,7 +90,7 @@ static plait_status add_gradients(pli_net *net, plait_error *err) {
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     const plait_op *own[] = { &net->loss_op };
     PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
-    net->x = plait_graph_placeholder(net->graph, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, net->linear->features));
+    net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32, plait_shape_2(PLAIT_ANY, net->row_values));
     net->label = plait_graph_placeholder(net->graph, "label", PLAIT_F64, plait_shape_1(PLAIT_ANY));
     net->weight = plait_graph_placeholder(net->graph, "weight", PLAIT_F64, plait_shape_1(PLAIT_ANY));
     PLI_TRY(net->kind->build(net, width, n, err));
@@ -112,6 +112,10 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->linear = linear;
     net->loss_op = pli_net_loss_op(linear);
     net->axes = pli_schema_row_shape(schema, net->length);
+    net->even = kind->even;
+    net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
+    net->row_values = net->symbols > 0 ? net->length[0] : linear->features;
+    net->row_labels = net->symbols > 0 ? net->length[0] : 1;
     snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);
     plait_status status = build(net, width, n, err);
     if (status < 0) pli_net_destroy(&net);
@@ -136,12 +140,13 @@ void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
             float     *row = values + param->at + r * param->cols;
             for (int64_t c = 0; c < param->cols; c++)
                 row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
+            for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
         }
     }
 }
 
 void pli_net_even_scale(const pli_net *net, pli_scale *scale) {
-    if (!net->kind->even || scale->factor == NULL) return;
+    if (!net->even || scale->factor == NULL) return;
     double least = scale->factor[0];
     for (int64_t j = 1; j < scale->features; j++) least = scale->factor[j] < least ? scale->factor[j] : least;
     for (int64_t j = 0; j < scale->features; j++) scale->factor[j] = least;
@@ -153,11 +158,13 @@ static void multiply(const pli_net_param *w, double by, float *values) {
     for (int64_t i = 0; i < w->rows * w->cols; i++) values[w->at + i] = (float)(by * (double)values[w->at + i]);
 }
 
-/* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'). */
+static void add(float *value, double x) { *value = (float)((double)*value + x); }
+
+/* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'), where b is one row for all features, or one for each. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
     const pli_net_param *w = &net->param[0], *b = &net->param[1];
     if (scale->factor == NULL) return;
-    if (net->kind->even) {
+    if (net->even) {
         multiply(w, scale->factor[0], values);
         return;
     }
@@ -165,17 +172,18 @@ void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *va
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {
             const double raw = scale->factor[j] * (double)values[w->at + j * w->cols + k];
-            if (scale->centre != NULL) shift += scale->centre[j] * raw;
+            if (scale->centre != NULL && b->rows > 1) add(&values[b->at + j * b->cols + k], -scale->centre[j] * raw);
+            else if (scale->centre != NULL) shift += scale->centre[j] * raw;
             values[w->at + j * w->cols + k] = (float)raw;
         }
-        values[b->at + k] = (float)((double)values[b->at + k] - shift);
+        if (b->rows == 1) add(&values[b->at + k], -shift);
     }
 }
 
 void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values) {
     const pli_net_param *w = &net->param[0], *b = &net->param[1];
     if (scale->factor == NULL) return;
-    if (net->kind->even) {
+    if (net->even) {
         multiply(w, 1 / scale->factor[0], values);
         return;
     }
@@ -183,10 +191,11 @@ void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {
             float *value = &values[w->at + j * w->cols + k];
-            if (scale->centre != NULL) shift += scale->centre[j] * (double)*value;
+            if (scale->centre != NULL && b->rows > 1) add(&values[b->at + j * b->cols + k], scale->centre[j] * (double)*value);
+            else if (scale->centre != NULL) shift += scale->centre[j] * (double)*value;
             *value = scale->factor[j] > 0 ? (float)((double)*value / scale->factor[j]) : 0;
         }
-        values[b->at + k] = (float)((double)values[b->at + k] + shift);
+        if (b->rows == 1) add(&values[b->at + k], shift);
     }
 }
 

@@ -25,8 +25,8 @@ static plait_status find_rows(const pli_solution *solution, const pli_keymap *ma
     return PLAIT_OK;
 }
 
-/* Called for each row; false ends the pass. */
-typedef bool row_fn(void *user, const pli_block *block, int64_t row, const double *score, double *scratch);
+/* Called for each row, of a text's windows for each of their labels; false ends the pass. */
+typedef bool row_fn(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch);
 
 /* What a pass over blocks scores by. */
 typedef struct scorer {
@@ -43,9 +43,9 @@ typedef struct net_pass {
     double          *scratch;
 } net_pass;
 
-static bool net_row(void *user, int64_t row, const double *score) {
+static bool net_row(void *user, int64_t row, double label, const double *score) {
     const net_pass *pass = user;
-    return pass->fn(pass->user, pass->block, row, score, pass->scratch);
+    return pass->fn(pass->user, pass->block, row, label, score, pass->scratch);
 }
 
 static plait_status score_by_net(const scorer *s, const pli_block *block, row_fn *fn, void *user, plait_error *err) {
@@ -72,7 +72,7 @@ static plait_status score_block(const scorer *s, const pli_block *block, row_fn 
         int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;
         pli_linear_score(linear, &weights, solution->rows, n, index + at, block->value != NULL ? block->value + at : NULL,
                          score);
-        if (!fn(user, block, r, score, score + linear->columns)) break;
+        if (!fn(user, block, r, block->label[r], score, score + linear->columns)) break;
     }
     pli_free(score);
     pli_free(local);
@@ -118,14 +118,14 @@ typedef struct judge_block {
     bool         failed;
 } judge_block;
 
-static bool judge_row(void *user, const pli_block *block, int64_t row, const double *score, double *scratch) {
+static bool judge_row(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch) {
     judge_block *b = user;
     const judge *j = b->judge;
     if (b->score != NULL) b->score[row] = NAN;
     if (j->want != NULL && !j->want(j->user, block->first_row + row)) return true;
     double weight = block->weight != NULL ? (double)block->weight[row] : 1.0;
-    if (!pli_linear_judge(j->linear, score, block->label[row], weight, scratch, &b->sums)) {
-        b->unknown = block->label[row];
+    if (!pli_linear_judge(j->linear, score, label, weight, scratch, &b->sums)) {
+        b->unknown = label;
         b->failed = true;
         return false;
     }
@@ -139,7 +139,10 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
-        pli_fail(&j->error[own], PLAIT_EFORMAT, isnan(b.unknown) ? "a row has no label, or one that the model does not know (%g)"
+        pli_fail(&j->error[own], PLAIT_EFORMAT, pli_schema_symbols(pli_dataset_schema(j->data)) > 0
+                                                    ? "the text has a character that the model does not know: it cannot be foretold; leave "
+                                                      "such out, or train on text that has it"
+                                                : isnan(b.unknown) ? "a row has no label, or one that the model does not know (%g)"
                                                                  : "the label %g is not among the model's labels", b.unknown);
     j->sums[own] = b.sums;
 }
@@ -162,7 +165,7 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
                              pli_ranking *ranking, plait_error *err) {
     int32_t    own = pli_dataset_own_blocks(data);
     scorer     by;
-    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES;
+    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES && (linear->net == NULL || linear->net->row_labels == 1);
     judge      j = { .linear = linear, .scorer = &by, .data = data, .want = want, .user = user };
     PLI_TRY(scorer_open(&by, linear, solution, err));
     plait_status status = PLAIT_ENOMEM;
@@ -198,14 +201,18 @@ out:
 typedef struct predict {
     const plait_model *model;
     bool               proba;
-    double            *scores;
+    double            *scores; /* the next row's: blocks come in their order */
     int64_t            width;
 } predict;
 
-static bool predict_row(void *user, const pli_block *block, int64_t row, const double *score, double *scratch) {
-    const predict *p = user;
-    double        *out = p->scores + (block->first_row + row) * p->width;
+static bool predict_row(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch) {
+    predict *p = user;
+    double  *out = p->scores;
+    (void)block;
+    (void)row;
+    (void)label;
     (void)scratch;
+    p->scores += p->width;
     if (p->proba && p->model->linear.classes > 0) p->model->linear.loss->probability(p->model->linear.columns, score, out);
     else if (p->model->linear.classes > 0) out[0] = (double)pli_linear_class(&p->model->linear, score);
     else out[0] = score[0];

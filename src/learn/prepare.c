@@ -120,7 +120,7 @@ static plait_status find_classes(pli_run *run) {
     return pli_loss_find(run->loss, n, &run->linear.loss, run->err);
 }
 
-enum { COUNTS = 3 /* besides those of the classes */, MOMENTS = 3 };
+enum { COUNTS = 4 /* besides those of the classes */, MOMENTS = 3 };
 
 typedef struct label_moments { /* exact sums: the mean label is where a model begins, whoever has which rows */
     uint64_t cell[MOMENTS][PLI_CELL_BYTES_F64 / 8];
@@ -130,8 +130,18 @@ static const pli_block *block_of(const pli_run *run, int32_t own) {
     return run->stream ? &run->sample[own] : pli_dataset_block(run->data, own);
 }
 
-/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: rows of each class, then rows to train on, all
- * rows, entries. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares.
+/* The earlier labels of a text's window: class k is symbol k. */
+static void count_earlier(const pli_run *run, const pli_block *block, int64_t row, double *counts) {
+    const int64_t n = run->linear.classes, end = block->row_start[row + 1];
+    for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++) {
+        const int64_t symbol = (int64_t)(block->col[e] % ((uint32_t)pli_schema_symbols(run->schema) + 1));
+        counts[n + 3]++;
+        if (symbol < n) counts[symbol]++;
+    }
+}
+
+/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: labels of each class, then rows to train on, all
+ * rows, entries, labels to train on. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares.
  * Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     int64_t n = run->linear.classes;
@@ -148,6 +158,8 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
                                 (long long)(block->first_row + r + 1), block->label[r]);
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
             counts[n]++;
+            counts[n + 3]++;
+            if (block->earlier > 0) count_earlier(run, block, r, counts);
             if (n > 0) {
                 counts[run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0]++;
                 continue;
@@ -171,7 +183,7 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
     run->linear.class_weight = run->class_weight;
     if (strcmp(run->opts->class_weight, "balanced") == 0) {
         for (int64_t k = 0; k < n; k++)
-            run->class_weight[k] = counts[k] > 0 ? counts[n] / ((double)n * counts[k]) : 1;
+            run->class_weight[k] = counts[k] > 0 ? counts[n + 3] / ((double)n * counts[k]) : 1;
         return PLAIT_OK;
     }
     for (int64_t k = 0; k < n; k++) run->class_weight[k] = 1;
@@ -231,8 +243,10 @@ static plait_status settle_labels(pli_run *run) {
     run->seen_rows = run->train_rows = (int64_t)counts[n];
     run->rows = (int64_t)counts[n + 1];
     run->seen_entries = run->entries = (int64_t)counts[n + 2];
+    run->train_labels = (int64_t)counts[n + 3];
     if (run->stream && run->seen_rows > 0) {
         run->rows = run->train_rows = pli_schema_rows(run->schema);
+        run->train_labels = run->rows * pli_schema_row_labels(run->schema);
         run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
     }
     pli_free(counts);
@@ -282,7 +296,7 @@ static void settle_defaults(pli_run *run) {
     const pli_topology_kind *topology = pli_topology_find(run->topology);
     bool unlocked = pli_pair_is_unlocked(topology, run->consistency, NULL);
     run->rowwise = unlocked && !run->lbfgs && run->net == NULL && o->batch <= 1;
-    if (run->net != NULL) run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, 128);
+    if (run->net != NULL) run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, run->net->kind->batch);
     else run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
@@ -291,7 +305,7 @@ static void settle_defaults(pli_run *run) {
     run->schedule = o->schedule;
     if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0) run->schedule = "cosine";
     run->l1 = o->l1;
-    run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_rows : o->l2;
+    run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_labels : o->l2;
 
     /* What a batch touches decides how weights travel; of many workers each touches little of what they all do. */
     double values = (double)run->linear.features * (double)run->linear.columns;
@@ -367,13 +381,25 @@ static plait_status make_net(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* The data to train on: of text, windows as the model reads them. */
+static plait_status open_data(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    const pli_net_kind     *kind = pli_net_kind_find(o->model);
+    plait_data_opts         files = o->data != NULL ? *o->data : (plait_data_opts){ 0 };
+    files.apart = kind != NULL && kind->sequence;
+    PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream,
+                         &run->data));
+    if (files.apart || pli_schema_row_labels(pli_dataset_schema(run->data)) == 1) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on text whose windows lie apart: it answers once a row; take lstm, or "
+                    "read a row for each character (plait_data_opts.apart 0)", o->model);
+}
+
 plait_status pli_prepare(pli_run *run) {
     const plait_train_opts *o = run->opts;
     uint64_t                begun_ns = pli_comm_now(run->comm);
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
-    PLI_TRY(
-        pli_run_open(run, o->data, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream, &run->data));
+    PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));

@@ -69,6 +69,7 @@ typedef struct pli_run {
     pli_schema  *schema;
     bool         stream;
     int64_t      rows, train_rows, entries; /* of all workers */
+    int64_t      train_labels;              /* n of the objective: train_rows, of text windows their labels */
     int64_t      own_entries;
     pli_block   *sample;                    /* [own blocks] of a stream, while it is prepared */
     int64_t      seen_rows, seen_entries;   /* of all workers: those that figures are measured on */

@@ -24,6 +24,7 @@ static plait_status keep(const pli_run *run, const pli_part *part, pli_block *to
     int64_t          entries = columns ? start[part->rows] - start[0] : 0;
     to->number = from->number;
     to->first_row = from->first_row + part->first;
+    to->earlier = from->earlier;
     if (!reserve(to, part->rows, entries, from)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of rows");
     to->rows = part->rows;
     to->entries = entries;

@@ -186,7 +186,7 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     }
     pli_free(score);
     PLI_TRY(pli_sums_agree(run->comm, &sums));
-    *loss_out = sums.loss / (double)run->train_rows;
+    *loss_out = sums.loss / (double)run->train_rows; /* one label stands for a window's */
     return PLAIT_OK;
 }
 
@@ -222,7 +222,7 @@ static plait_status judge(pli_run *run, plait_report *report) {
         PLI_TRY(pli_pace_judge(run, &sums));
         PLI_TRY(pli_total_agree(run->comm, &total, &sums));
         report->train_loss = pli_sums_loss(&sums);
-        report->objective = sums.loss / (double)run->train_rows + penalty;
+        report->objective = sums.loss / (double)run->train_labels + penalty;
         PLI_TRY(warn_if_astray(run, report->objective));
     }
     linear.class_weight = NULL;
@@ -327,7 +327,8 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     uint64_t at = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_prepare(run));
     pli_run_phase(run, "load", -1, &at);
-    PLI_TRY(create_job(run->comm, run->opts, run->rowwise ? 1 : run->batch, &run->job));
+    const int64_t batch = run->rowwise ? 1 : run->batch * (run->net != NULL ? run->net->row_labels : 1);
+    PLI_TRY(create_job(run->comm, run->opts, batch, &run->job));
     pli_comm_times before;
     uint64_t       waited_ns = pli_comm_waited_ns(run->comm);
     pli_comm_tell_times(run->comm, &before);
