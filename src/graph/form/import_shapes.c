@@ -1,0 +1,227 @@
+/* ONNX ops that change shapes, and reductions over axes. What ONNX gives as an input that a run could compute (a
+ * shape, axes, bounds) is to be known now. */
+#include <string.h>
+
+#include "graph/form/import.h"
+#include <plait/nn.h>
+
+enum { MOST = PLAIT_RANK_MAX };
+
+/* Axes of an op as ONNX gives them: as an attribute in older opsets, as an input in newer ones. *n_out -1: not given.
+ * */
+static plait_status axes_of(pli_import *im, int32_t input, int64_t axes[MOST], int32_t *n_out) {
+    if (pli_import_has(im, input)) return pli_import_ints(im, input, MOST, axes, n_out);
+    *n_out = pli_import_list(im, "axes", MOST, axes);
+    return *n_out == -2 ? pli_import_fail(im, PLAIT_ESHAPE, "more than %d axes", MOST) : PLAIT_OK;
+}
+
+/* --- reductions ----------------------------------------------------------------------------------------------- */
+
+/* how: Plait's op, with a letter before it for what is done first and last: "2sum" of squares, "rsum" their root,
+ * "1sum" of what abs gives, "lsum" log of it, "esum" log of the sum of exponentials. */
+static plait_status reduce(pli_import *im) {
+    const char *how = im->op->how;
+    const char  form = how[0] == '.' ? ' ' : how[0];
+    int64_t     axes[MOST];
+    int32_t     n;
+    PLI_TRY(axes_of(im, 1, axes, &n));
+    plait_graph *g = im->g;
+    plait_value  x = pli_import_in(im, 0), y, top = PLAIT_NONE;
+    const int    keep = pli_import_int(im, "keepdims", 1) != 0;
+    if (n <= 0 && pli_import_int(im, "noop_with_empty_axes", 0) != 0) {
+        pli_import_out(im, 0, x);
+        return PLAIT_OK;
+    }
+    if (n < 0) n = 0;
+    if (form == '2' || form == 'r') x = plait_op_square(g, x);
+    if (form == '1') x = plait_op_abs(g, x);
+    if (form == 'e') { /* less the largest, so that none overflows */
+        top = plait_op_stop_gradient(g, plait_op_max(g, x, n, axes, 1));
+        x = plait_op_exp(g, plait_op_sub(g, x, top));
+    }
+    y = plait_op_reduce(g, how + 1, x, n, axes, keep);
+    if (form == 'r') y = plait_op_sqrt(g, y);
+    if (form == 'l') y = plait_op_log(g, y);
+    if (form == 'e') y = plait_op_add(g, plait_op_log(g, y), keep ? top : plait_op_sum(g, top, n, axes, 0));
+    pli_import_out(im, 0, y);
+    return PLAIT_OK;
+}
+
+/* --- shapes --------------------------------------------------------------------------------------------------- */
+
+/* A length of 0 is the input's at its place; one that a run decides is then what is left. */
+static plait_status reshape(pli_import *im) {
+    plait_shape shape;
+    PLI_TRY(pli_import_ints(im, 1, MOST, shape.dim, &shape.rank));
+    const plait_value x = pli_import_in(im, 0);
+    const plait_shape from = pli_import_shape(im, x);
+    const bool        literal = pli_import_int(im, "allowzero", 0) != 0;
+    int32_t           open = -1;
+    if (shape.rank < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs a shape");
+    for (int32_t i = 0; i < shape.rank; i++)
+        if (shape.dim[i] == 0 && !literal && i < from.rank) shape.dim[i] = from.dim[i] >= 0 ? from.dim[i] : -2;
+    for (int32_t i = 0; i < shape.rank; i++)
+        if (shape.dim[i] == -1) open = i;
+    for (int32_t i = 0; i < shape.rank; i++) {
+        if (shape.dim[i] != -2) continue;
+        if (open >= 0) { /* both are open: what is left besides the run's length follows from those that are known */
+            int64_t have = 1, want = 1;
+            for (int32_t k = 0; k < from.rank; k++)
+                if (k != i && (from.dim[k] < 0 || __builtin_mul_overflow(have, from.dim[k], &have))) want = 0;
+            for (int32_t k = 0; k < shape.rank; k++)
+                if (k != i && k != open && (shape.dim[k] < 0 || __builtin_mul_overflow(want, shape.dim[k], &want)))
+                    want = 0;
+            if (want <= 0 || have % want != 0)
+                return pli_import_fail(im, PLAIT_ESHAPE,
+                                       "two lengths of the new shape are open, and do not follow from the old one");
+            shape.dim[open] = have / want;
+        }
+        shape.dim[i] = -1;
+        open = i;
+    }
+    pli_import_out(im, 0, plait_op_reshape(im->g, x, shape));
+    return PLAIT_OK;
+}
+
+static plait_status flatten(pli_import *im) {
+    const plait_value x = pli_import_in(im, 0);
+    const plait_shape from = pli_import_shape(im, x);
+    int64_t           axis = pli_import_int(im, "axis", 1), part[2] = { 1, 1 };
+    if (axis < 0) axis += from.rank;
+    if (axis < 0 || axis > from.rank)
+        return pli_import_fail(im, PLAIT_ESHAPE, "axis %lld of %d", (long long)axis, from.rank);
+    for (int32_t i = 0; i < from.rank; i++)
+        if (from.dim[i] < 0 || part[i >= axis] < 0 ||
+            __builtin_mul_overflow(part[i >= axis], from.dim[i], &part[i >= axis]))
+            part[i >= axis] = -1;
+    if (part[0] < 0 && part[1] < 0)
+        return pli_import_fail(im, PLAIT_ESHAPE, "lengths on both sides of axis %lld are open", (long long)axis);
+    pli_import_out(im, 0, plait_op_reshape(im->g, x, plait_shape_2(part[0], part[1])));
+    return PLAIT_OK;
+}
+
+static plait_status squeeze(pli_import *im) {
+    int64_t axes[MOST];
+    int32_t n;
+    PLI_TRY(axes_of(im, 1, axes, &n));
+    const plait_value x = pli_import_in(im, 0);
+    const plait_shape from = pli_import_shape(im, x);
+    if (n < 0) {
+        n = 0;
+        for (int32_t i = 0; i < from.rank; i++)
+            if (from.dim[i] == 1) axes[n++] = i;
+    }
+    pli_import_out(im, 0, n > 0 ? plait_op_squeeze(im->g, x, n, axes) : x);
+    return PLAIT_OK;
+}
+
+static plait_status unsqueeze(pli_import *im) {
+    int64_t axes[MOST];
+    int32_t n;
+    PLI_TRY(axes_of(im, 1, axes, &n));
+    if (n < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs axes");
+    const plait_value x = pli_import_in(im, 0);
+    pli_import_out(im, 0, n > 0 ? plait_op_expand_dims(im->g, x, n, axes) : x);
+    return PLAIT_OK;
+}
+
+static plait_status transpose(pli_import *im) {
+    int64_t       perm[MOST];
+    const int32_t n = pli_import_list(im, "perm", MOST, perm);
+    if (n == -2) return pli_import_fail(im, PLAIT_ESHAPE, "more than %d axes", MOST);
+    pli_import_out(im, 0, plait_op_transpose(im->g, pli_import_in(im, 0), n < 0 ? 0 : n, perm));
+    return PLAIT_OK;
+}
+
+static plait_status concat(pli_import *im) {
+    const int32_t n = im->node->n_in;
+    plait_value  *x = pli_array((size_t)n, sizeof *x);
+    if (x == NULL) return pli_import_fail(im, PLAIT_ENOMEM, "no memory for %d inputs", n);
+    for (int32_t k = 0; k < n; k++) x[k] = pli_import_in(im, k);
+    pli_import_out(im, 0, plait_op_concat(im->g, n, x, pli_import_int(im, "axis", 0)));
+    pli_free(x);
+    return PLAIT_OK;
+}
+
+/* Equal parts, of which the last may be shorter. */
+static plait_status split(pli_import *im) {
+    enum { PARTS = 64 };
+    const plait_value x = pli_import_in(im, 0);
+    const int32_t     axis = pli_import_axis(im, x, pli_import_int(im, "axis", 0)), parts = im->node->n_out;
+    int64_t           length[PARTS];
+    int32_t           n;
+    PLI_TRY(pli_import_ints(im, 1, PARTS, length, &n));
+    PLI_TRY(plait_graph_check(im->g, im->err));
+    if (parts > PARTS || (n >= 0 && n != parts))
+        return pli_import_fail(im, PLAIT_ESHAPE, "%d outputs%s; at most %d", parts,
+                               n >= 0 && n != parts ? " for other parts" : "", PARTS);
+    const int64_t all = pli_import_shape(im, x).dim[axis], each = parts > 0 ? (all + parts - 1) / parts : 0;
+    for (int32_t k = 0; n < 0 && all >= 0 && k < parts; k++)
+        length[k] = k + 1 < parts ? each : all - each * (parts - 1);
+    const plait_value first = plait_op_split(im->g, x, axis, parts, n >= 0 || all >= 0 ? length : NULL);
+    for (int32_t k = 0; k < parts; k++) pli_import_out(im, k, plait_graph_output(im->g, first, k));
+    return PLAIT_OK;
+}
+
+static plait_status slice(pli_import *im) {
+    int64_t starts[MOST], ends[MOST], axes[MOST], steps[MOST];
+    int32_t n, n_ends, n_axes, n_steps;
+    PLI_TRY(pli_import_ints(im, 1, MOST, starts, &n));
+    PLI_TRY(pli_import_ints(im, 2, MOST, ends, &n_ends));
+    PLI_TRY(pli_import_ints(im, 3, MOST, axes, &n_axes));
+    PLI_TRY(pli_import_ints(im, 4, MOST, steps, &n_steps));
+    if (n < 0 || n_ends < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs starts and ends");
+    const plait_value x = pli_import_in(im, 0);
+    const plait_attr  attrs[] = { plait_attr_ints("starts", n, starts), plait_attr_ints("ends", n_ends, ends),
+                                  plait_attr_ints("axes", n_axes < 0 ? 0 : n_axes, axes),
+                                  plait_attr_ints("steps", n_steps < 0 ? 0 : n_steps, steps) };
+    pli_import_out(im, 0, plait_graph_op(im->g, "slice", &x, 1, attrs, 4));
+    return PLAIT_OK;
+}
+
+static plait_status pad(pli_import *im) {
+    int64_t     pads[2 * MOST], axes[MOST], before[MOST] = { 0 }, after[MOST] = { 0 };
+    int32_t     n, n_axes;
+    double      value;
+    const char *mode = pli_import_text(im, "mode", "constant");
+    if (strcmp(mode, "constant") != 0)
+        return pli_import_fail(im, PLAIT_EREFUSED, "mode '%.20s' is refused; known is constant", mode);
+    PLI_TRY(pli_import_ints(im, 1, 2 * MOST, pads, &n));
+    PLI_TRY(pli_import_number(im, 2, 0, &value));
+    PLI_TRY(pli_import_ints(im, 3, MOST, axes, &n_axes));
+    const plait_value x = pli_import_in(im, 0);
+    const int32_t     rank = pli_import_shape(im, x).rank;
+    if (n_axes < 0)
+        for (n_axes = 0; n_axes < rank; n_axes++) axes[n_axes] = n_axes;
+    if (n != 2 * n_axes) return pli_import_fail(im, PLAIT_ESHAPE, "%d pads for %d axes", n, n_axes);
+    for (int32_t k = 0; k < n_axes; k++) {
+        const int32_t axis = pli_import_axis(im, x, axes[k]);
+        if (axis < 0) break;
+        before[axis] = pads[k];
+        after[axis] = pads[n_axes + k];
+    }
+    pli_import_out(im, 0, plait_op_pad(im->g, x, rank, before, after, value));
+    return PLAIT_OK;
+}
+
+const pli_import_op pli_import_shapes[] = {
+    { "ReduceSum", reduce, ".sum" },
+    { "ReduceMean", reduce, ".mean" },
+    { "ReduceMax", reduce, ".max" },
+    { "ReduceMin", reduce, ".min" },
+    { "ReduceSumSquare", reduce, "2sum" },
+    { "ReduceL2", reduce, "rsum" },
+    { "ReduceL1", reduce, "1sum" },
+    { "ReduceLogSum", reduce, "lsum" },
+    { "ReduceLogSumExp", reduce, "esum" },
+    { "Reshape", reshape, NULL },
+    { "Flatten", flatten, NULL },
+    { "Squeeze", squeeze, NULL },
+    { "Unsqueeze", unsqueeze, NULL },
+    { "Transpose", transpose, NULL },
+    { "Concat", concat, NULL },
+    { "Split", split, NULL },
+    { "Slice", slice, NULL },
+    { "Pad", pad, NULL },
+    { NULL, NULL, NULL },
+};

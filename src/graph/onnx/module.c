@@ -1,0 +1,13 @@
+/* The module's one entry. */
+#include "codec.h"
+
+static const pli_onnx_codec codec = {
+    .abi = PLI_ONNX_ABI,
+    .decode = pli_onnx_decode,
+    .free = pli_onnx_free,
+    .encode = pli_onnx_encode,
+    .release = pli_onnx_release,
+};
+
+__attribute__((visibility("default"))) const pli_onnx_codec *plait_onnx_module(void);
+const pli_onnx_codec                                        *plait_onnx_module(void) { return &codec; }

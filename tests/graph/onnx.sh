@@ -1,0 +1,20 @@
+#!/bin/sh
+# Runs a comparison with onnxruntime in a folder of its own, or says what is missing. A failure keeps the folder.
+# usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python=$PLAIT_SOURCE_DIR/.venv/bin/python
+"$python" -c 'import onnx, onnxruntime, numpy' 2>/dev/null || {
+    echo "skipped: onnx, onnxruntime and numpy are not in .venv; script/bootstrap --all installs them"
+    exit 77
+}
+work=$(mktemp -d)
+case $1 in
+ops)
+    graphs=$3
+    if [ -n "${PLAIT_TEST_FULL:-}" ]; then graphs=$((graphs * 10)); fi
+    "$python" "$here/onnx_ops.py" "$2" "$work" "$graphs" 1
+    ;;
+bad) "$python" "$here/onnx_bad.py" "$2" "$work" ;;
+esac
+rm -rf "$work"

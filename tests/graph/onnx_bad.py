@@ -1,0 +1,103 @@
+"""ONNX files that are refused before anything runs: the error names what it is.
+
+usage: onnx_bad.py ONNX_RUN FOLDER"""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
+
+RUN, FOLDER = sys.argv[1:]
+F = TensorProto.FLOAT
+
+
+def model(nodes, initial=(), inputs=None, outputs=None, opset=17, ir=8):
+    inputs = inputs or [helper.make_tensor_value_info("x", F, [None, 4])]
+    outputs = outputs or [helper.make_tensor_value_info("y", F, None)]
+    graph = helper.make_graph(nodes, "bad", inputs, outputs, list(initial))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
+
+
+def node(op, inputs=("x",), outputs=("y",), **attrs):
+    return helper.make_node(op, list(inputs), list(outputs), name=f"the {op}", **attrs)
+
+
+def array(shape, name="w", dtype=np.float32):
+    return numpy_helper.from_array(np.ones(shape, dtype), name)
+
+
+def external():
+    m = model([node("MatMul", ["x", "w"])], [array((4, 3))])
+    tensor = m.graph.initializer[0]
+    external_data_helper.set_external_data(tensor, location="w.bin")
+    tensor.ClearField("raw_data")
+    return m
+
+
+def cut_short():
+    m = model([node("MatMul", ["x", "w"])], [array((4, 3))])
+    m.graph.initializer[0].raw_data = b"\0" * 47
+    return m
+
+
+def huge(*dims):
+    m = model([node("MatMul", ["x", "w"])], [array((4, 3))])
+    del m.graph.initializer[0].dims[:]
+    m.graph.initializer[0].dims.extend(dims)
+    return m
+
+
+relu = node("Relu")
+named = helper.make_tensor_value_info
+CASES = [
+    (model([node("Relux")]), ["'Relu'", "the Relux"]),
+    (model([node("Loop", body=model([relu]).graph)]), ["Loop", "'body'"]),
+    (model([helper.make_node("Relu", ["x"], ["y"], domain="com.example")]), ["com.example"]),
+    (external(), ["'w'", "another file", "refused"]),
+    (model([relu], opset=22), ["opset 22", "newer"]),
+    (model([relu], ir=11), ["IR 11", "newer"]),
+    (model([relu], opset=16), ["opset 16", "older", "version_converter"]),
+    (model([node("Relu", ["b"], ["a"]), node("Tanh", ["a"], ["b"]), node("Add", ["a", "x"])]), ["cycle", "'a'", "'b'"]),
+    (model([node("MatMul", ["x", "w"])], [array((5, 3))]), ["the MatMul", "placeholder 'x' f32[?, 4]", "variable 'w' f32[5, 3]"]),
+    (model([node("Add", ["x", "w"])], [array((4,), dtype=np.float64)]), ["the Add", "f64", "f32"]),
+    (model([node("Relu", ["z"])]), ["'z'", "the Relu"]),
+    (model([node("Relu"), node("Tanh")]), ["two values named 'y'"]),
+    (model([relu], outputs=[named("q", F, None)]), ["output", "'q'"]),
+    (model([relu], outputs=[named("y", F, [None, 5])]), ["output 'y'", "f32[?, 5]", "f32[?, 4]"]),
+    (cut_short(), ["'w'", "47 bytes", "48"]),
+    (huge(2 ** 40, 2 ** 40), ["'w'", "larger than any array"]),
+    (huge(-1, 3), ["'w'", "length of -1"]),
+    (huge(*[1] * 9), ["'w'", "9 axes"]),
+    (model([node("MatMul", ["x", "w"])], [array((4, 3), dtype=np.float16)]), ["'w'", "type 10"]),
+    (model([node("Reshape", ["x", "s"])], inputs=[named("x", F, [None, 4]), named("s", TensorProto.INT64, [2])]), ["the Reshape", "computed"]),
+    (model([node("GRU", ["x", "w", "r"], hidden_size=1)], [array((1, 3, 4)), array((1, 3, 1), "r")],
+           inputs=[named("x", F, [3, 2, 4])]), ["linear_before_reset"]),
+    (model([node("MaxPool", kernel_shape=[2, 2], ceil_mode=1)], inputs=[named("x", F, [1, 1, 5, 5])]), ["ceil_mode"]),
+    (model([node("Pad", ["x", "p"], mode="reflect")], [numpy_helper.from_array(np.ones(4, np.int64), "p")]), ["'reflect'"]),
+    (model([node("Gather", ["x", "i"], axis=7)], [numpy_helper.from_array(np.zeros(1, np.int64), "i")]), ["axis 7 of 2"]),
+    (model([relu], inputs=[named("x", TensorProto.STRING, [None])]), ["'x'", "strings"]),
+    (onnx.ModelProto(), ["no graph"]),
+]
+
+
+def main():
+    wrong, folders = 0, []
+    for i, (m, _) in enumerate(CASES):
+        folders.append(os.path.join(FOLDER, str(i)))
+        os.makedirs(folders[i])
+        with open(os.path.join(folders[i], "model.onnx"), "wb") as file:
+            file.write(m.SerializeToString() or b"\x3a\x00")
+    subprocess.run([RUN] + folders, check=True)
+    for folder, (_, parts) in zip(folders, CASES):
+        path = os.path.join(folder, "error.txt")
+        text = open(path).read() if os.path.exists(path) else "(it was taken)"
+        if not all(part in text for part in parts + [f"{folder}/model.onnx: "]):
+            wrong += 1
+            print(f"{folder}: expected {parts}, got: {text}")
+    print(f"{len(CASES)} files, {wrong} were not refused as expected")
+    sys.exit(1 if wrong else 0)
+
+
+main()

@@ -1,0 +1,99 @@
+/* Runs graphs from files, for tests that compare with another runtime.
+ *
+ *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are in0.bin,
+ *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <plait/graph_file.h>
+#include <plait/session.h>
+
+enum { MOST = 8, BYTES = 1 << 22 };
+
+static char path[4096];
+
+static const char *in(const char *folder, const char *name) {
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static size_t read_file(const char *name, void *data, size_t most) {
+    FILE  *file = fopen(name, "rb");
+    size_t n = file != NULL ? fread(data, 1, most, file) : 0;
+    if (file != NULL) fclose(file);
+    return n;
+}
+
+static void write_file(const char *name, const void *data, size_t n) {
+    FILE *file = fopen(name, "wb");
+    if (file == NULL || fwrite(data, 1, n, file) != n || fclose(file) != 0) abort();
+}
+
+/* "NAME TYPE RANK LENGTH..." a line, each with its file of bytes. */
+static int read_feeds(const char *folder, const plait_graph *g, plait_feed *feeds) {
+    FILE *list = fopen(in(folder, "inputs.txt"), "r");
+    char  name[200];
+    int   n = 0, type, rank;
+    while (list != NULL && n < MOST && fscanf(list, "%199s %d %d", name, &type, &rank) == 3) {
+        plait_shape shape = { .rank = rank };
+        for (int i = 0; i < rank; i++)
+            if (fscanf(list, "%ld", &shape.dim[i]) != 1) abort();
+        void *data = malloc(BYTES);
+        if (data == NULL) abort();
+        char file[32];
+        snprintf(file, sizeof file, "in%d.bin", n);
+        read_file(in(folder, file), data, BYTES);
+        feeds[n++] = (plait_feed){ plait_graph_find(g, name), plait_tensor_of((plait_type)type, shape, data) };
+    }
+    if (list != NULL) fclose(list);
+    return n;
+}
+
+static int read_fetches(const char *folder, const plait_graph *g, plait_fetch *fetches) {
+    FILE *list = fopen(in(folder, "outputs.txt"), "r");
+    char  name[200];
+    int   n = 0;
+    while (list != NULL && n < MOST && fscanf(list, "%199s", name) == 1) {
+        void *data = malloc(BYTES);
+        if (data == NULL) abort();
+        fetches[n++] = (plait_fetch){ .value = plait_graph_find(g, name), .tensor = { .data = data }, .bytes = BYTES };
+    }
+    if (list != NULL) fclose(list);
+    return n;
+}
+
+static plait_status run(const char *folder, plait_error *err) {
+    plait_graph   *g = NULL;
+    plait_session *session = NULL;
+    plait_feed     feeds[MOST];
+    plait_fetch    fetches[MOST];
+    int            n_feeds = 0, n_fetches = 0;
+    plait_status   status = plait_graph_load(in(folder, "model.onnx"), NULL, &g, err);
+    if (status == PLAIT_OK) status = plait_session_create(g, NULL, &session, err);
+    if (status == PLAIT_OK) {
+        n_feeds = read_feeds(folder, g, feeds);
+        n_fetches = read_fetches(folder, g, fetches);
+        status = plait_session_run(session, feeds, n_feeds, fetches, n_fetches, NULL, 0, err);
+    }
+    for (int i = 0; i < n_fetches; i++) {
+        char         file[32];
+        const size_t bytes =
+            (size_t)plait_shape_elements(&fetches[i].tensor.shape) * plait_type_bytes(fetches[i].tensor.type);
+        snprintf(file, sizeof file, "out%d.bin", i);
+        if (status == PLAIT_OK) write_file(in(folder, file), fetches[i].tensor.data, bytes);
+        free(fetches[i].tensor.data);
+    }
+    for (int i = 0; i < n_feeds; i++) free(feeds[i].tensor.data);
+    plait_session_destroy(&session);
+    plait_graph_destroy(&g);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        plait_error err = { 0 };
+        if (run(argv[i], &err) < 0) write_file(in(argv[i], "error.txt"), err.text, strlen(err.text));
+    }
+    return 0;
+}
