@@ -84,6 +84,9 @@ typedef struct plait_train_opts {
                                              gradients are formed block by block and summed as plait_table_opts.exact
                                              has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
+    const plait_rule      *rules;         /* update rules of the program's own [n_rules], for `optimizer`, as plait_job_opts has
+                                             them */
+    int32_t                n_rules;
     const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the
                                                dense tables, as plait_table_opts has it; NULL: whole */
     int64_t                epochs;        /* 0: the default                                                 */

@@ -26,6 +26,7 @@
 #include <plait/comm.h>
 #include <plait/consistency.h>
 #include <plait/filter.h>
+#include <plait/rule.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,7 +40,7 @@ typedef struct plait_table plait_table;
 /* Which rule an owner applies to pushed gradients, and its numbers; docs/optimizers.md has the formulas. */
 typedef struct plait_rule_opts {
     size_t      size;            /* set by plait_rule_opts_init                                        */
-    const char *name;            /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl"; NULL: additive   */
+    const char *name;            /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl", or one of the job's; NULL: additive */
     double      learning_rate;   /* > 0; default per rule: 0 means the rule's own                      */
     double      momentum;        /* momentum: 0.9; in [0, 1)                                           */
     double      beta1, beta2;    /* adam: 0.9, 0.999                                                   */
@@ -103,6 +104,9 @@ typedef struct plait_job_opts {
     const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every
                                           rank */
     int32_t               n_filters;
+    const plait_rule     *rules;       /* update rules of the program's own [n_rules], at most 16, beside Plait's; the
+                                          same on every rank */
+    int32_t               n_rules;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
     const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it
                                           (ps under bsp; allreduce by the hierarchical collective); NULL: each sends

@@ -66,7 +66,7 @@ static void values(bench *b) {
     pli_rule        rule;
     plait_rule_opts_init(&opts);
     opts.name = "adagrad";
-    if (pli_rule_make(&opts, &rule, NULL) < 0) return;
+    if (pli_rule_make(&opts, NULL, &rule, NULL) < 0) return;
     pli_step step = pli_rule_step(&rule, 1, 1, 1, 1);
     float   *slot[] = { b->state, b->state };
     rule.ops->apply_f32(&rule, &step, N, b->a, slot, b->b, NULL);

@@ -18,9 +18,11 @@ static plait_status one_of(const char *what, const char *name, const char *const
 }
 
 static plait_status check_optimizer(pli_run *run) {
-    const char *names[16];
+    const char *names[64];
     size_t      n = 0;
-    for (; pli_rules()[n] != NULL && n < 14; n++) names[n] = pli_rules()[n]->name;
+    PLI_TRY(pli_rules_check_own(run->opts->rules, run->opts->n_rules, run->err));
+    for (; pli_rules()[n] != NULL && n < 32; n++) names[n] = pli_rules()[n]->name;
+    for (int32_t i = 0; i < run->opts->n_rules; i++) names[n++] = run->opts->rules[i].name;
     names[n++] = "lbfgs";
     names[n] = NULL;
     run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : pli_net_kind_find(run->opts->model) != NULL ? "adam" : "adagrad";

@@ -107,6 +107,9 @@ typedef struct pli_run {
 typedef struct pli_travel {
     const char *topology, *consistency, *filter;
 } pli_travel;
+static inline pli_rule_scope pli_run_rules(const pli_run *run) {
+    return (pli_rule_scope){ .own = run->opts->rules, .n_own = run->opts->n_rules };
+}
 pli_travel pli_run_travel(const pli_run *run, const char *table);
 
 /** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie; and then: notes

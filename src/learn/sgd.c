@@ -36,7 +36,8 @@ static plait_status create_weights(pli_run *run) {
     t.rule.staleness_aware = o->staleness_aware;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
     if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
-    PLI_TRY(pli_rule_make(&t.rule, &run->rule, run->err));
+    const pli_rule_scope rules = pli_run_rules(run);
+    PLI_TRY(pli_rule_make(&t.rule, &rules, &run->rule, run->err));
     if (run->form == PLI_NET) return pli_net_create_tables(run, &t);
     plait_status status = PLAIT_OK;
     if (run->form != PLI_SPARSE) status = pli_run_initial(run, t.type, &initial);

@@ -54,9 +54,10 @@ static plait_status check_names(const pli_run *run) {
 static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill) {
     const pli_travel travel = pli_run_travel(run, name);
     const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
+    const pli_rule_scope rules = pli_run_rules(run);
     const pli_pair   pair = { .topology = travel.topology, .consistency = travel.consistency, .scope = &scope,
                               .fill = fill, .one_process = plait_comm_one_process(run->comm) != 0,
-                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer,
+                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer, .rules = &rules,
                               .exact = run->exact, .filter = travel.filter, .aggregates = run->opts->aggregate != NULL,
                               .logged = pli_comm_events(run->comm) != NULL,
                               .collective = pli_comm_collective(run->comm),

@@ -53,12 +53,7 @@ plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
     if (run->lbfgs)
         return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in iteration %lld: look for huge values in the "
                         "data, or take --normalize auto", (long long)clock);
-    pli_rule       rule;
-    plait_rule_opts o;
-    plait_rule_opts_init(&o);
-    o.name = run->optimizer;
-    o.learning_rate = run->rate;
-    double rate = pli_rule_make(&o, &rule, NULL) == PLAIT_OK ? rule.learning_rate : run->rate;
+    const double rate = run->rule.ops != NULL ? run->rule.learning_rate : run->rate;
     return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: take a smaller step, as "
                     "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
 }
@@ -140,6 +135,8 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
         functions[i].user = pli_comm_pool(comm);
         if (o->exact != 0) functions[i].merge = pli_lbfgs_merge_exactly;
     }
+    j.rules = o->rules;
+    j.n_rules = o->n_rules;
     j.functions = functions;
     j.n_functions = PLI_LBFGS_FUNCTIONS;
     return plait_job_create(comm, &j, job_out);

@@ -1,8 +1,7 @@
 /* optim - update rules: how a gradient moves a parameter. The same object serves a server's shard, a
  * replica that sums by collectives, and a local run. One file a rule, listed once in rules.c.
  *
- * A rule works on n consecutive values at once, structure of arrays: w [n] and its `slots` state arrays
- * slot[k] [n]. It never allocates, and an element's bits do not depend on its place in the vector.
+ * What a rule is: plait/rule.h, against which Plait's own are written as a program's are.
  *
  * L1 and L2 belong to the rule, not to the gradient: after the gradient's step of size s_j for value j comes
  * the proximal step of the penalty in the same metric,
@@ -20,52 +19,29 @@
 
 #include "base/base.h"
 
-enum { PLI_RULE_SLOTS_MAX = 2 };
+enum { PLI_RULE_SLOTS_MAX = PLAIT_RULE_SLOTS, PLI_RULE_NAME = 16 /* bytes, with its end */ };
 
-struct pli_rule;
+typedef plait_step         pli_step;     /* plait/rule.h, as the next two */
+typedef plait_rule         pli_rule_ops;
+typedef plait_rule_numbers pli_rule;     /* a plain value; ops is static, or the job's copy of the program's own */
 
-/* One application: a push of `examples` rows in the pusher's clock, of a job with batch b. Under bsp the owner
- * sums a clock's pushes first, and fraction is 1; under a stale policy each push is applied by itself, with
- * fraction = examples / b, so that the pushes of one clock move about as far as one bsp step. */
-typedef struct pli_step {
-    int64_t clock;          /* the pusher's; the schedule's and Adam's t - 1 */
-    double  gradient_scale; /* 1 / examples: the gradient is a mean          */
-    double  fraction;       /* of the clock's batch that the push stands for */
-    double  rate;           /* learning rate x schedule(clock) x fraction    */
-} pli_step;
-
-typedef struct pli_rule_ops {
-    const char *name;
-    int32_t     slots;         /* state arrays of one value each; 0 .. PLI_RULE_SLOTS_MAX */
-    double      learning_rate; /* the rule's own default                                  */
-    bool        derives;       /* values follow from the state: to set them is lost at the next step */
-    const char *slot_name[PLI_RULE_SLOTS_MAX]; /* for checkpoints: "m", "v"               */
-    /** w, slot[k], g, penalty: [n]; penalty may be NULL (all 1). g is not scaled yet. */
-    void (*apply_f32)(const struct pli_rule *rule, const pli_step *step, int64_t n, float *w, float *const *slot,
-                      const float *g, const float *penalty);
-    void (*apply_f64)(const struct pli_rule *rule, const pli_step *step, int64_t n, double *w, double *const *slot,
-                      const double *g, const double *penalty);
-    /** Makes up the `clocks` applications just before step->clock with zero gradient, each with step's numbers
-     *  (proximal steps only; moments stay: the lazy form). step: that of the application to come, fraction 1. */
-    void (*catch_up_f32)(const struct pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
-                         float *const *slot, const float *penalty);
-    void (*catch_up_f64)(const struct pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
-                         double *const *slot, const double *penalty);
-} pli_rule_ops;
-
-/* A rule with its numbers. A plain value; ops is static. */
-typedef struct pli_rule {
-    const pli_rule_ops *ops;
-    double              learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    int                 schedule; /* enum pli_schedule */
-    int64_t             schedule_clocks;
-} pli_rule;
+/* Where rules are found besides Plait's own; zeroed: nowhere. */
+typedef struct pli_rule_scope {
+    const plait_rule *own; /* [n_own], borrowed: registered by the program */
+    int32_t           n_own;
+} pli_rule_scope;
 
 typedef enum pli_schedule { PLI_CONSTANT, PLI_INVSQRT, PLI_COSINE } pli_schedule;
 
-/** Resolves names and defaults and checks ranges. Errors: ENAME (nearest named), EINVAL, EREFUSED (a schedule
- *  with ftrl, which lowers its rate by itself). */
-plait_status pli_rule_make(const plait_rule_opts *opts, pli_rule *rule_out, plait_error *err);
+/** Resolves names and defaults and checks ranges. scope may be NULL. Errors: ENAME (nearest named), EINVAL, EREFUSED (a
+ *  schedule with ftrl, which lowers its rate by itself). */
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out, plait_error *err);
+
+/** The rule of this name; NULL: none. scope may be NULL. */
+const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope);
+
+/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is not. */
+plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *err);
 
 /** All rules, NULL-terminated. */
 const pli_rule_ops *const *pli_rules(void);

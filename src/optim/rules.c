@@ -12,6 +12,7 @@ static const char *const schedule_names[] = { "constant", "invsqrt", "cosine" };
 
 enum {
     N_RULES = sizeof all_rules / sizeof *all_rules - 1,
+    OWN_MAX = 16,
     N_SCHEDULES = sizeof schedule_names / sizeof *schedule_names
 };
 
@@ -30,16 +31,50 @@ void plait_rule_opts_init(plait_rule_opts *opts) {
     };
 }
 
-static plait_status find_rule(const char *name, const pli_rule_ops **ops_out, plait_error *err) {
-    const char *names[N_RULES];
-    for (size_t i = 0; i < N_RULES; i++) {
-        names[i] = all_rules[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *ops_out = all_rules[i];
-            return PLAIT_OK;
-        }
+const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope) {
+    for (size_t i = 0; i < N_RULES; i++)
+        if (strcmp(all_rules[i]->name, name) == 0) return all_rules[i];
+    for (int32_t i = 0; scope != NULL && i < scope->n_own; i++)
+        if (strcmp(scope->own[i].name, name) == 0) return &scope->own[i];
+    return NULL;
+}
+
+static plait_status find_rule(const char *name, const pli_rule_scope *scope, const pli_rule_ops **ops_out, plait_error *err) {
+    const char *names[N_RULES + OWN_MAX];
+    size_t      n = 0;
+    *ops_out = pli_rule_find(name, scope);
+    if (*ops_out != NULL) return PLAIT_OK;
+    while (n < N_RULES) {
+        names[n] = all_rules[n]->name;
+        n++;
     }
-    return pli_fail_unknown(err, "optimizer", name, names, N_RULES);
+    for (int32_t i = 0; scope != NULL && i < scope->n_own; i++) names[n++] = scope->own[i].name;
+    return pli_fail_unknown(err, "optimizer", name, names, n);
+}
+
+static bool is_name(const char *name) {
+    size_t length = name == NULL ? 0 : strlen(name);
+    return length > 0 && length < PLI_RULE_NAME && strcspn(name, ":, \t\n") == length;
+}
+
+plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *err) {
+    if (n < 0 || n > OWN_MAX || (n > 0 && own == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "a job with %d update rules; at most %d are possible", n, OWN_MAX);
+    for (int32_t i = 0; i < n; i++) {
+        const pli_rule_scope before = { .own = own, .n_own = i };
+        if (!is_name(own[i].name))
+            return pli_fail(err, PLAIT_EINVAL, "update rule %d needs a name of 1 to %d bytes without colon, comma or space", i,
+                            PLI_RULE_NAME - 1);
+        if (pli_rule_find(own[i].name, &before) != NULL || strcmp(own[i].name, "lbfgs") == 0)
+            return pli_fail(err, PLAIT_EINVAL, "update rule %s exists already; give yours another name", own[i].name);
+        if (own[i].apply_f32 == NULL || own[i].slots < 0 || own[i].slots > PLAIT_RULE_SLOTS || !(own[i].learning_rate > 0) ||
+            !isfinite(own[i].learning_rate))
+            return pli_fail(err, PLAIT_EINVAL, "update rule %s needs apply_f32, a learning_rate above 0 and 0 to %d slots",
+                            own[i].name, PLAIT_RULE_SLOTS);
+        if (own[i].apply_f64 != NULL && (own[i].catch_up_f32 == NULL) != (own[i].catch_up_f64 == NULL))
+            return pli_fail(err, PLAIT_EINVAL, "update rule %s needs both of catch_up_f32 and catch_up_f64, or neither", own[i].name);
+    }
+    return PLAIT_OK;
 }
 
 static plait_status find_schedule(const char *name, int *schedule_out, plait_error *err) {
@@ -85,7 +120,7 @@ static plait_status check(const pli_rule *rule, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_rule_make(const plait_rule_opts *opts, pli_rule *rule_out, plait_error *err) {
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out, plait_error *err) {
     if (opts->size != sizeof *opts) {
         return pli_fail(err, PLAIT_EINVAL, "rule options not filled by plait_rule_opts_init");
     }
@@ -101,7 +136,7 @@ plait_status pli_rule_make(const plait_rule_opts *opts, pli_rule *rule_out, plai
         .l2 = opts->l2,
         .schedule_clocks = opts->schedule_clocks,
     };
-    PLI_TRY(find_rule(opts->name, &rule.ops, err));
+    PLI_TRY(find_rule(opts->name, scope, &rule.ops, err));
     PLI_TRY(find_schedule(opts->schedule, &rule.schedule, err));
     if (rule.learning_rate == 0.0) rule.learning_rate = rule.ops->learning_rate;
     PLI_TRY(check(&rule, err));

@@ -31,7 +31,7 @@ static pli_rule rule_of(const char *name, double l1, double l2) {
     plait_error err;
     opts.l1 = l1;
     opts.l2 = l2;
-    assert_int_equal(pli_rule_make(&opts, &rule, &err), PLAIT_OK);
+    assert_int_equal(pli_rule_make(&opts, NULL, &rule, &err), PLAIT_OK);
     return rule;
 }
 
@@ -355,10 +355,10 @@ static void test_schedules(void **state) {
     plait_error err;
     opts.schedule = "invsqrt";
     opts.schedule_clocks = 100;
-    assert_int_equal(pli_rule_make(&opts, &rule, &err), PLAIT_OK);
+    assert_int_equal(pli_rule_make(&opts, NULL, &rule, &err), PLAIT_OK);
     assert_true(pli_schedule_factor(&rule, 0) == 1.0 && pli_schedule_factor(&rule, 100) == 0.5);
     opts.schedule = "cosine";
-    assert_int_equal(pli_rule_make(&opts, &rule, &err), PLAIT_OK);
+    assert_int_equal(pli_rule_make(&opts, NULL, &rule, &err), PLAIT_OK);
     assert_true(pli_schedule_factor(&rule, 0) == 1.0 && fabs(pli_schedule_factor(&rule, 50) - 0.5) < 1e-15);
     assert_true(pli_schedule_factor(&rule, 100) == 0.0 && pli_schedule_factor(&rule, 1000) == 0.0);
 }
@@ -376,7 +376,7 @@ static void test_steps(void **state) {
 static void refused(plait_rule_opts opts, plait_status code, const char *word) {
     pli_rule rule;
     plait_error err;
-    assert_int_equal(pli_rule_make(&opts, &rule, &err), code);
+    assert_int_equal(pli_rule_make(&opts, NULL, &rule, &err), code);
     assert_non_null(strstr(err.text, word));
 }
 

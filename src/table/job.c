@@ -135,6 +135,7 @@ static uint64_t job_hash(const plait_job *job) {
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
     for (int32_t i = 0; i < job->layout.n_policies; i++) hash = hash_text(job->policies[i].name, hash);
     for (int32_t i = 0; i < job->layout.n_filters; i++) hash = hash_text(job->filters[i].name, hash);
+    for (int32_t i = 0; i < job->layout.n_rules; i++) hash = hash_text(job->rules[i].name, hash + 43);
     if (job->filter[0] != '\0') hash = hash_text(job->filter, pli_hash_bytes(&job->layout.seed, sizeof job->layout.seed, hash));
     return hash;
 }
@@ -165,6 +166,16 @@ static plait_status copy_policies(plait_job *job, const plait_job_opts *opts, pl
     if (opts->n_policies > 0) memcpy(job->policies, opts->policies, (size_t)opts->n_policies * sizeof *job->policies);
     job->layout.policies = job->policies;
     job->layout.n_policies = opts->n_policies;
+    return PLAIT_OK;
+}
+
+static plait_status copy_rules(plait_job *job, const plait_job_opts *opts, plait_error *err) {
+    PLI_TRY(pli_rules_check_own(opts->rules, opts->n_rules, err));
+    job->rules = pli_calloc((size_t)opts->n_rules, sizeof *job->rules);
+    if (job->rules == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    if (opts->n_rules > 0) memcpy(job->rules, opts->rules, (size_t)opts->n_rules * sizeof *job->rules);
+    job->layout.rules = job->rules;
+    job->layout.n_rules = opts->n_rules;
     return PLAIT_OK;
 }
 
@@ -205,6 +216,7 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
+    PLI_TRY(copy_rules(job, opts, err));
     pli_scope scope = pli_layout_scope(&job->layout);
     scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
     PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process }, err));
@@ -261,6 +273,7 @@ static void free_job(void *state) {
     pli_free(job->functions);
     pli_free(job->policies);
     pli_free(job->filters);
+    pli_free(job->rules);
     pli_free(job->table);
     pli_free(job);
 }

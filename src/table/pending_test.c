@@ -21,7 +21,7 @@ static void test_a_failed_add_leaves_no_old_values(void **state) {
     plait_table_opts_init(&opts);
     opts.name = "s";
     opts.type = PLAIT_F64;
-    assert_int_equal(pli_spec_make(0, &opts, "ps", "async", 1, &spec, NULL), PLAIT_OK);
+    assert_int_equal(pli_spec_make(0, &opts, "ps", "async", 1, NULL, &spec, NULL), PLAIT_OK);
     for (int i = 0; i < KEYS; i++) keys[i] = (uint64_t)(KEYS - i) * 7, old[i] = 7, fives[i] = 5;
     for (int64_t k = 0; k < 12; k++) {
         pli_pending pending;

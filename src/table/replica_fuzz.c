@@ -22,7 +22,7 @@ static pli_spec spec_of(int shape) {
     opts.exact = shape == 3;
     opts.rule.name = shape % 2 == 0 ? NULL : "adam";
     opts.rule.l2 = shape == 1 ? 0.1 : 0;
-    if (pli_spec_make(0, &opts, "allreduce", "bsp", 1, &spec, NULL) < 0) abort();
+    if (pli_spec_make(0, &opts, "allreduce", "bsp", 1, NULL, &spec, NULL) < 0) abort();
     spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), true, 1, 0);
     return spec;
 }

@@ -35,6 +35,8 @@ typedef struct pli_layout {
     int32_t               backup;
     const plait_filter      *filters; /* [n_filters], borrowed: the program's own */
     int32_t               n_filters;
+    const plait_rule        *rules; /* [n_rules], borrowed: the program's own */
+    int32_t               n_rules;
     uint64_t              seed;
     bool                  aggregates; /* hosts add up before they push (aggregate.h) */
 } pli_layout;
@@ -43,6 +45,10 @@ typedef struct pli_layout {
 static inline pli_scope pli_layout_scope(const pli_layout *layout) {
     return (pli_scope){ .own = layout->policies, .n_own = layout->n_policies, 
                         .setting = { .workers = layout->workers, .backup = layout->backup } };
+}
+
+static inline pli_rule_scope pli_layout_rules(const pli_layout *layout) {
+    return (pli_rule_scope){ .own = layout->rules, .n_own = layout->n_rules };
 }
 
 static inline pli_filter_scope pli_layout_filters(const pli_layout *layout) {

@@ -27,7 +27,8 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     if (create.job_hash != layout->job_hash)
         return pli_fail(err, PLAIT_EMISMATCH, "rank %d was started with other job options than rank %d", server->rank,
                         msg->head.src);
-    PLI_TRY(pli_spec_decode(&create.spec, layout->servers, layout->first_server, spec, err));
+    const pli_rule_scope rules = pli_layout_rules(layout);
+    PLI_TRY(pli_spec_decode(&create.spec, &rules, layout->servers, layout->first_server, spec, err));
     int64_t first, rows = 0;
     *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
     if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);

@@ -67,7 +67,7 @@ static pli_msg *create_message(int32_t id, int64_t rows, const char *consistency
     opts.exact = exact;
     opts.rule.name = rule;
     opts.rule.l2 = rule == NULL ? 0 : 0.1;
-    if (pli_spec_make(id, &opts, "ps", consistency, 1, &spec, NULL) < 0) abort();
+    if (pli_spec_make(id, &opts, "ps", consistency, 1, NULL, &spec, NULL) < 0) abort();
     pli_wire_create create = { .spec_hash = 1 };
     pli_spec_encode(&spec, &create.spec);
     size_t   names = filter == NULL ? 0 : pli_pad8(strlen(filter) + 1);

@@ -34,7 +34,7 @@ static void finish(pli_spec *spec) {
 }
 
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
-                           int64_t batch, pli_spec *spec_out, plait_error *err) {
+                           int64_t batch, const pli_rule_scope *rules, pli_spec *spec_out, plait_error *err) {
     PLI_TRY(check_shape(opts, err));
     pli_spec spec = { .id = id, .type = opts->type, .rows = opts->rows, .cols = opts->cols, .batch = batch,
                       .exact = opts->exact != 0, .sharded = opts->sharded != 0 };
@@ -52,7 +52,10 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     strcpy(spec.filter, filter);
     spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
     spec.ruled = opts->rule.name != NULL;
-    if (spec.ruled && pli_rule_make(&opts->rule, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
+    if (spec.ruled && pli_rule_make(&opts->rule, rules, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
+    if (spec.ruled && spec.type == PLAIT_F64 && spec.rule.ops->apply_f64 == NULL)
+        return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables are of float32", opts->name,
+                        spec.rule.ops->name);
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
@@ -100,12 +103,11 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     strncpy(wire->rule, rule->ops->name, sizeof wire->rule - 1);
 }
 
-static plait_status decode_rule(const pli_wire_spec *wire, pli_rule *rule, plait_error *err) {
-    const pli_rule_ops *const *ops = pli_rules();
-    while (*ops != NULL && strcmp((*ops)->name, wire->rule) != 0) ops++;
-    if (*ops == NULL || wire->schedule > PLI_COSINE)
+static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, pli_rule *rule, plait_error *err) {
+    const pli_rule_ops *ops = pli_rule_find(wire->rule, rules);
+    if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->schedule > PLI_COSINE)
         return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
-    *rule = (pli_rule){ .ops = *ops,
+    *rule = (pli_rule){ .ops = ops,
                         .learning_rate = wire->learning_rate,
                         .momentum = wire->momentum,
                         .beta1 = wire->beta1,
@@ -121,8 +123,8 @@ static plait_status decode_rule(const pli_wire_spec *wire, pli_rule *rule, plait
 
 static bool is_text(const char *text, size_t bytes) { return memchr(text, '\0', bytes) != NULL; }
 
-plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,
-                             plait_error *err) {
+plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers, int32_t first_rank,
+                             pli_spec *spec_out, plait_error *err) {
     if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
         !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
@@ -138,7 +140,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t
                       .exact = wire->exact != 0, .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
-    if (spec.ruled) PLI_TRY(decode_rule(wire, &spec.rule, err));
+    if (spec.ruled) PLI_TRY(decode_rule(wire, rules, &spec.rule, err));
     finish(&spec);
     spec.placement =
         pli_placement_make(spec.rows, pli_row_bytes(&spec), topology.kind->one_process, servers, first_rank);

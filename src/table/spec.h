@@ -48,9 +48,9 @@ static inline pli_fill pli_fill_of(const plait_table_opts *opts) {
 }
 
 /** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are
- *  known pairs (pli_pair_check). */
+ *  known pairs (pli_pair_check). rules may be NULL. */
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
-                           int64_t batch, pli_spec *spec_out, plait_error *err);
+                           int64_t batch, const pli_rule_scope *rules, pli_spec *spec_out, plait_error *err);
 
 /** A table of the same shape to which is added alone. */
 pli_spec pli_spec_additive(const pli_spec *spec);
@@ -63,10 +63,10 @@ typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], rule[16];
+    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], rule[PLI_RULE_NAME];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
-plait_status pli_spec_decode(const pli_wire_spec *wire, int32_t servers, int32_t first_rank, pli_spec *spec_out,
-                             plait_error *err);
+plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers, int32_t first_rank,
+                             pli_spec *spec_out, plait_error *err);
 
 #endif

@@ -65,6 +65,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
     const pli_scope scope = pli_layout_scope(&job->layout);
     const pli_filter_scope filters = pli_layout_filters(&job->layout);
+    const pli_rule_scope   rules = pli_layout_rules(&job->layout);
     plait_table_opts       own = *opts;
     if (own.filter == NULL) own.filter = job->filter;
     own.exact = own.exact != 0 || job->exact;
@@ -74,8 +75,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .rule = opts->rule.name, .sharded = opts->sharded != 0, .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates, .logged = pli_comm_events(job->comm) != NULL,
                                         .collective = pli_comm_collective(job->comm), .filter = own.filter,
-                                        .filters = &filters }, err));
-    PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &table->spec, err));
+                                        .filters = &filters, .rules = &rules }, err));
+    PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &rules, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
             return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);

@@ -73,6 +73,7 @@ struct plait_job {
     bool            exact;
     plait_function *functions; /* [layout.n_functions], a copy with names of its own */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
+    plait_rule        *rules;    /* [layout.n_rules], a copy                         */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
     int64_t         dropped; /* as of the last barrier */

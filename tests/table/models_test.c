@@ -70,7 +70,7 @@ typedef struct setting {
 static void serial(const setting *s, double *w) {
     const problem *p = s->problem;
     pli_rule       rule;
-    assert_int_equal(pli_rule_make(&s->rule, &rule, NULL), PLAIT_OK);
+    assert_int_equal(pli_rule_make(&s->rule, NULL, &rule, NULL), PLAIT_OK);
     double *g = calloc((size_t)p->rows, sizeof *g), *slot[2];
     int64_t *paid = calloc((size_t)p->rows, sizeof *paid);
     int     *touched = calloc((size_t)p->rows, sizeof *touched);

@@ -209,7 +209,7 @@ static void make_spec(world *w, int32_t id) {
     uint64_t filtered = pli_random_below(&w->filters, 8);
     if (filtered < 4) opts.filter = filters[filtered];
     w->promise[id] = promises[policy];
-    SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, &w->spec[id], NULL) == PLAIT_OK);
+    SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, NULL, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
     if (w->spec[id].placement.shards == 1) w->spec[id].filter[0] = '\0';

@@ -57,7 +57,7 @@ static void open_sums(world *w, uint64_t seed) {
         opts.cols = w->workers;
         if (pick(w, 3) == 0) opts.rule.name = "sgd", opts.rule.learning_rate = 1;
         w->promise[t] = *p;
-        SURE(w, pli_spec_make(t, &opts, "allreduce", p->spec, 1, &w->spec[t], NULL) == PLAIT_OK);
+        SURE(w, pli_spec_make(t, &opts, "allreduce", p->spec, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
         w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, 1, 0);
     }
     for (int32_t k = 0; k < w->workers; k++) {

@@ -187,10 +187,9 @@ static plait_status check_sharded(const pli_topology_kind *kind, const pli_pair 
 
 /* A rule that makes its values from its state makes nothing of an average of values. */
 static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
-    const pli_rule_ops *const *rule = pli_rules();
     if (pair->rule == NULL || !pli_pair_averages(kind, pair->consistency, pair->scope)) return PLAIT_OK;
-    while (*rule != NULL && strcmp((*rule)->name, pair->rule) != 0) rule++;
-    if (*rule == NULL || !(*rule)->derives) return PLAIT_OK;
+    const pli_rule_ops *rule = pli_rule_find(pair->rule, pair->rules);
+    if (rule == NULL || !rule->derives) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED,
                     "%s with %s x %s is refused: it makes its values from sums of its own, so an average of values "
                     "would be lost at its next step; nearest is adagrad",

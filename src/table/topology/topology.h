@@ -9,6 +9,7 @@
 #ifndef PLI_TABLE_TOPOLOGY_H
 #define PLI_TABLE_TOPOLOGY_H
 
+#include "optim/optim.h"
 #include "table/consistency/consistency.h"
 #include "table/filter/filter.h"
 
@@ -72,6 +73,7 @@ typedef struct pli_pair {
     const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
     const char      *filter;          /* NULL, "": none */
     const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere */
+    const pli_rule_scope   *rules;    /* where rules are; NULL: nowhere */
 } pli_pair;
 
 /** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one
