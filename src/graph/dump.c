@@ -24,7 +24,8 @@ static void add_node(const pli_plan *p, pli_text *text, int64_t k) {
     char                 name[80];
     pli_value_text(p->graph, n->origin, name);
     pli_text_add(text, "  n%lld [label=\"%lld: %s", (long long)k, (long long)k, n->op->name);
-    for (int32_t j = 0; j < n->n_members; j++) pli_text_add(text, "%s%s", j == 0 ? " " : ", ", n->member[j]->name);
+    const char *before = n->work == PLI_WORK_KERNEL ? " + " : " "; /* an epilogue, or the whole node */
+    for (int32_t j = 0; j < n->n_members; j++) pli_text_add(text, "%s%s", j == 0 ? before : ", ", n->member[j]->name);
     pli_text_add(text, "\\n");
     add_quoted(text, name);
     if (n->kernel != NULL) pli_text_add(text, "\\nby %s", n->kernel->name);

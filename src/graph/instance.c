@@ -8,10 +8,11 @@ static size_t scratch_of_thread(const pli_plan *plan) { return (plan->scratch_by
 
 plait_call pli_plan_call(const pli_plan *plan, const pli_instance *x, int64_t k, int32_t thread, plait_error *err) {
     const pli_plan_node *n = &plan->node[k];
+    const bool           epilogue = n->work == PLI_WORK_KERNEL && n->map != NULL;
     return (plait_call){ .in = x->in + n->input,
-                         .out = x->value + n->output,
-                         .n_in = n->n_in,
-                         .n_out = n->n_out,
+                         .out = x->value + n->output + (epilogue ? n->raw : 0),
+                         .n_in = epilogue ? n->kernel_in : n->n_in,
+                         .n_out = epilogue ? 1 : n->n_out,
                          .attr = n->attr,
                          .state = x->state[k],
                          .scratch = pli_plan_scratch(plan, x, thread),

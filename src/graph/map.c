@@ -241,7 +241,13 @@ static void run_plain(const pli_map *map, const void *const *in, const plait_ten
 
 void pli_map_run(const pli_map *map, const void *const *in, const plait_tensor *out, void *scratch, int64_t item) {
     int64_t       first;
-    const int64_t n = pli_item_piece(map->elements, item, &first), end = first + n;
+    const int64_t n = pli_item_piece(map->elements, item, &first);
+    pli_map_run_some(map, in, out, scratch, first, n);
+}
+
+void pli_map_run_some(const pli_map *map, const void *const *in, const plait_tensor *out, void *scratch, int64_t first,
+                      int64_t n) {
+    const int64_t end = first + n;
     if (map->plain) {
         run_plain(map, in, out, first, n);
         return;

@@ -66,5 +66,8 @@ int64_t      pli_map_items(const pli_map *map);
 bool pli_map_in_place(const pli_map *map, int32_t input, int32_t output);
 /** in [n_in], out: where inputs and outputs lie. */
 void pli_map_run(const pli_map *map, const void *const *in, const plait_tensor *out, void *scratch, int64_t item);
+/** The same of n elements from `first` on. */
+void pli_map_run_some(const pli_map *map, const void *const *in, const plait_tensor *out, void *scratch, int64_t first,
+                      int64_t n);
 
 #endif

@@ -52,13 +52,14 @@ typedef struct pli_plan_node {
     const plait_op     *op;
     const plait_attr   *attr;
     const plait_kernel *kernel;
-    pli_map            *map; /* PLI_WORK_MAP                                     */
+    pli_map            *map; /* PLI_WORK_MAP; with PLI_WORK_KERNEL: its epilogue */
     int64_t             items;
     plait_value         origin;        /* output 0 in the graph                            */
     int32_t             input, n_in;   /* the first in plan->input                         */
     int32_t             output, n_out; /* the first in plan->value, the rest behind it     */
     int32_t             variable;      /* of a node of the store                           */
     pli_work            work;
+    int32_t             kernel_in, raw; /* epilogue: inputs of the kernel, and the output that it fills first */
     const plait_op    **member; /* of a fused node: [n_members] what it is made of  */
     int32_t             n_members;
     double              cost_ns; /* a guess                                          */

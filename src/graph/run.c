@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "graph/crew.h"
+#include "graph/region.h"
 #include "graph/session.h"
 
 typedef struct run {
@@ -54,6 +55,15 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
 
 /* --- nodes ----------------------------------------------------------------------------------------------------- */
 
+/* The map goes over what the item has made, which lies in an output of the map's. */
+static void run_epilogue(const run *r, const pli_plan_node *n, const plait_call *call, int64_t item) {
+    const pli_region made = pli_region_of(n->kernel)(call, item);
+    const void      *in[PLI_MAP_INPUTS] = { call->out[0].data };
+    for (int32_t i = 1; i < n->map->n_in; i++) in[i] = r->x->lane[n->input + n->kernel_in + i - 1];
+    for (int64_t i = 0; i < made.count && made.length > 0; i++)
+        pli_map_run_some(n->map, in, r->x->value + n->output, call->scratch, made.first + i * made.step, made.length);
+}
+
 static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const pli_plan_node *n = &r->plan->node[k];
     if (n->work == PLI_WORK_MAP) {
@@ -67,7 +77,10 @@ static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t en
     call.step = r->step;
     call.log = r->session->opts.log;
     plait_status status = PLAIT_OK;
-    for (int64_t i = first; i < end && status == PLAIT_OK; i++) status = n->kernel->run(&call, i);
+    for (int64_t i = first; i < end && status == PLAIT_OK; i++) {
+        status = n->kernel->run(&call, i);
+        if (status == PLAIT_OK && n->map != NULL) run_epilogue(r, n, &call, i);
+    }
     return status;
 }
 
@@ -81,15 +94,16 @@ static plait_status run_node(const run *r, int64_t k, int64_t first, int64_t end
     return status == PLAIT_OK ? status : failed_at(r, n, status, err);
 }
 
-/* "matmul#12"; a fused node is called after its last op. */
+/* "matmul#12"; a fused node is called after its last op: "fused relu#3", or "matmul + relu#3" where that is an epilogue. */
 static plait_status run_traced(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const plait_session_opts *opts = &r->session->opts;
     const pli_plan_node      *n = &r->plan->node[k];
     const uint64_t            begin = pli_now_ns();
     const plait_status        status = run_node(r, k, first, end, thread, err);
-    char                      text[80], name[96];
+    char                      text[80], name[160];
     pli_value_text(r->plan->graph, n->origin, text);
-    snprintf(name, sizeof name, "%s%s", n->n_members > 0 ? "fused " : "", text);
+    const char *join = n->n_members == 0 ? "" : n->work == PLI_WORK_KERNEL ? " + " : " ";
+    snprintf(name, sizeof name, "%.60s%s%s", n->n_members > 0 ? n->op->name : "", join, text);
     opts->trace(opts->trace_user, name, thread, begin, pli_now_ns());
     return status;
 }

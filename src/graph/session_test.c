@@ -484,16 +484,17 @@ static void trace(void *user, const char *name, int32_t thread, uint64_t begin_n
     traced *t = user;
     atomic_fetch_add(&t->n, 1);
     if (thread < 0 || thread > 1 || end_ns < begin_ns ||
-        (strstr(name, "fused add 'y'") == NULL && strstr(name, "matmul 'm'") == NULL))
+        (strstr(name, "fused mul 'x2'") == NULL && strstr(name, "matmul + add 'y'") == NULL))
         atomic_fetch_add(&t->bad, 1);
 }
 
 static void test_traces(void **state) {
     (void)state;
-    plait_graph       *g = new_graph();
-    plait_value        x = input(g, "x", plait_shape_2(3, 3)), m = plait_graph_name(g, op2(g, "matmul", x, x), "m");
-    plait_value        y = plait_graph_name(g, op2(g, "add", op2(g, "mul", m, m), m), "y");
-    traced             t = { 0 };
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_2(3, 3));
+    plait_value  x2 = plait_graph_name(g, op2(g, "mul", op2(g, "add", x, x), x), "x2");
+    plait_value  m = op2(g, "matmul", x2, x2), y = plait_graph_name(g, op2(g, "add", op2(g, "mul", m, m), m), "y");
+    traced       t = { 0 };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.threads = 2;
@@ -512,16 +513,17 @@ static void test_traces(void **state) {
 
 static void test_dumps(void **state) {
     (void)state;
-    plait_graph       *g = new_graph();
-    plait_value        x = input(g, "x", plait_shape_1(3)), y = op2(g, "add", op2(g, "mul", x, x), x);
+    plait_graph *g = new_graph();
+    plait_value  x = input(g, "x", plait_shape_2(3, 3)), y = op2(g, "add", op2(g, "mul", x, x), x);
+    y = op2(g, "mul", op2(g, "matmul", y, y), x);
     char              *folder = pli_temporary_directory("plait-dump");
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.dump = folder;
     plait_session   *s = session_of(g, &opts);
-    const float      xs[3] = { 1 };
-    float            ys[3];
-    const plait_feed f = feed(x, PLAIT_F32, plait_shape_1(3), xs);
+    const float      xs[9] = { 1 };
+    float            ys[9];
+    const plait_feed f = feed(x, PLAIT_F32, plait_shape_2(3, 3), xs);
     plait_fetch      fetched = fetch(y, ys, sizeof ys);
     run(s, &f, 1, &fetched, 1);
     pli_text names = { 0 }, picture = { 0 };
@@ -534,6 +536,7 @@ static void test_dumps(void **state) {
     snprintf(path, sizeof path, "%s/%.*s", folder, 21 + 15, name - 21);
     assert_int_equal(pli_read_whole(path, 1 << 16, &picture, NULL), PLAIT_OK);
     assert_non_null(strstr(picture.data, "fused mul, add"));
+    assert_non_null(strstr(picture.data, "matmul + mul"));
     pli_remove_directory(folder);
     pli_text_free(&names);
     pli_text_free(&picture);

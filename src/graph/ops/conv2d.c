@@ -2,6 +2,7 @@
 #include "graph/conv.h"
 #include "graph/gemm.h"
 #include "graph/ops/ops.h"
+#include "graph/region.h"
 
 static plait_status infer(const plait_call *call) {
     call->out[0].type = call->in[0].type;
@@ -90,6 +91,15 @@ static plait_status columns_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+/* Some rows of each filter's plane. */
+pli_region pli_conv2d_region(const plait_call *call, int64_t item) {
+    const pli_conv c = conv_of(call);
+    const int64_t  each = pli_conv_rows(&c, c.taps), n = blocks(&c), first = item % n * each,
+                  plane = c.out[0] * c.out[1];
+    const int64_t rows = c.out[0] - first < each ? c.out[0] - first : each;
+    return (pli_region){ item / n * c.filters * plane + first * c.out[1], rows * c.out[1], plane, c.filters };
+}
+
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
 static void gradient(const plait_gradient *at) {
@@ -102,14 +112,14 @@ static double flops(const plait_call *call) {
     return 2.0 * (double)plait_shape_elements(&call->out[0].shape) * (double)conv_of(call).taps;
 }
 
-static const plait_kernel        columns = { .name = "columns f32",
-                                             .suits = columns_suits,
-                                             .open = columns_open,
-                                             .scratch = columns_scratch,
-                                             .items = columns_items,
-                                             .run = columns_run };
+const plait_kernel               pli_conv2d_columns = { .name = "columns f32",
+                                                        .suits = columns_suits,
+                                                        .open = columns_open,
+                                                        .scratch = columns_scratch,
+                                                        .items = columns_items,
+                                                        .run = columns_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
+static const plait_kernel *const kernels[] = { &pli_conv2d_columns, &ref, NULL };
 
 const plait_op pli_op_conv2d = {
     .size = sizeof(plait_op),

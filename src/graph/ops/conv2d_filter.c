@@ -6,6 +6,7 @@
 #include "graph/gemm.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
+#include "graph/region.h"
 
 static plait_status infer(const plait_call *call) {
     plait_shape y;
@@ -89,17 +90,39 @@ static size_t columns_scratch(const plait_call *call) {
     return sizeof(float) * (size_t)(taps * pli_conv_rows(&c, taps) * c.out[1]);
 }
 
+/* What an item makes: filters and channels of a group, and of their taps the first. */
+typedef struct part {
+    int64_t group, filter, filters, channel, channels, area;
+} part;
+
+static part part_of(const pli_conv *c, int64_t item) {
+    const cut at = cut_of(c);
+    part      p = { .group = item / (at.filter_blocks * at.channel_blocks),
+                    .filter = item % at.filter_blocks * at.filters,
+                    .channel = item / at.filter_blocks % at.channel_blocks * at.channels,
+                    .area = c->tap[0] * c->tap[1] };
+    p.filters = c->filters - p.filter < at.filters ? c->filters - p.filter : at.filters;
+    p.channels = c->channels - p.channel < at.channels ? c->channels - p.channel : at.channels;
+    return p;
+}
+
+static int64_t first_tap(const pli_conv *c, const part *p) {
+    return (p->group * c->filters + p->filter) * c->taps + p->channel * p->area;
+}
+
+pli_region pli_conv2d_filter_region(const plait_call *call, int64_t item) {
+    const pli_conv c = conv_of(call);
+    const part     p = part_of(&c, item);
+    return (pli_region){ first_tap(&c, &p), p.channels * p.area, c.taps, p.filters };
+}
+
 static plait_status columns_run(const plait_call *call, int64_t item) {
     const pli_conv c = conv_of(call);
-    const cut      at = cut_of(&c);
-    const int64_t  filter = item % at.filter_blocks * at.filters,
-                  channel = item / at.filter_blocks % at.channel_blocks * at.channels;
-    const int64_t group = item / (at.filter_blocks * at.channel_blocks), area = c.tap[0] * c.tap[1],
+    const part     p = part_of(&c, item);
+    const int64_t  group = p.group, filter = p.filter, filters = p.filters, channel = p.channel, channels = p.channels,
                   plane = c.out[0] * c.out[1];
-    const int64_t filters = c.filters - filter < at.filters ? c.filters - filter : at.filters;
-    const int64_t channels = c.channels - channel < at.channels ? c.channels - channel : at.channels;
-    const int64_t taps = channels * area, each = pli_conv_rows(&c, at.channels * area);
-    float        *dw = (float *)call->out[0].data + (group * c.filters + filter) * c.taps + channel * area;
+    const int64_t taps = channels * p.area, each = pli_conv_rows(&c, cut_of(&c).channels * p.area);
+    float        *dw = (float *)call->out[0].data + first_tap(&c, &p);
     float         beta = 0;
     for (int64_t m = 0; c.images == 0 && m < filters; m++) memset(dw + m * c.taps, 0, (size_t)taps * sizeof *dw);
     for (int64_t image = 0; image < c.images; image++) {
@@ -128,14 +151,14 @@ static double flops(const plait_call *call) {
     return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps;
 }
 
-static const plait_kernel        columns = { .name = "columns f32",
-                                             .suits = columns_suits,
-                                             .open = columns_open,
-                                             .scratch = columns_scratch,
-                                             .items = columns_items,
-                                             .run = columns_run };
+const plait_kernel               pli_conv2d_filter_columns = { .name = "columns f32",
+                                                               .suits = columns_suits,
+                                                               .open = columns_open,
+                                                               .scratch = columns_scratch,
+                                                               .items = columns_items,
+                                                               .run = columns_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
+static const plait_kernel *const kernels[] = { &pli_conv2d_filter_columns, &ref, NULL };
 
 const plait_op pli_op_conv2d_filter = {
     .size = sizeof(plait_op),

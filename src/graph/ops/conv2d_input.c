@@ -6,6 +6,7 @@
 #include "graph/gemm.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
+#include "graph/region.h"
 
 static plait_status infer(const plait_call *call) {
     plait_shape y;
@@ -94,6 +95,12 @@ static plait_status columns_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+pli_region pli_conv2d_input_region(const plait_call *call, int64_t item) {
+    const pli_conv c = conv_of(call);
+    const int64_t  size = c.channels * c.in[0] * c.in[1];
+    return (pli_region){ item * size, size, 0, 1 };
+}
+
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
 static void gradient(const plait_gradient *at) {
@@ -106,14 +113,14 @@ static double flops(const plait_call *call) {
     return 2.0 * (double)plait_shape_elements(&call->in[1].shape) * (double)conv_of(call).taps;
 }
 
-static const plait_kernel        columns = { .name = "columns f32",
-                                             .suits = columns_suits,
-                                             .open = columns_open,
-                                             .scratch = columns_scratch,
-                                             .items = columns_items,
-                                             .run = columns_run };
+const plait_kernel               pli_conv2d_input_columns = { .name = "columns f32",
+                                                              .suits = columns_suits,
+                                                              .open = columns_open,
+                                                              .scratch = columns_scratch,
+                                                              .items = columns_items,
+                                                              .run = columns_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &columns, &ref, NULL };
+static const plait_kernel *const kernels[] = { &pli_conv2d_input_columns, &ref, NULL };
 
 const plait_op pli_op_conv2d_input = {
     .size = sizeof(plait_op),

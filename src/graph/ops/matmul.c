@@ -3,6 +3,7 @@
 #include "graph/gemm.h"
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
+#include "graph/region.h"
 
 enum { TA, TB };
 
@@ -186,6 +187,13 @@ static plait_status bf16_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
+pli_region pli_matmul_region(const plait_call *call, int64_t item) {
+    const view v = view_of(call);
+    const tile t = tile_of(&v, item);
+    if (t.cols == v.n) return (pli_region){ t.c, t.rows * t.cols, 0, 1 };
+    return (pli_region){ t.c, t.cols, v.n, t.rows };
+}
+
 /* --- the op ----------------------------------------------------------------------------------------------------- */
 
 static plait_value product(const plait_gradient *at, plait_value a, int ta, plait_value b, int tb) {
@@ -228,20 +236,20 @@ static double flops(const plait_call *call) {
            (double)a->dim[a->rank - (call->attr[TA].u.i != 0 ? 2 : 1)];
 }
 
-static const plait_kernel f32 = {
+const plait_kernel pli_matmul_f32 = {
     .name = "blas f32", .suits = f32_suits, .open = blas_open, .items = blas_items, .run = f32_run
 };
-static const plait_kernel f64 = {
+const plait_kernel pli_matmul_f64 = {
     .name = "blas f64", .suits = f64_suits, .open = blas_open, .items = blas_items, .run = f64_run
 };
-static const plait_kernel        bf16 = { .name = "blas bf16",
-                                          .suits = bf16_suits,
-                                          .open = blas_open,
-                                          .scratch = bf16_scratch,
-                                          .items = blas_items,
-                                          .run = bf16_run };
+const plait_kernel               pli_matmul_bf16 = { .name = "blas bf16",
+                                                     .suits = bf16_suits,
+                                                     .open = blas_open,
+                                                     .scratch = bf16_scratch,
+                                                     .items = blas_items,
+                                                     .run = bf16_run };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &f32, &f64, &bf16, &ref, NULL };
+static const plait_kernel *const kernels[] = { &pli_matmul_f32, &pli_matmul_f64, &pli_matmul_bf16, &ref, NULL };
 
 const plait_op pli_op_matmul = {
     .size = sizeof(plait_op),

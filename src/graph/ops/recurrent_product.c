@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/recurrent.h"
+#include "graph/region.h"
 
 enum { H0, H, D };
 
@@ -61,6 +62,14 @@ static int64_t blas_items(const plait_call *call) {
     return cut.row_tiles * cut.col_tiles;
 }
 
+pli_region pli_recurrent_product_region(const plait_call *call, int64_t item) {
+    const pli_gemm_cut cut = cut_of(call);
+    const int64_t      n = call->in[H].shape.dim[2], m = call->in[D].shape.dim[2];
+    const int64_t      row = item / cut.col_tiles * cut.rows, col = item % cut.col_tiles * cut.cols;
+    return (pli_region){ row * m + col, m - col < cut.cols ? m - col : cut.cols, m,
+                         n - row < cut.rows ? n - row : cut.rows };
+}
+
 static plait_status blas_run(const plait_call *call, int64_t item) {
     const plait_shape *h = &call->in[H].shape;
     const pli_gemm_cut cut = cut_of(call);
@@ -82,11 +91,11 @@ static double flops(const plait_call *call) {
     return 2.0 * (double)plait_shape_elements(&call->in[D].shape) * (double)call->in[H].shape.dim[2];
 }
 
-static const plait_kernel blas = {
+const plait_kernel pli_recurrent_product_blas = {
     .name = "blas f32", .suits = blas_suits, .open = blas_open, .items = blas_items, .run = blas_run
 };
 static const plait_kernel        ref = { .name = "ref", .items = ref_items, .run = ref_run };
-static const plait_kernel *const kernels[] = { &blas, &ref, NULL };
+static const plait_kernel *const kernels[] = { &pli_recurrent_product_blas, &ref, NULL };
 
 const plait_op pli_op_recurrent_product = {
     .size = sizeof(plait_op),

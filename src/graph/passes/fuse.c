@@ -1,14 +1,20 @@
-/* fuse: elementwise ops of one shape that hand values to each other become one node, which goes over the arrays once, block by
- * block, and keeps what lies between in the first cache (map.h).
+/* fuse: elementwise ops of one shape that hand values to each other become one node, which goes over the arrays
+ * once, block by block, and keeps what lies between in the first cache (map.h).
  *
- * A walk over the nodes lets each join the groups of those that it reads from. A group is later run at one point of the order,
- * its anchor, so all that it reads must be there before that, and whoever reads from it come after. Two cases keep that:
+ * A walk over the nodes lets each join the groups of those that it reads from. A group is later run at one point of
+ * the order, its anchor, so all that it reads must be there before that, and whoever reads from it come after. Two
+ * cases keep that:
  *     1. nobody outside has read from the group yet: its anchor moves to the node that joins, before which all is there
  *     2. all that the node reads besides is there before the group's anchor already
- * Else the node begins a group of its own. So groups never wait for each other in a circle, and no search is needed. (The
- * greedy form of what Gao, Olsen, Sarkar and Thekkath, "Collective Loop Fusion for Array Contraction", 1992, solve by cuts.) */
+ * Else the node begins a group of its own. So groups never wait for each other in a circle, and no search is needed.
+ * (The greedy form of what Gao, Olsen, Sarkar and Thekkath, "Collective Loop Fusion for Array Contraction", 1992,
+ * solve by cuts.)
+ *
+ * A group that alone reads what a product or a convolution makes becomes a part of it, its epilogue (epilogue.h), at
+ * the group's anchor: what the product reads is there before that, too. */
 #include <string.h>
 
+#include "graph/passes/epilogue.h"
 #include "graph/passes/passes.h"
 
 static const plait_op fused_op = { .size = sizeof(plait_op),
@@ -29,6 +35,7 @@ typedef struct fuse {
     int32_t  *next;         /* [n_nodes] the next member                             */
     group    *group;        /* [n_nodes] that of the node by whose number it goes    */
     bool     *seen_outside; /* [n_values] read by another group, or fetched   */
+    int32_t  *reader;       /* [n_values] the only group that reads it; -1: there is none, or more   */
     int32_t  *to;
 } fuse;
 
@@ -39,7 +46,8 @@ static bool begin(fuse *f, pli_plan *p) {
     f->next = pli_arena_take(&p->work, n * sizeof *f->next);
     f->group = pli_arena_take(&p->work, n * sizeof *f->group);
     f->seen_outside = pli_arena_take(&p->work, (size_t)p->n_values * sizeof *f->seen_outside);
-    return f->of != NULL && f->next != NULL && f->group != NULL && f->seen_outside != NULL;
+    f->reader = pli_arena_take(&p->work, (size_t)p->n_values * sizeof *f->reader);
+    return f->reader != NULL && f->of != NULL && f->next != NULL && f->group != NULL && f->seen_outside != NULL;
 }
 
 /* --- who may join whom ----------------------------------------------------------------------------------------- */
@@ -156,6 +164,38 @@ static void mark_outside(fuse *f) {
         if (p->fetch[i] >= 0) f->seen_outside[p->fetch[i]] = true;
 }
 
+static void find_readers(fuse *f) {
+    enum { NOBODY = -2, SEVERAL = -1 };
+    const pli_plan *p = f->plan;
+    for (int64_t v = 0; v < p->n_values; v++) f->reader[v] = NOBODY;
+    for (int64_t k = 0; k < p->n_nodes; k++) {
+        for (int32_t i = p->node[k].input; i < p->node[k].input + p->node[k].n_in; i++) {
+            int32_t *reader = &f->reader[p->input[i]];
+            *reader = *reader == NOBODY || *reader == f->of[k] ? f->of[k] : SEVERAL;
+        }
+    }
+    for (int32_t i = 0; i < p->key.n_fetches; i++)
+        if (p->fetch[i] >= 0) f->reader[p->fetch[i]] = SEVERAL;
+}
+
+/* The node whose epilogue the group may be, or -1; what it makes becomes the group's first input. */
+static plait_status find_host(fuse *f, int32_t own, int32_t *host_out, plait_error *err) {
+    const pli_plan *p = f->plan;
+    group          *g = &f->group[own];
+    *host_out = -1;
+    for (int32_t i = 0; i < g->n_in && *host_out < 0; i++) {
+        const int32_t v = g->in[i], k = p->value[v].node;
+        bool          good;
+        if (k < 0 || f->reader[v] != own) continue;
+        PLI_TRY(pli_epilogue_host(f->plan, k, &p->value[p->node[g->first].output].t.shape, &good, err));
+        if (!good) continue;
+        g->in[i] = g->in[0];
+        g->in[0] = v;
+        *host_out = k;
+    }
+    return PLAIT_OK;
+}
+
 static int32_t operand_of(const group *g, const int32_t *member, int32_t n_members, const pli_plan *p, int32_t value) {
     for (int32_t j = 0; j < n_members; j++)
         if (p->node[member[j]].output == value) return PLI_MAP_INPUTS + j;
@@ -211,8 +251,10 @@ static plait_status make_map(fuse *f, const group *g, const int32_t *member, int
 static plait_status make_node(fuse *f, int32_t own, plait_error *err) {
     pli_plan     *p = f->plan;
     group        *g = &f->group[own];
-    int32_t       member[PLI_MAP_STEPS];
+    int32_t       member[PLI_MAP_STEPS], made[PLI_MAP_STEPS], host;
     const int32_t n = sorted_members(f, g, member);
+    PLI_TRY(find_host(f, own, &host, err));
+    if (host < 0 && n == 1) return PLAIT_OK;
     pli_plan_node node = { .op = &fused_op,
                            .origin = p->node[member[n - 1]].origin,
                            .n_in = g->n_in,
@@ -223,11 +265,16 @@ static plait_status make_node(fuse *f, int32_t own, plait_error *err) {
                            .n_members = n };
     PLI_TRY(make_map(f, g, member, n, &node, err));
     if (node.map == NULL) return PLAIT_OK;
-    if (!pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + g->n_in, sizeof *p->input) ||
+    for (int32_t j = 0, o = 0; j < n; j++)
+        if (f->seen_outside[p->node[member[j]].output]) made[o++] = p->node[member[j]].output;
+    if (host >= 0 && !pli_epilogue_make(p, host, &node, made)) host = -1;
+    if (host < 0 && n == 1) return PLAIT_OK;
+    if (!pli_grow((void **)&p->input, &p->input_capacity, p->n_inputs + node.n_in, sizeof *p->input) ||
         !pli_grow((void **)&p->node, &p->node_capacity, p->n_nodes + 1, sizeof *p->node))
         return pli_plan_no_memory(err);
-    if (g->n_in > 0) memcpy(p->input + p->n_inputs, g->in, (size_t)g->n_in * sizeof *g->in);
-    p->n_inputs += g->n_in;
+    for (int32_t i = 0; host >= 0 && i < node.kernel_in; i++)
+        p->input[p->n_inputs++] = p->input[p->node[host].input + i];
+    for (int32_t i = host >= 0 ? 1 : 0; i < g->n_in; i++) p->input[p->n_inputs++] = g->in[i];
     for (int32_t j = 0; j < n; j++) {
         const int32_t old = p->node[member[j]].output;
         if (!f->seen_outside[old]) continue;
@@ -247,12 +294,13 @@ static plait_status run(pli_plan *p, plait_error *err) {
     for (int32_t k = 0; k < n_nodes; k++)
         if (f.of[k] == k) drop_own_inputs(&f, &f.group[k], k);
     mark_outside(&f);
+    find_readers(&f);
     int32_t *to = pli_arena_take(&p->work, (size_t)(n_values + n_nodes) * sizeof *to); /* as many as there can be */
     if (to == NULL) return pli_plan_no_memory(err);
     for (int64_t v = 0; v < n_values + n_nodes; v++) to[v] = (int32_t)v;
     f.to = to;
     for (int32_t k = 0; k < n_nodes; k++)
-        if (f.of[k] == k && f.group[k].n_members > 1) PLI_TRY(make_node(&f, k, err));
+        if (f.of[k] == k) PLI_TRY(make_node(&f, k, err));
     pli_pass_redirect(p, to);
     return PLAIT_OK;
 }

@@ -158,6 +158,7 @@ static void give_back(layout *l, int32_t root) { stretch_of(l, root)->used = fal
 
 static bool op_allows(const pli_plan_node *n, int32_t i, int32_t o) {
     if (n->work == PLI_WORK_MAP) return pli_map_in_place(n->map, i, o);
+    if (n->map != NULL) return false; /* an epilogue's memory is written before all of its inputs are read */
     return n->work == PLI_WORK_KERNEL && o == 0 && i < 32 && (n->op->in_place >> i & 1) != 0;
 }
 

@@ -255,7 +255,11 @@ static void test_fuse(void **state) {
     plait_value  m = op2(g, "matmul", d, w), y = op2(g, "add", op2(g, "mul", m, d), d);
     assert_int_equal(plan_of(g, d, "fuse").nodes, 2);
     assert_int_equal(plan_of(g, y, "none").nodes, 8);
-    assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* variable, fused, matmul, fused */
+    assert_int_equal(plan_of(g, y, "fuse").nodes, 3);               /* variable, fused, matmul with what follows */
+    y = op2(g, "add", op2(g, "mul", m, d), op2(g, "matmul", m, w)); /* m is read by another, too */
+    assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* variable, fused, matmul, matmul with mul and add */
+    y = plait_graph_op(g, "cast", &m, 1, &(plait_attr){ .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = PLAIT_I32 }, 1);
+    assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* a kernel does not follow a kernel */
     plait_graph_destroy(&g);
 }
 
