@@ -185,16 +185,18 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
     plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* the graph's own may move when it grows */
     if (attr == NULL) return pli_plan_no_memory(m->err);
     if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
+    /* A variable that is fed is an array as others are: its rows are not the store's. */
+    const bool     of_feed = is(node, &pli_op_get_rows) && m->feed[m->g->input[node->input]] >= 0;
     pli_plan_node *n = &p->node[p->n_nodes];
-    *n = (pli_plan_node){ .op = node->op,
+    *n = (pli_plan_node){ .op = of_feed ? &pli_op_gather : node->op,
                           .attr = attr,
                           .origin = node->value,
                           .input = (int32_t)p->n_inputs,
                           .n_in = node->n_inputs,
                           .output = (int32_t)p->n_values,
                           .n_out = node->n_values,
-                          .work = work_of(node, view),
-                          .variable = variable_of(m->g, node) };
+                          .work = of_feed ? PLI_WORK_KERNEL : work_of(node, view),
+                          .variable = of_feed ? -1 : variable_of(m->g, node) };
     for (int32_t i = 0; i < node->n_inputs; i++) p->input[p->n_inputs + i] = m->number[m->g->input[node->input + i]];
     for (int32_t i = 0; i < node->n_values; i++) {
         pli_place place = computed ? PLI_PLACE_MEMORY : PLI_PLACE_NONE;

@@ -245,6 +245,25 @@ static void test_rows(void **state) {
     plait_graph_destroy(&g);
 }
 
+static void test_rows_of_a_fed_variable_are_the_feeds(void **state) {
+    (void)state;
+    plait_graph      *g = new_graph();
+    const float       start[] = { 1, 2, 3 }, fed[] = { 10, 20, 30 };
+    const int64_t     at[] = { 2, 0 };
+    plait_value       w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(3), start));
+    plait_value       i = plait_graph_placeholder(g, "i", PLAIT_I64, plait_shape_1(2)), rows = op2(g, "get_rows", w, i);
+    plait_session    *s = session_of(g, NULL);
+    float             rs[2];
+    const plait_feed  feeds[] = { feed(i, PLAIT_I64, plait_shape_1(2), at), feed(w, PLAIT_F32, plait_shape_1(3), fed) };
+    plait_fetch       f = fetch(rows, rs, sizeof rs);
+    run(s, feeds, 2, &f, 1);
+    assert_true(rs[0] == 30 && rs[1] == 10);
+    run(s, feeds, 1, &f, 1);
+    assert_true(rs[0] == 3 && rs[1] == 1);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
 static void test_the_graph_may_grow(void **state) {
     (void)state;
     plait_graph   *g = new_graph();
@@ -554,6 +573,7 @@ int main(void) {
         cmocka_unit_test(test_shapes_alone_need_no_values),
         cmocka_unit_test(test_all_gets_of_a_run_see_what_was_before),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows_of_a_fed_variable_are_the_feeds),
         cmocka_unit_test(test_the_graph_may_grow),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_failed_allocation),
