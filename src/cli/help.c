@@ -41,7 +41,8 @@ static const struct topic {
              "           labels are no classes\n"
              "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
              "  tells    as the model of that loss\n" },
-    { "cnn", "convolutions for images (--format idx): each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
+    { "cnn", "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
+             "  rows     images (--format idx), or features as a square of pixels, line by line\n"
              "  layers   --layers 32,64,128: filters of each convolution, then the width of a dense layer\n"
              "  loss, tables, tells: as mlp has them\n" },
     { "lstm", "layers of long short-term memory: for text by characters (--format text), each foretold from those before it.\n"

@@ -15,26 +15,9 @@
 
 #include <plait/nn.h>
 
-#include "graph/ops/ops.h"
 #include "learn/net.h"
 
 enum { GATES = 4 /* i, f, g, o */, STEPS_MAX = 4096 };
-
-static plait_value reshape(plait_graph *g, plait_value x, int32_t n, const int64_t *length) {
-    const plait_attr shape = pli_attr_ints("shape", n, length);
-    return plait_graph_op(g, "reshape", &x, 1, &shape, 1);
-}
-
-static plait_value transpose(plait_graph *g, plait_value x, int32_t n, const int64_t *perm) {
-    const plait_attr order = pli_attr_ints("perm", n, perm);
-    return plait_graph_op(g, "transpose", &x, 1, &order, 1);
-}
-
-static plait_value part(plait_graph *g, plait_value x, int64_t axis, int64_t from, int64_t to) {
-    const plait_attr attr[] = { pli_attr_ints("axes", 1, &axis), pli_attr_ints("starts", 1, &from),
-                                pli_attr_ints("ends", 1, &to) };
-    return plait_graph_op(g, "slice", &x, 1, attr, 3);
-}
 
 /* A layer's biases: 0, of the forget gates 1. */
 static plait_value biases(pli_net *net, plait_shape shape, int64_t units, int32_t layer) {
@@ -47,60 +30,56 @@ static plait_value biases(pli_net *net, plait_shape shape, int64_t units, int32_
 
 /* x W + b of what has n values a step. */
 static plait_value product(pli_net *net, plait_value x, int64_t n, int64_t units, int32_t layer) {
-    const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, GATES * units), sqrt(3.0 / (double)n));
+    const plait_shape shape = plait_shape_2(n, GATES * units);
+    const plait_value w = pli_net_variable(net, 'w', layer, shape, sqrt(3.0 / (double)n));
     const plait_value b = biases(net, plait_shape_1(GATES * units), units, layer);
-    const plait_value in[] = { x, w };
-    return pli_op2(net->graph, &pli_op_add, plait_graph_op(net->graph, "matmul", in, 2, NULL, 0), b);
+    return plait_op_add(net->graph, plait_op_matmul(net->graph, x, w), b);
 }
 
-/* The same of a one-hot x, whose numbers are there: a row of W. */
+/* The same of a one-hot x, whose numbers are there: a row of W, or zeros behind them. */
 static plait_value embed(pli_net *net, int64_t units) {
-    static const int64_t swap[] = { 1, 0 };
+    static const int64_t swap[] = { 1, 0 }, first[] = { 0 }, second[] = { 1 };
     plait_graph         *g = net->graph;
     const plait_value    w = pli_net_variable(net, 'w', 1, plait_shape_2(net->symbols, GATES * units), 1);
     const plait_value    b = biases(net, plait_shape_1(GATES * units), units, 1);
-    const plait_value    all[] = { w, pli_op1(g, &pli_op_zeros_like, part(g, w, 0, 0, 1)) };
-    const plait_attr     axis = plait_attr_int("axis", 0);
-    const plait_value    rows = plait_graph_op(g, "concat", all, 2, &axis, 1);
-    return pli_op2(g, &pli_op_add, pli_op2(g, &pli_op_gather, rows, transpose(g, net->x, 2, swap)), b);
+    const plait_value    rows[] = { w, plait_op_1(g, "zeros_like", plait_op_slice(g, w, 1, first, second, NULL)) };
+    const plait_value    numbers = plait_op_transpose(g, net->x, 2, swap);
+    return plait_op_add(g, plait_op_gather(g, plait_op_concat(g, 2, rows, 0), numbers), b);
 }
 
 /* Each feature times weights of its own, and biases of its own. */
 static plait_value tokens(pli_net *net, int64_t units) {
-    static const int64_t swap[] = { 1, 0 }, last = 2, middle = 1;
+    static const int64_t swap[] = { 1, 0 }, last[] = { 2 }, middle[] = { 1 };
     plait_graph         *g = net->graph;
     const plait_shape    shape = plait_shape_2(net->row_values, GATES * units);
-    const plait_attr     at_end = pli_attr_ints("axes", 1, &last), between = pli_attr_ints("axes", 1, &middle);
     const plait_value    w = pli_net_variable(net, 'w', 1, shape, 1), b = biases(net, shape, units, 1);
-    const plait_value    x = transpose(g, net->x, 2, swap);
-    const plait_value    column = plait_graph_op(g, "expand_dims", &x, 1, &at_end, 1);
-    const plait_value    each = pli_op2(g, &pli_op_mul, column, plait_graph_op(g, "expand_dims", &w, 1, &between, 1));
-    return pli_op2(g, &pli_op_add, each, plait_graph_op(g, "expand_dims", &b, 1, &between, 1));
+    const plait_value    x = plait_op_expand_dims(g, plait_op_transpose(g, net->x, 2, swap), 1, last);
+    const plait_value    each = plait_op_mul(g, x, plait_op_expand_dims(g, w, 1, middle));
+    return plait_op_add(g, each, plait_op_expand_dims(g, b, 1, middle));
 }
 
 /* [rows, height width] or [rows, channels, height width] -> [height, rows, channels width]. */
 static plait_value lines(pli_net *net, int64_t units) {
-    static const int64_t plain_order[] = { 1, 0, 2 }, order[] = { 2, 0, 1, 3 };
+    static const int64_t order[] = { 2, 0, 1, 3 };
     plait_graph         *g = net->graph;
     const bool           plain = net->axes == 2;
-    const int64_t        channels = plain ? 1 : net->length[0], height = net->length[plain ? 0 : 1],
-                  width = net->length[plain ? 1 : 2];
-    const int64_t shape[] = { -1, height, width }, colored[] = { -1, channels, height, width },
-                  flat[] = { height, -1, channels * width };
-    const plait_value x = plain ? transpose(g, reshape(g, net->x, 3, shape), 3, plain_order)
-                                : reshape(g, transpose(g, reshape(g, net->x, 4, colored), 4, order), 3, flat);
-    return product(net, x, channels * width, units, 1);
+    const int64_t        channels = plain ? 1 : net->length[0];
+    const int64_t        height = net->length[plain ? 0 : 1], width = net->length[plain ? 1 : 2];
+    const plait_shape    flat = { 3, { height, -1, channels * width } };
+    const plait_value    x = plait_op_reshape(g, net->x, plait_shape_4(-1, channels, height, width));
+    const plait_value    by_line = plait_op_reshape(g, plait_op_transpose(g, x, 4, order), flat);
+    return product(net, by_line, channels * width, units, 1);
 }
 
 /* z [steps, rows, 4 units] -> states [steps, rows, units], from a state of zeros. */
 static plait_value recur(pli_net *net, plait_value z, int64_t units, int32_t layer) {
-    static const int64_t steps = 0;
+    static const int64_t zeros[] = { 0, 0, 0 }, steps[] = { 0 };
+    const int64_t        ends[] = { 1, INT64_MAX, units };
     plait_graph         *g = net->graph;
-    const plait_attr     axis = pli_attr_ints("axes", 1, &steps);
-    const plait_value    r =
-        pli_net_variable(net, 'r', layer, plait_shape_2(units, GATES * units), sqrt(3.0 / (double)units));
-    const plait_value first = part(g, part(g, z, 0, 0, 1), 2, 0, units);
-    const plait_value zero = pli_op1(g, &pli_op_zeros_like, plait_graph_op(g, "squeeze", &first, 1, &axis, 1));
+    const plait_shape    shape = plait_shape_2(units, GATES * units);
+    const plait_value    r = pli_net_variable(net, 'r', layer, shape, sqrt(3.0 / (double)units));
+    const plait_value    like = plait_op_squeeze(g, plait_op_slice(g, z, 3, zeros, ends, NULL), 1, steps);
+    const plait_value    zero = plait_op_1(g, "zeros_like", like);
     return plait_op_lstm(g, z, r, zero, zero);
 }
 
@@ -122,9 +101,8 @@ static plait_status refuse(const pli_net *net, plait_error *err) {
 }
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
-    static const int64_t by_row[] = { 1, 0, 2 }, steps = 0;
-    const int64_t        k = net->linear->columns, flat[] = { -1, k };
-    const plait_attr     axis = pli_attr_ints("axes", 1, &steps);
+    static const int64_t by_row[] = { 1, 0, 2 }, steps[] = { 0 }, last[] = { -1 }, end[] = { INT64_MAX };
+    const int64_t        k = net->linear->columns;
     plait_graph         *g = net->graph;
     if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: an lstm has at least one, as 128");
     PLI_TRY(refuse(net, err));
@@ -133,13 +111,12 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
                     : net->axes > 1  ? lines(net, width[0])
                                      : tokens(net, width[0]);
     plait_value h = recur(net, z, width[0], 1);
-    for (int32_t i = 1; i < n; i++) h = recur(net, product(net, h, width[i - 1], width[i], i + 1), width[i], i + 1);
-    if (net->symbols > 0) {
-        net->scores = reshape(g, transpose(g, pli_net_dense(net, h, width[n - 1], k, n + 1, 1), 3, by_row), 2, flat);
-    } else {
-        const plait_value last = part(g, h, 0, -1, INT64_MAX);
-        net->scores = pli_net_dense(net, plait_graph_op(g, "squeeze", &last, 1, &axis, 1), width[n - 1], k, n + 1, 1);
-    }
+    for (int32_t i = 1; i < n; i++)
+        h = recur(net, product(net, h, width[i - 1], width[i], i + 1), width[i], i + 1);
+    if (net->symbols == 0) h = plait_op_squeeze(g, plait_op_slice(g, h, 1, last, end, NULL), 1, steps);
+    net->scores = pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
+    if (net->symbols > 0)
+        net->scores = plait_op_reshape(g, plait_op_transpose(g, net->scores, 3, by_row), plait_shape_2(-1, k));
     return PLAIT_OK;
 }
 
@@ -148,6 +125,7 @@ const pli_net_kind pli_net_lstm = {
     .summary = "layers of long short-term memory, for text by characters and other sequences",
     .layers = "128",
     .sequence = true,
-    .batch = 32,
+    .batch = 16,
+    .rate = 0.004,
     .build = build,
 };

@@ -38,6 +38,7 @@ typedef struct pli_net_kind {
     bool        even;   /* all features are scaled by one number: neighbours are compared with each other */
     bool        sequence; /* text windows lie apart, and have a label at each place                       */
     int64_t     batch;  /* the most rows of a default one */
+    double      rate;   /* of adam by default; 0: the rule's own */
     /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
     plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
 } pli_net_kind;

@@ -272,7 +272,7 @@ static double default_rate(const pli_run *run) {
         { "sgd", 1.0, false },  { "momentum", 0.1, false }, { "adagrad", 1.0, true },
         { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
-    if (run->net != NULL) return 0;
+    if (run->net != NULL) return strcmp(run->optimizer, "adam") == 0 ? run->net->kind->rate : 0;
     double spread = run->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown away */
     if (run->rowwise) return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * spread : 0;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {

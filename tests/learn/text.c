@@ -6,7 +6,7 @@
 
 enum { TEXT = 6000, TEST = 1501, SYMBOLS = 10 };
 
-static const char *const files[] = { "text_train.txt", "text_test.txt", "text_other.txt" };
+static const char *const files[] = { "text_train.txt", "text_test.txt", "text_other.txt", "text_short.txt" };
 
 /* Three words in a random order: where one began, all that follows in it is known. */
 static size_t make_text(char *text, size_t bytes, uint64_t seed) {
@@ -34,6 +34,7 @@ static int write_files(void **state) {
     write_file(files[0], text, make_text(text, TEXT, 1));
     write_file(files[1], text, make_text(text, TEST, 2));
     write_file(files[2], "abc?de\n", 7);
+    write_file(files[3], "abcde ccgg", 10);
     return 0;
 }
 
@@ -274,6 +275,20 @@ static void test_images_are_sequences_of_lines(void **state) {
     unlink("lit-labels-idx1-ubyte");
 }
 
+/* A text of half a window: places before it are neither answered nor counted, in training as in the test. */
+static void test_what_is_no_label_does_not_count(void **state) {
+    (void)state;
+    training t = text_of("lstm");
+    train_file = test_file = reads(3);
+    t.opts.layers = "4";
+    t.opts.epochs = 1;
+    t.opts.learning_rate = 1e-12;
+    must_train(&t, 1);
+    assert_near(t.report.progressive_loss, t.report.test_loss, 1e-5);
+    assert_near(t.report.train_loss, t.report.test_loss, 1e-5);
+    plait_model_destroy(&t.model);
+}
+
 static void refused(training t, const char *part) {
     assert_true(train(&t, 1, 1) < 0);
     if (strstr(t.error.text, part) == NULL) fail_msg("'%s' does not say '%s'", t.error.text, part);
@@ -312,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_other_models_take_windows),
         cmocka_unit_test(test_features_are_a_sequence),
         cmocka_unit_test(test_images_are_sequences_of_lines),
+        cmocka_unit_test(test_what_is_no_label_does_not_count),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, write_files, remove_files);
