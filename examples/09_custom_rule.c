@@ -1,6 +1,6 @@
-/* An update rule of one's own: `lion`, whose steps are all of one size (Chen et al., "Symbolic Discovery of Optimization
- * Algorithms", NeurIPS 2023). plait_train takes it by name, and it runs wherever Plait's own do: here in two copies that sum by
- * collectives, and on two servers' shards, from which workers read up to a clock late. */
+/* An update rule of one's own: `lion`, whose steps are all of one size (Chen et al., "Symbolic Discovery of
+ * Optimization Algorithms", NeurIPS 2023). plait_train takes it by name, and it runs wherever Plait's own do: here in
+ * two copies that sum by collectives, and on two servers' shards, from which workers read up to a clock late. */
 #include <math.h>
 #include <plait/model.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@ enum { ROWS = 2000, FEATURES = 4 };
 static float step(float x) { return (float)((x > 0) - (x < 0)); }
 
 /* slot[0]: m, an average of gradients. A push that is a fraction of a clock keeps beta^fraction of it. */
-static void apply(const plait_rule_numbers *rule, const plait_step *at, int64_t n, float *w, float *const *slot, const float *g,
-                  const float *penalty) {
+static void apply(const plait_rule_numbers *rule, const plait_step *at, int64_t n, float *w, float *const *slot,
+                  const float *g, const float *penalty) {
     const float rate = (float)at->rate, scale = (float)at->gradient_scale, l2 = (float)rule->l2;
     const float near = (float)pow(rule->beta1, at->fraction), far = (float)pow(rule->beta2, at->fraction);
     float      *m = slot[0];
@@ -22,8 +22,12 @@ static void apply(const plait_rule_numbers *rule, const plait_step *at, int64_t 
     }
 }
 
-static const plait_rule lion = { .name = "lion", .summary = "the sign of an average of gradients", .slots = 1, .learning_rate = 0.02,
-                                 .slot_name = { "m" }, .apply_f32 = apply };
+static const plait_rule lion = { .name = "lion",
+                                 .summary = "the sign of an average of gradients",
+                                 .slots = 1,
+                                 .learning_rate = 0.02,
+                                 .slot_name = { "m" },
+                                 .apply_f32 = apply };
 
 typedef struct job {
     const plait_data *data;

@@ -83,6 +83,12 @@ PLAIT_API plait_status plait_session_run(plait_session *session, const plait_fee
 /** All values of variable k as the store has them, copied to data [its bytes]: a run that gets nothing else. */
 PLAIT_API plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out);
 
+/** Sets all values of variable k, which lies in the session's own memory, to data [its bytes]; runs that begin
+ *  afterwards get them. Errors: EINVAL there is no such variable; EREFUSED it lies in a store of the program's; ENOMEM.
+ *  Any thread; waits for runs that are under way. */
+PLAIT_API plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data,
+                                                  plait_error *error_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,7 +42,8 @@ static plait_status compare_clocks(pli_trace_rank *mine, plait_comm *comm) {
     }
     if (pli_comm_leads(comm)) return PLAIT_OK;
     PLI_TRY(plait_comm_recv(comm, pli_comm_lead(comm), TAG_TIME, &told, sizeof told, &bytes, NULL));
-    if (strncmp(told.host, mine->host, sizeof told.host) != 0) mine->shift_ns = (int64_t)(told.now_ns - pli_comm_stamp(comm));
+    if (strncmp(told.host, mine->host, sizeof told.host) != 0)
+        mine->shift_ns = (int64_t)(told.now_ns - pli_comm_stamp(comm));
     return PLAIT_OK;
 }
 
@@ -66,8 +67,9 @@ plait_status pli_run_trace_open(pli_run_trace *run, plait_comm *comm, plait_erro
 static plait_status add_own(pli_run_trace *run, pli_trace_file *file, int32_t rank, plait_error *err) {
     pli_text packed = { 0 };
     pli_trace_pack(run->trace, rank, &packed);
-    plait_status status = packed.failed ? pli_fail(err, PLAIT_ENOMEM, "trace: no memory for the spans of rank %" PRId32, rank)
-                                        : pli_trace_file_add(file, &run->rank[rank], packed.data, packed.length, err);
+    plait_status status = packed.failed
+                              ? pli_fail(err, PLAIT_ENOMEM, "trace: no memory for the spans of rank %" PRId32, rank)
+                              : pli_trace_file_add(file, &run->rank[rank], packed.data, packed.length, err);
     pli_text_free(&packed);
     return status;
 }
@@ -89,7 +91,8 @@ static plait_status add_other(pli_trace_file *file, plait_comm *comm, int32_t ra
         memcpy(&other, pli_msg_body(msg), sizeof other);
         other.rank = rank;
         other.host[sizeof other.host - 1] = '\0';
-        status = pli_trace_file_add(file, &other, (const char *)pli_msg_body(msg) + sizeof other, bytes - sizeof other, err);
+        status =
+            pli_trace_file_add(file, &other, (const char *)pli_msg_body(msg) + sizeof other, bytes - sizeof other, err);
     }
     pli_msg_free(&msg);
     return status;

@@ -1,6 +1,6 @@
-/* cli/trace.h - the trace of a run (--trace F, watch/trace/trace.h): one file F for all ranks. Where ranks are processes the
- * leading worker asks the others for their spans when training is over, one after the other, and writes them; a run that
- * fails leaves F.RANK of each process instead. */
+/* cli/trace.h - the trace of a run (--trace F, watch/trace/trace.h): one file F for all ranks. Where ranks are
+ * processes the leading worker asks the others for their spans when training is over, one after the other, and writes
+ * them; a run that fails leaves F.RANK of each process instead. */
 #ifndef PLI_CLI_TRACE_H
 #define PLI_CLI_TRACE_H
 

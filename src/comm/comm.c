@@ -80,7 +80,8 @@ void                  pli_comm_set_spans(plait_comm *comm, const pli_span_sink *
 const pli_span_sink  *pli_comm_spans(const plait_comm *comm) { return comm->spans; }
 
 uint64_t pli_comm_span_begin(const plait_comm *comm) { return comm->spans == NULL ? 0 : pli_comm_now(comm); }
-uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number, uint64_t begin_ns) {
+uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number,
+                           uint64_t begin_ns) {
     if (comm->spans == NULL) return 0;
     uint64_t end_ns = pli_comm_now(comm);
     comm->spans->take(comm->spans->user, &(pli_span){ .kind = kind, .rank = comm->rank, .name = name, .number = number,
@@ -124,8 +125,12 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
     uint64_t now_ns = pli_comm_stamp(comm);
     comm->in_calls_ns += now_ns - comm->entered_ns;
     if (comm->spans != NULL)
-        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_CALL, .rank = comm->rank, .name = comm->site.call,
-                                                          .number = -1, .begin_ns = comm->span_ns, .end_ns = now_ns });
+        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_CALL,
+                                                          .rank = comm->rank,
+                                                          .name = comm->site.call,
+                                                          .number = -1,
+                                                          .begin_ns = comm->span_ns,
+                                                          .end_ns = now_ns });
     if (status == PLAIT_EPEER || status == PLAIT_ETIMEOUT || status == PLAIT_EMISMATCH) {
         char   site[160];
         size_t at = strlen(comm->error.text), room = sizeof comm->error.text - at;

@@ -140,11 +140,12 @@ const pli_event_sink *pli_comm_events(const plait_comm *comm);
  *  seen; the sink outlives the run. */
 void                 pli_comm_set_spans(plait_comm *comm, const pli_span_sink *sink);
 const pli_span_sink *pli_comm_spans(const plait_comm *comm);
-/** A stretch of the rank's own thread: begin answers the time where there is a sink, else 0 without a look at the clock;
- *  end tells it, and answers its end, where the next may begin. Simulated work up to there is paid for, so that it lies
- *  within. */
+/** A stretch of the rank's own thread: begin answers the time where there is a sink, else 0 without a look at the
+ *  clock; end tells it, and answers its end, where the next may begin. Simulated work up to there is paid for, so that
+ *  it lies within. */
 uint64_t pli_comm_span_begin(const plait_comm *comm);
-uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number, uint64_t begin_ns);
+uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number,
+                           uint64_t begin_ns);
 
 /** plait_comm_send and plait_comm_recv for rooms above, whose tags are below 0: no user's message is mistaken for
  *  theirs. Arguments are not checked. */

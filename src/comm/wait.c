@@ -167,8 +167,13 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
 /* The trace's wait, with what it was for. */
 static void tell_span(const plait_comm *comm, const char *why, uint64_t start_ns, uint64_t end_ns) {
     if (comm->spans != NULL && end_ns > start_ns)
-        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_WAIT, .rank = comm->rank, .name = "wait",
-                                                          .detail = why, .number = -1, .begin_ns = start_ns, .end_ns = end_ns });
+        comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_WAIT,
+                                                          .rank = comm->rank,
+                                                          .name = "wait",
+                                                          .detail = why,
+                                                          .number = -1,
+                                                          .begin_ns = start_ns,
+                                                          .end_ns = end_ns });
 }
 
 /* sure: the loss of the job does not end the wait, and timeout_ns is its own. spun: not worth it, or done. */
@@ -234,8 +239,8 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
     return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;
 }
 
-/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core: at once, if the moment was in
- * vain the last time. */
+/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core: at once, if the
+ * moment was in vain the last time. */
 static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason) {
     char why[256];
     if (ready(arg)) return true;

@@ -169,4 +169,9 @@ plait_status pli_memory_enter(pli_memory *m, bool incs, plait_error *err) {
     return status;
 }
 
+void pli_memory_set(pli_memory *m, int32_t variable, const void *data) {
+    const size_t bytes = pli_tensor_bytes(&m->graph->variable[variable].initial);
+    if (bytes > 0) memcpy(m->values[variable], data, bytes);
+}
+
 void pli_memory_leave(pli_memory *m) { pthread_rwlock_unlock(&m->lock); }

@@ -224,3 +224,15 @@ plait_status plait_session_variable(plait_session *session, int32_t k, void *dat
     if (session->memory != NULL) pli_memory_leave(session->memory);
     return status == PLAIT_OK ? ended : status;
 }
+
+plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data, plait_error *error_out) {
+    if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_set_variable: there is no variable %d, or nothing to set it to", k);
+    if (session->memory == NULL)
+        return pli_fail(error_out, PLAIT_EREFUSED, "variable '%s' lies in a store of yours; set it there, as by an inc of its table",
+                        session->graph->variable[k].name);
+    PLI_TRY(pli_memory_enter(session->memory, true, error_out));
+    pli_memory_set(session->memory, k, data);
+    pli_memory_leave(session->memory);
+    return PLAIT_OK;
+}

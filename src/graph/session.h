@@ -31,6 +31,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
 plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out,
                                plait_error *err);
 void         pli_memory_destroy(pli_memory **memory);
+/** Between enter (as one that incs) and leave. */
+void         pli_memory_set(pli_memory *memory, int32_t variable, const void *data);
 /** Before and after a run: one that incs has the memory alone. Variables that the graph has by now are there afterwards. */
 plait_status pli_memory_enter(pli_memory *memory, bool incs, plait_error *err);
 void         pli_memory_leave(pli_memory *memory);

@@ -2,8 +2,9 @@
 #include "learn/run.h"
 
 static void tell(const pli_run *run, const char *table, plait_type type, int64_t n, const void *values) {
-    const plait_weights weights = { .table = table, .epoch = run->epochs_done, .clock = run->clocks_done, .type = type, .n = n,
-                                    .values = values };
+    const plait_weights weights = {
+        .table = table, .epoch = run->epochs_done, .clock = run->clocks_done, .type = type, .n = n, .values = values
+    };
     run->opts->weights(run->opts->user, &weights);
 }
 

@@ -35,12 +35,14 @@ typedef enum pli_schedule { PLI_CONSTANT, PLI_INVSQRT, PLI_COSINE } pli_schedule
 
 /** Resolves names and defaults and checks ranges. scope may be NULL. Errors: ENAME (nearest named), EINVAL, EREFUSED (a
  *  schedule with ftrl, which lowers its rate by itself). */
-plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out, plait_error *err);
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out,
+                           plait_error *err);
 
 /** The rule of this name; NULL: none. scope may be NULL. */
 const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope);
 
-/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is not. */
+/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is
+ *  not. */
 plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *err);
 
 /** All rules, NULL-terminated. */

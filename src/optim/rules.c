@@ -39,7 +39,8 @@ const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope)
     return NULL;
 }
 
-static plait_status find_rule(const char *name, const pli_rule_scope *scope, const pli_rule_ops **ops_out, plait_error *err) {
+static plait_status find_rule(const char *name, const pli_rule_scope *scope, const pli_rule_ops **ops_out,
+                              plait_error *err) {
     const char *names[N_RULES + OWN_MAX];
     size_t      n = 0;
     *ops_out = pli_rule_find(name, scope);
@@ -63,16 +64,19 @@ plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *
     for (int32_t i = 0; i < n; i++) {
         const pli_rule_scope before = { .own = own, .n_own = i };
         if (!is_name(own[i].name))
-            return pli_fail(err, PLAIT_EINVAL, "update rule %d needs a name of 1 to %d bytes without colon, comma or space", i,
+            return pli_fail(err, PLAIT_EINVAL,
+                            "update rule %d needs a name of 1 to %d bytes without colon, comma or space", i,
                             PLI_RULE_NAME - 1);
         if (pli_rule_find(own[i].name, &before) != NULL || strcmp(own[i].name, "lbfgs") == 0)
             return pli_fail(err, PLAIT_EINVAL, "update rule %s exists already; give yours another name", own[i].name);
-        if (own[i].apply_f32 == NULL || own[i].slots < 0 || own[i].slots > PLAIT_RULE_SLOTS || !(own[i].learning_rate > 0) ||
-            !isfinite(own[i].learning_rate))
-            return pli_fail(err, PLAIT_EINVAL, "update rule %s needs apply_f32, a learning_rate above 0 and 0 to %d slots",
-                            own[i].name, PLAIT_RULE_SLOTS);
+        if (own[i].apply_f32 == NULL || own[i].slots < 0 || own[i].slots > PLAIT_RULE_SLOTS ||
+            !(own[i].learning_rate > 0) || !isfinite(own[i].learning_rate))
+            return pli_fail(err, PLAIT_EINVAL,
+                            "update rule %s needs apply_f32, a learning_rate above 0 and 0 to %d slots", own[i].name,
+                            PLAIT_RULE_SLOTS);
         if (own[i].apply_f64 != NULL && (own[i].catch_up_f32 == NULL) != (own[i].catch_up_f64 == NULL))
-            return pli_fail(err, PLAIT_EINVAL, "update rule %s needs both of catch_up_f32 and catch_up_f64, or neither", own[i].name);
+            return pli_fail(err, PLAIT_EINVAL, "update rule %s needs both of catch_up_f32 and catch_up_f64, or neither",
+                            own[i].name);
     }
     return PLAIT_OK;
 }
@@ -120,7 +124,8 @@ static plait_status check(const pli_rule *rule, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out, plait_error *err) {
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out,
+                           plait_error *err) {
     if (opts->size != sizeof *opts) {
         return pli_fail(err, PLAIT_EINVAL, "rule options not filled by plait_rule_opts_init");
     }

@@ -1,5 +1,6 @@
-/* Update rules of a program's own: under every topology a copy of one of Plait's, by another name, gives its bits, and a rule
- * with as many slots as there can be finds its state again; what cannot be registered, or is not there, is refused by name. */
+/* Update rules of a program's own: under every topology a copy of one of Plait's, by another name, gives its bits, and
+ * a rule with as many slots as there can be finds its state again; what cannot be registered, or is not there, is
+ * refused by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@
 enum { ROWS = 50, COLS = 3, CLOCKS = 12, WORKERS = 3, RULES = 4 };
 
 /* Each application counts in every slot, differently; the value says that all of them were there. */
-static void count_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *w, float *const *slot, const float *g,
-                      const float *penalty) {
+static void count_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *w, float *const *slot,
+                      const float *g, const float *penalty) {
     const float *most = rule->ops->user;
     (void)step, (void)penalty;
     for (int64_t i = 0; i < n; i++) {
@@ -26,7 +27,10 @@ static void count_f32(const plait_rule_numbers *rule, const plait_step *step, in
 }
 
 static const float      most = 1000;
-static const plait_rule count = { .name = "count", .slots = PLAIT_RULE_SLOTS, .learning_rate = 1, .apply_f32 = count_f32,
+static const plait_rule count = { .name = "count",
+                                  .slots = PLAIT_RULE_SLOTS,
+                                  .learning_rate = 1,
+                                  .apply_f32 = count_f32,
                                   .user = (void *)(uintptr_t)&most };
 
 typedef struct setting {
@@ -93,7 +97,8 @@ static plait_status work(plait_job *job, void *user) {
     for (int r = 0; r < ROWS; r++) keys[r] = (uint64_t)r;
     void *to = s->type == PLAIT_F64 ? (void *)f64 : (void *)f32;
     if (status >= 0) status = plait_table_get(table, ROWS, keys, to);
-    for (int i = 0; me == 0 && status >= 0 && i < ROWS * COLS; i++) s->model[i] = s->type == PLAIT_F64 ? f64[i] : (double)f32[i];
+    for (int i = 0; me == 0 && status >= 0 && i < ROWS * COLS; i++)
+        s->model[i] = s->type == PLAIT_F64 ? f64[i] : (double)f32[i];
     return status;
 }
 
@@ -150,7 +155,8 @@ static void test_a_copy_has_the_bits(void **state) {
                 ours.rule = names[k];
                 run(&theirs, NULL, 0);
                 run(&ours, own, RULES);
-                if (theirs.status < 0 || ours.status < 0) fail_msg("%s %s: %s%s", ours.rule, ours.topology, theirs.text, ours.text);
+                if (theirs.status < 0 || ours.status < 0)
+                    fail_msg("%s %s: %s%s", ours.rule, ours.topology, theirs.text, ours.text);
                 assert_true(theirs.model[3 * COLS] != 0);
                 assert_memory_equal(theirs.model, ours.model, sizeof ours.model);
             }
@@ -183,14 +189,17 @@ static void test_state_is_found_again(void **state) {
 static void test_unlocked(void **state) {
     (void)state;
     for (int sparse = 0; sparse < 2; sparse++) { /* lost updates are allowed there, others' state is not */
-        setting s = { .topology = "local", .consistency = "async", .sparse = sparse, .keyed = !sparse, .rule = "count" };
+        setting s = {
+            .topology = "local", .consistency = "async", .sparse = sparse, .keyed = !sparse, .rule = "count"
+        };
         run(&s, &count, 1);
         if (s.status < 0) fail_msg("%s", s.text);
         for (int i = 0; i < ROWS * COLS; i++) assert_in_range(s.model[i], 1, CLOCKS * WORKERS);
     }
 }
 
-static void refused(const plait_rule *rules, int32_t n, const char *rule, plait_type type, plait_status status, const char *text) {
+static void refused(const plait_rule *rules, int32_t n, const char *rule, plait_type type, plait_status status,
+                    const char *text) {
     setting s = { .topology = "ps", .consistency = "bsp", .rule = rule, .type = type };
     run(&s, rules, n);
     assert_int_equal(s.status, status);

@@ -29,8 +29,10 @@ static plait_status open_module(void **handle_out, const pli_board_codec **codec
     pli_board_entry_fn *entry;
     plait_error         why = { 0 };
     if (pli_module_open("tensorboard", PLI_BOARD_SYMBOL, handle_out, &symbol, &why) < 0)
-        return pli_fail(err, PLAIT_EMODULE, "--tensorboard needs a module: apt-get install libprotobuf-c-dev protobuf-c-compiler "
-                        "(or script/bootstrap --all), then build again (%.240s)", why.text);
+        return pli_fail(err, PLAIT_EMODULE,
+                        "--tensorboard needs a module: apt-get install libprotobuf-c-dev protobuf-c-compiler "
+                        "(or script/bootstrap --all), then build again (%.240s)",
+                        why.text);
     memcpy(&entry, &symbol, sizeof entry);
     *codec_out = entry();
     if ((*codec_out)->abi == PLI_BOARD_ABI) return PLAIT_OK;
@@ -147,7 +149,8 @@ void pli_board_weights(pli_board *board, const plait_weights *w) {
     h.limit = limit;
     h.count = count;
     snprintf(tag, sizeof tag, "weights/%s", w->table);
-    put(board, &(pli_board_event){ .step = w->clock, .value = &(pli_board_value){ .tag = tag, .histogram = &h }, .n_values = 1 });
+    put(board, &(pli_board_event){
+                   .step = w->clock, .value = &(pli_board_value){ .tag = tag, .histogram = &h }, .n_values = 1 });
 }
 
 void pli_board_graph(pli_board *board, const plait_graph *graph) {
@@ -173,8 +176,8 @@ static void free_board(pli_board *board) {
 static char *path_in(const char *directory) {
     char host[256];
     pli_host_name(host);
-    return pli_format("%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId32 ".plait", directory, (int64_t)pli_wall_seconds(), host,
-                      pli_pid());
+    return pli_format("%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId32 ".plait", directory,
+                      (int64_t)pli_wall_seconds(), host, pli_pid());
 }
 
 plait_status pli_board_open(const char *directory, pli_board **board_out, plait_error *err) {
@@ -201,7 +204,8 @@ plait_status pli_board_close(pli_board **board_ptr, plait_error *err) {
     if (board == NULL) return PLAIT_OK;
     if (fclose(board->file) != 0 && board->errnum == 0) board->errnum = errno;
     plait_status status = PLAIT_OK;
-    if (board->no_memory) status = pli_fail(err, PLAIT_ENOMEM, "%s: events are missing: no memory for them", board->path);
+    if (board->no_memory)
+        status = pli_fail(err, PLAIT_ENOMEM, "%s: events are missing: no memory for them", board->path);
     if (board->errnum != 0)
         status = pli_fail_errno(err, board->errnum, "%s: could not be written to its end (--tensorboard)", board->path);
     free_board(board);

@@ -1,5 +1,5 @@
-/* watch/board/board.h - `--tensorboard DIR`: what a run tells, as an event file that TensorBoard shows: scalars over clocks,
- * a histogram of each table's weights an epoch, the graph of a net.
+/* watch/board/board.h - `--tensorboard DIR`: what a run tells, as an event file that TensorBoard shows: scalars over
+ * clocks, a histogram of each table's weights an epoch, the graph of a net.
  *
  *     board.c        which scalar, histogram and graph becomes which event
  *     graph_nodes.c  a graph as a list of named nodes
@@ -19,9 +19,9 @@ typedef struct pli_board pli_board;
 /** Is the module there? Errors: EMODULE, with the command that installs what it needs. */
 plait_status pli_board_check(plait_error *err);
 
-/** A new file in directory, which is made where it is not there. Errors: EMODULE, EIO, ENOMEM. All that follows belongs to
- *  the leading rank's thread; board may be NULL. Nothing there fails at once: the first failed write is remembered for
- *  pli_board_close, so that a full disk does not cost the training. */
+/** A new file in directory, which is made where it is not there. Errors: EMODULE, EIO, ENOMEM. All that follows belongs
+ *  to the leading rank's thread; board may be NULL. Nothing there fails at once: the first failed write is remembered
+ *  for pli_board_close, so that a full disk does not cost the training. */
 plait_status pli_board_open(const char *directory, pli_board **board_out, plait_error *err);
 void         pli_board_progress(pli_board *board, const plait_progress *progress);
 void         pli_board_weights(pli_board *board, const plait_weights *weights);

@@ -1,4 +1,5 @@
-/* watch/board/codec.h - what the module plait-tensorboard does: an event as a plain struct to its bytes, by protobuf-c. */
+/* watch/board/codec.h - what the module plait-tensorboard does: an event as a plain struct to its bytes, by protobuf-c.
+ * */
 #ifndef PLI_BOARD_CODEC_H
 #define PLI_BOARD_CODEC_H
 

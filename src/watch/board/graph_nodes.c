@@ -1,5 +1,5 @@
-/* A graph as TensorBoard wants it: each node has a name, and its inputs are "name" or "name:output". A node is called as the
- * value that the program has named, else after its op and number; a slash would make a group of it. */
+/* A graph as TensorBoard wants it: each node has a name, and its inputs are "name" or "name:output". A node is called
+ * as the value that the program has named, else after its op and number; a slash would make a group of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +40,12 @@ const pli_board_node *pli_board_nodes(const plait_graph *g, pli_arena *arena, in
         char           *name = name_of(g, k, arena);
         ok = input != NULL && output != NULL && name != NULL;
         if (!ok) break;
-        nodes[k] = (pli_board_node){ .name = name, .op = node->op->name, .n_inputs = node->n_inputs, .n_outputs = node->n_values,
-                                     .input = input, .output = output };
+        nodes[k] = (pli_board_node){ .name = name,
+                                     .op = node->op->name,
+                                     .n_inputs = node->n_inputs,
+                                     .n_outputs = node->n_values,
+                                     .input = input,
+                                     .output = output };
         for (int32_t v = 0; v < node->n_values; v++) output[v] = plait_graph_describe(g, node->value + v);
         for (int32_t i = 0; ok && i < node->n_inputs; i++)
             ok = (input[i] = input_of(g, g->input[node->input + i], nodes, arena)) != NULL;

@@ -1,6 +1,6 @@
-/* watch/board/record.h - TFRecord, the framing of TensorFlow's event files: u64 length, masked crc of it, bytes, masked crc
- * of these, all little-endian. The mask turns a crc of bytes that contain crcs into one that is not predictable from them
- * (tensorflow/core/lib/hash/crc32c.h). */
+/* watch/board/record.h - TFRecord, the framing of TensorFlow's event files: u64 length, masked crc of it, bytes, masked
+ * crc of these, all little-endian. The mask turns a crc of bytes that contain crcs into one that is not predictable
+ * from them (tensorflow/core/lib/hash/crc32c.h). */
 #ifndef PLI_BOARD_RECORD_H
 #define PLI_BOARD_RECORD_H
 

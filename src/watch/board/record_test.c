@@ -34,7 +34,8 @@ static void test_a_record(void **state) {
     assert_memory_equal(written + 12, "abc", 3);
     for (int part = 0; part < 2; part++) { /* the mask undone gives the sum of what stands before */
         const unsigned char *at = written + (part == 0 ? 8 : 15);
-        const uint32_t       masked = ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24) - 0xa282ead8u;
+        const uint32_t       masked =
+            ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24) - 0xa282ead8u;
         assert_int_equal(masked >> 17 | masked << 15, part == 0 ? pli_crc32c(written, 8) : pli_crc32c("abc", 3));
     }
 }

@@ -1,5 +1,5 @@
-/* The module plait-tensorboard: events to their bytes. Messages are made in an arena and point to the event's own arrays;
- * protobuf-c packs them. event.proto has the messages. */
+/* The module plait-tensorboard: events to their bytes. Messages are made in an arena and point to the event's own
+ * arrays; protobuf-c packs them. event.proto has the messages. */
 #include <string.h>
 
 #include "event.pb-c.h"

@@ -30,7 +30,8 @@ struct pli_trace {
 static bool take_from_budget(pli_trace *trace, size_t bytes) {
     size_t left = atomic_load_explicit(&trace->left, memory_order_relaxed);
     while (left >= bytes)
-        if (atomic_compare_exchange_weak_explicit(&trace->left, &left, left - bytes, memory_order_relaxed, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&trace->left, &left, left - bytes, memory_order_relaxed,
+                                                  memory_order_relaxed))
             return true;
     return false;
 }
@@ -80,7 +81,8 @@ static void take(void *user, const pli_span *span) {
     t->end_ns = span->end_ns;
 }
 
-plait_status pli_trace_create(int32_t ranks, int32_t threads, size_t budget_bytes, pli_trace **trace_out, plait_error *err) {
+plait_status pli_trace_create(int32_t ranks, int32_t threads, size_t budget_bytes, pli_trace **trace_out,
+                              plait_error *err) {
     pli_trace   *trace = pli_calloc(1, sizeof *trace);
     const size_t bytes = (size_t)ranks * (size_t)threads * sizeof(track);
     if (trace != NULL) trace->track = pli_aligned(bytes);

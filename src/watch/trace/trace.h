@@ -1,5 +1,5 @@
-/* watch/trace/trace.h - `--trace F`: where the time of every rank went, as a Chrome trace (Google, "Trace Event Format",
- * JSON Object Format), which chrome://tracing and ui.perfetto.dev show.
+/* watch/trace/trace.h - `--trace F`: where the time of every rank went, as a Chrome trace (Google, "Trace Event
+ * Format", JSON Object Format), which chrome://tracing and ui.perfetto.dev show.
  *
  *     trace.c        the sink: spans (base/span.h) packed as they come, a list of chunks a thread of a rank
  *     trace_json.c   packed spans to JSON, a process a rank, a track a thread
@@ -19,8 +19,10 @@ enum { PLI_TRACE_NAME_MAX = 255, PLI_TRACE_DETAIL_MAX = 511 };
 
 typedef struct pli_trace pli_trace;
 
-/** A trace of ranks [0, ranks) with threads [0, threads), of which those of this process tell. budget_bytes: of memory. */
-plait_status pli_trace_create(int32_t ranks, int32_t threads, size_t budget_bytes, pli_trace **trace_out, plait_error *err);
+/** A trace of ranks [0, ranks) with threads [0, threads), of which those of this process tell. budget_bytes: of memory.
+ *  */
+plait_status pli_trace_create(int32_t ranks, int32_t threads, size_t budget_bytes, pli_trace **trace_out,
+                              plait_error *err);
 void         pli_trace_destroy(pli_trace **trace);
 /** The sink lives as long as the trace. A span of other ranks or threads is dropped. */
 const pli_span_sink *pli_trace_sink(const pli_trace *trace);

@@ -1,5 +1,5 @@
-/* Packed spans to the Trace Event Format: "X" events, which have a begin and a duration, and "M" events that name ranks and
- * threads. Times there are in microseconds; with three decimals they keep every nanosecond. See trace.h. */
+/* Packed spans to the Trace Event Format: "X" events, which have a begin and a duration, and "M" events that name ranks
+ * and threads. Times there are in microseconds; with three decimals they keep every nanosecond. See trace.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,12 @@ static void add_args(pli_trace_file *f, const span *s) {
     if (!numbered && s->detail[0] == '\0' && s->kind != PLI_SPAN_OP) return;
     pli_text_add(&f->text, ", \"args\": ");
     pli_json_begin(&f->text);
-    if (numbered) pli_json_i64(&f->text, of_epoch ? "epoch" : strcmp(s->name, "iteration") == 0 ? "iteration" : "clock", s->number);
+    if (numbered)
+        pli_json_i64(&f->text,
+                     of_epoch                            ? "epoch"
+                     : strcmp(s->name, "iteration") == 0 ? "iteration"
+                                                         : "clock",
+                     s->number);
     if (s->kind == PLI_SPAN_OP) pli_json_text(&f->text, "node", s->name);
     if (s->detail[0] != '\0') pli_json_text(&f->text, "for", s->detail);
     pli_json_end(&f->text);
@@ -96,7 +101,8 @@ static void add_span(pli_trace_file *f, const pli_trace_rank *rank, int32_t thre
     f->spans++;
 }
 
-/* --- reading what was packed, perhaps by another process ----------------------------------------------------------- */
+/* --- reading what was packed, perhaps by another process -----------------------------------------------------------
+ * */
 
 typedef struct reader {
     const unsigned char *at, *end;
@@ -193,7 +199,8 @@ plait_status pli_trace_file_add(pli_trace_file *f, const pli_trace_rank *rank, c
     char   name[320];
     reader r = { .at = packed, .end = (const unsigned char *)packed + bytes };
     if (rank->pid > 0)
-        snprintf(name, sizeof name, "%s %d (%s, process %d)", rank->server ? "server" : "rank", rank->rank, rank->host, rank->pid);
+        snprintf(name, sizeof name, "%s %d (%s, process %d)", rank->server ? "server" : "rank", rank->rank, rank->host,
+                 rank->pid);
     else
         snprintf(name, sizeof name, "%s %d (%s)", rank->server ? "server" : "rank", rank->rank, rank->host);
     name_it(f, "process_name", rank->rank, 0, name);

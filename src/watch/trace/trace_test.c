@@ -20,9 +20,14 @@ static void tell(const pli_trace *trace, int32_t rank, int32_t thread, int64_t i
     const uint64_t begin = 1000007u * (uint64_t)(i + 1);
     snprintf(name, sizeof name, "matmul#%d", (int)(i % 10));
     const pli_span_sink *sink = pli_trace_sink(trace);
-    sink->take(sink->user, &(pli_span){ .kind = i % 2 == 0 ? PLI_SPAN_OP : PLI_SPAN_WAIT, .rank = rank, .thread = thread,
-                                        .name = i % 2 == 0 ? name : "wait", .detail = i % 2 == 0 ? NULL : "clock \"7\"\n",
-                                        .number = i - 1, .begin_ns = begin, .end_ns = begin + (uint64_t)i });
+    sink->take(sink->user, &(pli_span){ .kind = i % 2 == 0 ? PLI_SPAN_OP : PLI_SPAN_WAIT,
+                                        .rank = rank,
+                                        .thread = thread,
+                                        .name = i % 2 == 0 ? name : "wait",
+                                        .detail = i % 2 == 0 ? NULL : "clock \"7\"\n",
+                                        .number = i - 1,
+                                        .begin_ns = begin,
+                                        .end_ns = begin + (uint64_t)i });
 }
 
 static json_t *write_and_read(const pli_trace *trace, int32_t ranks, uint64_t *dropped_out) {
@@ -39,7 +44,8 @@ static json_t *write_and_read(const pli_trace *trace, int32_t ranks, uint64_t *d
         /* cut anywhere but between tracks, it is refused */
         pli_trace_file *other = NULL;
         assert_int_equal(pli_trace_file_open("trace-test.cut", "threads", false, 7, &other, &err), PLAIT_OK);
-        if (packed.length > 0) assert_int_equal(pli_trace_file_add(other, &rank, packed.data, packed.length - 1, &err), PLAIT_EFORMAT);
+        if (packed.length > 0)
+            assert_int_equal(pli_trace_file_add(other, &rank, packed.data, packed.length - 1, &err), PLAIT_EFORMAT);
         pli_trace_file_abandon(&other);
         assert_int_not_equal(access("trace-test.cut", F_OK), 0);
         pli_text_free(&packed);
@@ -60,7 +66,8 @@ static int64_t check_track(const json_t *root, int32_t rank, int32_t thread) {
     int64_t i = 0;
     json_array_foreach(json_object_get(root, "traceEvents"), at, event) {
         if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) continue;
-        if (json_integer_value(json_object_get(event, "pid")) != rank || json_integer_value(json_object_get(event, "tid")) != thread)
+        if (json_integer_value(json_object_get(event, "pid")) != rank ||
+            json_integer_value(json_object_get(event, "tid")) != thread)
             continue;
         const json_t *args = json_object_get(event, "args");
         const double  begin = 1000007.0 * (double)(i + 1) - 7 + rank;
