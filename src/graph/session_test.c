@@ -503,7 +503,7 @@ static void trace(void *user, const char *name, int32_t thread, uint64_t begin_n
     traced *t = user;
     atomic_fetch_add(&t->n, 1);
     if (thread < 0 || thread > 1 || end_ns < begin_ns ||
-        (strstr(name, "fused mul 'x2'") == NULL && strstr(name, "matmul + add 'y'") == NULL))
+        (strcmp(name, "fused add, mul 'x2'") != 0 && strcmp(name, "matmul + mul, add 'y'") != 0))
         atomic_fetch_add(&t->bad, 1);
 }
 

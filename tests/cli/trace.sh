@@ -15,7 +15,7 @@ works lbfgs train --data part --epochs 3 --optimizer lbfgs --workers 2 --trace l
 check lbfgs.json 2 phase=iteration
 # Every op of a net's graph, forward and backward, whichever of its threads ran it.
 works net train --model mlp --layers 16 --data part --epochs 1 --workers 2 --threads 2 --trace net.json --quiet
-check net.json 2 step=fetch,get,compute $phases "op=matmul,add,inc,row_loss,fused relu,relu_gradient,sum_like"
+check net.json 2 step=fetch,get,compute $phases op=matmul,add,relu,row_loss,relu_gradient,sum_like,mul,inc
 
 # A trace changes nothing.
 works without train --data part --epochs 2 --workers 2 --servers 1 --topology ps --out without.model --quiet

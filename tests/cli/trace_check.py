@@ -16,7 +16,8 @@ for event in trace["traceEvents"]:
         assert length >= 0 and event["name"] and event["cat"] in ("phase", "step", "call", "wait", "op"), event
         assert event["cat"] != "wait" or event["args"]["for"], event
         tracks[event["pid"], event["tid"]].append((begin, -length))
-        names[event["pid"], event["cat"]].add(event["name"])
+        fused = event["name"].replace("fused ", "").replace(" + ", ", ")  # "matmul + add, relu" is three
+        names[event["pid"], event["cat"]].update(fused.split(", ") if event["cat"] == "op" else [event["name"]])
 assert sum(map(len, tracks.values())) == trace["otherData"]["spans"]
 assert {pid for pid, _ in tracks} == set(range(ranks)), "a rank without spans"
 for track, spans in tracks.items():

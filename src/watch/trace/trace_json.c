@@ -65,10 +65,12 @@ typedef struct span {
     char          name[PLI_TRACE_NAME_MAX + 1], detail[PLI_TRACE_DETAIL_MAX + 1];
 } span;
 
-/* "fused mul#7" is a fused mul: by its name viewers add up what is alike. */
+/* "matmul + add, relu#7" is a "matmul + add, relu", of whatever number or name: viewers add up what is called alike. */
 static void op_of(const char *node, char op[PLI_TRACE_NAME_MAX + 1]) {
-    const size_t prefix = strncmp(node, "fused ", 6) == 0 ? 6 : 0;
-    const size_t length = prefix + strcspn(node + prefix, "# ");
+    const char  *number = strchr(node, '#'), *name = strstr(node, " '");
+    const size_t length = number != NULL && (name == NULL || number < name) ? (size_t)(number - node)
+                          : name != NULL                                    ? (size_t)(name - node)
+                                                                            : strlen(node);
     memcpy(op, node, length);
     op[length] = '\0';
 }
