@@ -68,7 +68,9 @@ static void put_progress(pli_metrics *m, const char *event, const plait_progress
     pli_json_i64(&line, "epoch", p->epoch);
     pli_json_i64(&line, "clock", p->clock);
     pli_json_f64(&line, "loss", p->loss);
+    pli_json_f64(&line, "learning_rate", p->learning_rate);
     pli_json_f64(&line, "validation_loss", p->validation_loss);
+    pli_json_f64(&line, "validation_accuracy", p->validation_accuracy);
     pli_json_f64(&line, "rows_per_second", p->rows_per_second);
     pli_json_f64(&line, "seconds", p->seconds);
     put(m, &line, flush);

@@ -21,8 +21,11 @@ assert all(a[0] == b[0] and near(a[1], b[1]) for a, b in zip(losses, expected)),
 validated = scalar("validation/loss")
 expected = [(line["clock"], line["validation_loss"]) for line in lines if line["event"] == "epoch"]
 assert [s for s, _ in validated] == [s for s, _ in expected] and all(near(a[1], b[1]) for a, b in zip(validated, expected))
-assert all(0.5 < v <= 1 for _, v in scalar("validation/accuracy"))
+right = [line["validation_accuracy"] for line in lines if line["event"] == "epoch"]
+assert len(right) == record["epochs"] and all(near(a[1], b) and 0.5 < b <= 1 for a, b in zip(scalar("validation/accuracy"), right))
 rates = [v for _, v in scalar("train/learning_rate")]
+expected = [line["learning_rate"] for line in lines if line["event"] == "clock"]
+assert len(rates) == len(expected) and all(near(a, b) for a, b in zip(rates, expected)), (rates, expected)
 assert rates == sorted(rates, reverse=True) and rates[0] > rates[-1] >= 0, rates  # a cosine
 assert all(v > 0 for _, v in scalar("speed/clocks_per_second"))
 sent = [v for _, v in scalar("bytes/sent_by_rank_0")]
