@@ -1,6 +1,6 @@
 /* bench/graph_steps.c - whole training steps of small networks through sessions: forward, backward, plain SGD.
  *
- *   graph_steps mlp|small|cnn|lstm [--threads N] [--steps N] [--nodes 1]
+ *   graph_steps mlp|small|cnn|lstm [--threads N] [--steps N] [--nodes 1] [--kernels onednn]
  *
  *   mlp     784-512-256-10, rows of a batch: 256
  *   small   128-256-256-10, 32
@@ -177,17 +177,18 @@ static double timed(plait_session *s, const plait_feed *feed, int32_t n_feeds, p
 /* --nodes: begin, length and thread of each node. */
 static void trace(void *user, const char *name, int32_t thread, uint64_t begin, uint64_t end) {
     (void)user;
-    fprintf(stderr, "%12.1f %8.1f us  %d  %s\n", (double)(begin % 10000000000) * 1e-3, (double)(end - begin) * 1e-3, thread,
-            name);
+    fprintf(stderr, "%12.1f %8.1f us  %d  %s\n", (double)(begin % 10000000000) * 1e-3, (double)(end - begin) * 1e-3,
+            thread, name);
 }
 
-static plait_session *session(const plait_graph *g, int32_t threads, bool nodes) {
+static plait_session *session(const plait_graph *g, int32_t threads, bool nodes, const char *kernels) {
     plait_session     *s = NULL;
     plait_session_opts opts;
     plait_error        err;
     plait_session_opts_init(&opts);
     opts.threads = threads;
     if (nodes) opts.trace = trace;
+    opts.kernels = kernels;
     if (plait_session_create(g, &opts, &s, &err) != PLAIT_OK) die(err.text);
     return s;
 }
@@ -204,7 +205,7 @@ static double peak(int32_t threads) {
     plait_fetch       fetch = { .value = op2(&n, "matmul", x, x),
                                 .tensor = { .data = c },
                                 .bytes = (size_t)(side * side) * 4 };
-    plait_session    *s = session(n.g, threads, false);
+    plait_session    *s = session(n.g, threads, false, NULL);
     const double      seconds = timed(s, &feed, 1, &fetch, 1, 20, 0);
     plait_session_destroy(&s);
     plait_graph_destroy(&n.g);
@@ -214,9 +215,10 @@ static double peak(int32_t threads) {
 }
 
 int main(int argc, char **argv) {
-    int64_t steps = 200;
-    int32_t threads = 2;
-    bool    nodes = false;
+    int64_t     steps = 200;
+    int32_t     threads = 2;
+    bool        nodes = false;
+    const char *kernels = NULL;
     for (int i = 2; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--threads") == 0)
             threads = atoi(argv[i + 1]);
@@ -224,11 +226,13 @@ int main(int argc, char **argv) {
             steps = atoll(argv[i + 1]);
         else if (strcmp(argv[i], "--nodes") == 0)
             nodes = atoi(argv[i + 1]) != 0;
+        else if (strcmp(argv[i], "--kernels") == 0)
+            kernels = argv[i + 1];
         else
-            return die("--threads N, --steps N, --nodes 1");
+            return die("--threads N, --steps N, --nodes 1, --kernels onednn");
     }
     if (argc < 2 || argc % 2 != 0 || steps < 1 || steps > STEPS_MAX || threads < 1)
-        return die("NET [--threads N] [--steps N] [--nodes 1]");
+        return die("NET [--threads N] [--steps N] [--nodes 1] [--kernels onednn]");
     net         n = { 0 };
     plait_error err;
     if (plait_graph_create(NULL, 0, &n.g, &err) != PLAIT_OK) return die(err.text);
@@ -241,7 +245,7 @@ int main(int argc, char **argv) {
     for (int64_t i = 0; i < rows; i++) label[i] = i * 7 % n.classes;
     const plait_feed feed[] = { { n.x, plait_tensor_of(PLAIT_F32, n.x_shape, x) },
                                 { n.label, plait_tensor_of(PLAIT_I64, n.label_shape, label) } };
-    plait_session   *s = session(n.g, threads, nodes);
+    plait_session   *s = session(n.g, threads, nodes, kernels);
     const double     seconds = timed(s, feed, 2, fetches, n_fetches, steps, 0.5), best = peak(threads);
     printf("{\"net\": \"%s\", \"threads\": %d, \"step_seconds\": %.9g, \"gflop_s\": %.4g, \"sgemm_gflop_s\": %.4g, "
            "\"loss\": %.9g}\n",

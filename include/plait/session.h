@@ -46,6 +46,7 @@ typedef struct plait_session_opts {
     void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after each
                                  node, or a thread's part of it, by that thread; may be NULL                            */
     void *trace_user;
+    const char *kernels; /* of a module, taken before Plait's own: "onednn" (convolutions); NULL: Plait's own          */
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);

@@ -25,6 +25,8 @@ static const struct module {
       "apt-get install libsimgrid-dev (or script/bootstrap --all), then build again" },
     { "tensorboard", PLI_BOARD_SYMBOL, "event files for TensorBoard",
       "apt-get install libprotobuf-c-dev protobuf-c-compiler (or script/bootstrap --all), then build again" },
+    { "onednn", "plait_kernels_module", "convolutions of graphs by oneDNN",
+      "apt-get install libdnnl-dev (or script/bootstrap --all), then build again" },
     { "onnx", "plait_onnx_module", "models and graphs from and to ONNX files",
       "apt-get install libprotobuf-c-dev protobuf-c-compiler (or script/bootstrap --all), then build again" },
 };

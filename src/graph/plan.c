@@ -93,10 +93,8 @@ static plait_status choose_map(pli_plan *p, pli_plan_node *n, const plait_call *
 }
 
 static plait_status choose_kernel(pli_plan *p, pli_plan_node *n, const plait_call *call, plait_error *err) {
-    const plait_kernel *const *at = n->op->kernels;
-    while (*at != NULL && !((*at)->device == PLAIT_CPU && ((*at)->suits == NULL || (*at)->suits(call) != 0))) at++;
-    if (*at == NULL) return no_kernel(p, n, err);
-    n->kernel = *at;
+    n->kernel = pli_kernel_choose(p->kernels, n->op, call, &n->region);
+    if (n->kernel == NULL) return no_kernel(p, n, err);
     n->items = n->kernel->items != NULL ? n->kernel->items(call) : 1;
     double bytes = 0;
     for (int32_t i = 0; i < n->n_in; i++) bytes += pli_plan_reads(n, i) ? (double)pli_tensor_bytes(&call->in[i]) : 0;
@@ -211,6 +209,7 @@ plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, 
     p->graph = graph;
     p->threads = opts->threads;
     p->grain_ns = opts->grain_ns;
+    p->kernels = opts->kernels;
     pli_arena_init(&p->arena, ARENA_CHUNK_BYTES);
     pli_arena_init(&p->work, ARENA_CHUNK_BYTES);
     plait_status status = keep_key(p, key) ? PLAIT_OK : pli_plan_no_memory(err);

@@ -17,6 +17,7 @@
 #include <plait/session.h>
 
 #include "graph/graph.h"
+#include "graph/kernel_set.h"
 #include "graph/map.h"
 
 typedef enum pli_place {
@@ -52,7 +53,8 @@ typedef struct pli_plan_node {
     const plait_op     *op;
     const plait_attr   *attr;
     const plait_kernel *kernel;
-    pli_map            *map; /* PLI_WORK_MAP; with PLI_WORK_KERNEL: its epilogue */
+    pli_region_fn      *region; /* the kernel's; NULL: it does not say              */
+    pli_map            *map;    /* PLI_WORK_MAP; with PLI_WORK_KERNEL: its epilogue */
     int64_t             items;
     plait_value         origin;        /* output 0 in the graph                            */
     int32_t             input, n_in;   /* the first in plan->input                         */
@@ -60,7 +62,7 @@ typedef struct pli_plan_node {
     int32_t             variable;      /* of a node of the store                           */
     pli_work            work;
     int32_t             kernel_in, raw; /* epilogue: inputs of the kernel, and the output that it fills first */
-    const plait_op    **member; /* of a fused node: [n_members] what it is made of  */
+    const plait_op    **member;         /* of a fused node: [n_members] what it is made of  */
     int32_t             n_members;
     double              cost_ns; /* a guess                                          */
 } pli_plan_node;
@@ -121,6 +123,7 @@ typedef struct pli_plan {
     int32_t            n_fed;
     bool               incs;
     int32_t            threads; /* that run it; 1: there are no tasks */
+    const pli_kernel_set *kernels; /* of a module; NULL: there is none */
     pli_arena          arena;
     pli_arena          work; /* for who makes the plan: gone when it is made */
     pli_instance      *free; /* guarded by the session's lock ... */
@@ -129,10 +132,11 @@ typedef struct pli_plan {
 
 /* How plans of a session are made. */
 typedef struct pli_plan_opts {
-    uint32_t    passes; /* bit k: pass k of passes/passes.h */
-    int32_t     threads;
-    const char *dump;
-    double      grain_ns; /* work that is worth a thread's while */
+    uint32_t           passes; /* bit k: pass k of passes/passes.h */
+    int32_t            threads;
+    const char        *dump;
+    double             grain_ns; /* work that is worth a thread's while */
+    const pli_kernel_set *kernels;  /* of a module, tried first; NULL: none */
 } pli_plan_opts;
 
 uint64_t     pli_plan_hash(const pli_plan_key *key);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "graph/crew.h"
-#include "graph/region.h"
 #include "graph/session.h"
 
 typedef struct run {
@@ -58,7 +57,7 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
 
 /* The map goes over what the item has made, which lies in an output of the map's. */
 static void run_epilogue(const run *r, const pli_plan_node *n, const plait_call *call, int64_t item) {
-    const pli_region made = pli_region_of(n->kernel)(call, item);
+    const pli_region made = n->region(call, item);
     const void      *in[PLI_MAP_INPUTS] = { call->out[0].data };
     for (int32_t i = 1; i < n->map->n_in; i++) in[i] = r->x->lane[n->input + n->kernel_in + i - 1];
     for (int64_t i = 0; i < made.count && made.length > 0; i++)

@@ -38,6 +38,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
     s->plan_opts =
         (pli_plan_opts){ .passes = passes, .threads = pli_pool_threads(pool), .dump = s->dump, .grain_ns = 20000 };
+    if (status == PLAIT_OK && s->opts.kernels != NULL)
+        status = pli_kernel_set_open(s->opts.kernels, &s->module, &s->plan_opts.kernels, err);
     if (s->opts.store != NULL)
         s->store = *s->opts.store;
     else if (status == PLAIT_OK)
@@ -75,6 +77,7 @@ void plait_session_destroy(plait_session **session) {
     }
     pli_memory_destroy(&s->memory);
     if (s->own_pool) pli_pool_destroy(&s->pool);
+    if (s->module != NULL) pli_module_close(&s->module);
     pli_free(s->dump);
     pthread_mutex_destroy(&s->lock);
     pli_free(s);

@@ -17,8 +17,9 @@ struct plait_session {
     pli_pool          *pool;   /* NULL: no threads beside the caller                   */
     bool               own_pool;
     pli_plan_opts      plan_opts;
-    char              *dump; /* a copy                                               */
-    pthread_mutex_t    lock; /* of plans, and the lists of their free instances      */
+    char              *dump;   /* a copy                                               */
+    void              *module; /* of kernels, or NULL                                */
+    pthread_mutex_t    lock;   /* of plans, and the lists of their free instances      */
     pli_plan          *plans;
     _Atomic uint64_t   runs; /* any run: counts them; relaxed, it publishes nothing  */
 };

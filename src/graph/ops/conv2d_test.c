@@ -1,5 +1,6 @@
 /* Convolutions: columns and products against the plain sums, over strides, paddings, dilations, groups and lengths
  * at the edges; the three ops are each other's gradients, twice. */
+#include "graph/kernel_set.h"
 #include "op_gradient.h"
 
 typedef struct shape_of_conv {
@@ -62,6 +63,49 @@ static void test_columns_agree(void **state) {
     op_case_end(&c);
 }
 
+/* oneDNN's, where the module is there: the same sums, and in pieces that are the regions which it names. */
+static void test_module_agrees(void **state) {
+    (void)state;
+    void                 *module = NULL;
+    const pli_kernel_set *set = NULL;
+    plait_error           err = { .code = PLAIT_OK };
+    if (pli_kernel_set_open("onednn", &module, &set, &err) == PLAIT_EMODULE) skip();
+    assert_int_equal(err.code, PLAIT_OK);
+    int32_t taken = 0;
+    for (size_t i = 0; i < sizeof convs / sizeof *convs; i++)
+        for (int32_t k = 0; k < 3; k++) {
+            op_case             c = case_of(ops[k], &convs[i], PLAIT_F32);
+            plait_op            op = *ops[k];
+            const plait_kernel *pair[] = { set->kernel[k].kernel, op_case_ref(&c), NULL };
+            assert_string_equal(set->kernel[k].op, op.name);
+            op.kernels = pair;
+            c.op = &op;
+            const int32_t suited = op_case_agree(&c, 1e-4);
+            taken += suited;
+            const plait_call call = op_case_call(&c);
+            const int64_t    n = plait_shape_elements(&c.out[0].shape);
+            int64_t          covered = 0;
+            for (int64_t item = 0; suited > 0 && item < pair[0]->items(&call); item++) {
+                const pli_region at = set->kernel[k].region(&call, item);
+                assert_true(at.count == 1 && at.first == covered);
+                covered += at.length;
+            }
+            assert_true(suited == 0 || covered == n);
+            op_case_end(&c);
+        }
+    assert_true(taken >= 20);
+    pli_module_close(&module);
+}
+
+static void test_module_is_refused_by_name(void **state) {
+    (void)state;
+    void                 *module = NULL;
+    const pli_kernel_set *set = NULL;
+    plait_error           err = { .code = PLAIT_OK };
+    assert_int_equal(pli_kernel_set_open("onedn", &module, &set, &err), PLAIT_ENAME);
+    assert_non_null(strstr(err.text, "did you mean 'onednn'"));
+}
+
 static void test_gradients(void **state) {
     (void)state;
     for (int k = 0; k < 3; k++)
@@ -105,6 +149,8 @@ static void test_refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns_agree),
+        cmocka_unit_test(test_module_agrees),
+        cmocka_unit_test(test_module_is_refused_by_name),
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_refuses),
     };

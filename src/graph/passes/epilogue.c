@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "graph/region.h"
-
 plait_status pli_epilogue_host(pli_plan *p, int32_t k, const plait_shape *shape, bool *good_out, plait_error *err) {
     pli_plan_node        *n = &p->node[k];
     const pli_plan_value *made = &p->value[n->output];
@@ -13,7 +11,7 @@ plait_status pli_epilogue_host(pli_plan *p, int32_t k, const plait_shape *shape,
         memcmp(made->t.shape.dim, shape->dim, (size_t)shape->rank * sizeof *shape->dim) != 0)
         return PLAIT_OK;
     PLI_TRY(pli_plan_choose_node(p, n, err));
-    *good_out = pli_region_of(n->kernel) != NULL;
+    *good_out = n->region != NULL;
     return PLAIT_OK;
 }
 
@@ -28,6 +26,7 @@ bool pli_epilogue_make(pli_plan *p, int32_t k, pli_plan_node *node, const int32_
     node->op = host->op;
     node->attr = host->attr;
     node->kernel = host->kernel;
+    node->region = host->region;
     node->items = host->items;
     node->cost_ns = host->cost_ns + 0.2 * (double)node->map->n_steps * (double)node->map->elements;
     node->kernel_in = host->n_in;
