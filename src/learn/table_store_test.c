@@ -19,7 +19,8 @@ enum { WORDS = 9, WIDTH = 3, ROWS = 12, CLOCKS = 8 };
 /* Words by their rows of a table, a layer, a number: three variables, of ranks 2, 1 and 0. */
 typedef struct net {
     plait_graph *g;
-    plait_value  word, target, loss, v[3], push[3];
+    plait_value  word, target, loss, v[3], push[6];
+    int32_t      pushes;
 } net;
 
 static void build(net *n, double rate) {
@@ -40,7 +41,13 @@ static void build(net *n, double rate) {
     n->loss = plait_op_sum(g, plait_op_squared_loss(g, score, n->target), 0, NULL, 0);
     plait_graph_gradients(g, n->loss, 3, n->v, d);
     plait_value scale = plait_graph_scalar(g, PLAIT_F32, rate);
-    for (int i = 0; i < 3; i++) n->push[i] = plait_op_inc(g, n->v[i], rate == 0 ? d[i] : plait_op_mul(g, d[i], scale));
+    /* gradients for a rule in two pieces, whose examples count once */
+    plait_value quarter = plait_graph_scalar(g, PLAIT_F32, 0.25), rest = plait_graph_scalar(g, PLAIT_F32, 0.75);
+    n->pushes = 0;
+    for (int i = 0; i < 3; i++) {
+        n->push[n->pushes++] = plait_op_inc(g, n->v[i], plait_op_mul(g, d[i], rate == 0 ? quarter : scale));
+        if (rate == 0) n->push[n->pushes++] = plait_op_inc(g, n->v[i], plait_op_mul(g, d[i], rest));
+    }
     assert_int_equal(plait_graph_check(g, NULL), PLAIT_OK);
 }
 
@@ -55,11 +62,9 @@ static plait_status step(const net *n, plait_session *session, int clock, int wo
     }
     const plait_feed feeds[] = { { n->word, plait_tensor_of(PLAIT_I64, plait_shape_1(m), word) },
                                  { n->target, plait_tensor_of(PLAIT_F32, plait_shape_1(m), target) } };
-    plait_fetch      fetches[] = { { n->loss, { .data = &loss }, sizeof loss },
-                                   { .value = n->push[0] },
-                                   { .value = n->push[1] },
-                                   { .value = n->push[2] } };
-    return plait_session_run(session, feeds, 2, fetches, 4, NULL, 0, err);
+    plait_fetch      fetches[7] = { { n->loss, { .data = &loss }, sizeof loss } };
+    for (int32_t p = 0; p < n->pushes; p++) fetches[1 + p].value = n->push[p];
+    return plait_session_run(session, feeds, 2, fetches, 1 + n->pushes, NULL, 0, err);
 }
 
 typedef struct outcome {
