@@ -235,6 +235,16 @@ PLAIT_API plait_status plait_table_inc_range(plait_table *table, int64_t first, 
 PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int64_t n, const void *delta,
                                                    int64_t examples, plait_request **request_out);
 
+/** No inc of the table follows in this clock (one is refused, EINVAL). On a ruled table what the worker has pushed leaves
+ *  now, while it computes on, as the gradients of a net's last layers do: to servers as a push (small ones together); under
+ *  allreduce, where sums go by messages, as sums, begun from the table that was created last to the first, whichever is
+ *  flushed first: so create a net's tables in the order in which it reads them. Else it leaves with the clock: additive
+ *  tables, policies that hold updates back, hosts that add up, backup workers, memory that is shared. Values and bits are the
+ *  same in any case. A worker need not flush what others do; but until the clock has ended it calls no collective, and no
+ *  barrier, leave or destroy (EINVAL). Not collective; does not wait for others.
+ *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
+PLAIT_API plait_status plait_table_flush(plait_table *table);
+
 /** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
  *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
  *  what a get of the caller would see, less those of the caller's incs that have not been sent. get-type:

@@ -1,7 +1,9 @@
 /* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
  *
- * The graph's variables are fed with what the tables answered, and its store is their inc alone: a gradient leaves as soon as
- * the backward pass has it, those of the last layers first. Under --reduce exact each block's rows are a run of their own. */
+ * The graph's variables are the tables: a clock asks for all of them, in the order in which the last run needed them, and the
+ * forward pass waits for each just before its first use. A gradient leaves as soon as the backward pass has it, those of the
+ * last layers first (plait_table_flush). Under --reduce exact each block's rows are a run of their own, and gradients leave
+ * in the last one. */
 #include <string.h>
 
 #include "graph/session.h"
@@ -15,6 +17,10 @@ struct pli_net_worker {
     float         *values; /* [net->values] as the tables have them      */
     pli_net_rows   rows;
     int64_t        examples; /* of the run at hand, for the first inc of each table: its labels */
+    plait_request *got[PLI_NET_PARAMS];   /* gets under way                          */
+    bool           asked[PLI_NET_PARAMS]; /* for in this clock                       */
+    int32_t        order[PLI_NET_PARAMS], ordered; /* in which runs need variables   */
+    bool           last;     /* no run of this clock follows                         */
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
@@ -70,29 +76,66 @@ plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-static plait_status no_get(void *user, int32_t variable, const void **values_out, plait_error *err) {
-    (void)user;
-    (void)values_out;
-    return pli_fail(err, PLAIT_EINVAL, "variable %d of a net was not fed", variable);
+static plait_status ask(pli_net_worker *w, int32_t variable) {
+    const pli_net_param *param = &w->run->net->param[variable];
+    if (w->asked[variable]) return PLAIT_OK;
+    w->asked[variable] = true;
+    return plait_table_get_range_begin(w->run->net_table[variable], 0, param->rows, w->values + param->at, &w->got[variable]);
 }
 
-static plait_status no_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
-    (void)n;
-    (void)rows;
-    return no_get(user, variable, values, err);
+/* All that are asked for, or not yet. */
+static plait_status wait_for_all(pli_net_worker *w, plait_status status) {
+    for (int32_t p = 0; status == PLAIT_OK && p < w->run->net->n_params; p++) status = ask(w, p);
+    for (int32_t p = 0; p < w->run->net->n_params; p++) {
+        plait_status waited = plait_request_wait(&w->got[p]);
+        if (status == PLAIT_OK) status = waited;
+    }
+    return status;
+}
+
+static plait_status expect(void *user, int32_t n, const int32_t *variables, plait_error *err) {
+    pli_net_worker *w = user;
+    (void)err; /* the communicator's error is the run's */
+    w->ordered = n;
+    memcpy(w->order, variables, (size_t)n * sizeof *variables);
+    for (int32_t i = 0; i < n; i++) PLI_TRY(ask(w, variables[i]));
+    return PLAIT_OK;
+}
+
+static plait_status get(void *user, int32_t variable, const void **values_out, plait_error *err) {
+    pli_net_worker *w = user;
+    (void)err;
+    *values_out = w->values + w->run->net->param[variable].at;
+    PLI_TRY(ask(w, variable));
+    return plait_request_wait(&w->got[variable]);
+}
+
+static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+    const pli_net_param *param = &((pli_net_worker *)user)->run->net->param[variable];
+    const void          *all;
+    PLI_TRY(get(user, variable, &all, err));
+    for (int64_t i = 0; i < n; i++)
+        memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols, (size_t)param->cols * sizeof(float));
+    return PLAIT_OK;
+}
+
+static plait_status flush(const pli_net_worker *w, int32_t variable) {
+    return w->last ? plait_table_flush(w->run->net_table[variable]) : PLAIT_OK;
 }
 
 static plait_status push(void *user, int32_t variable, const void *delta, plait_error *err) {
     pli_net_worker      *w = user;
     const pli_net_param *param = &w->run->net->param[variable];
-    (void)err; /* the communicator's error is the run's */
-    return plait_table_inc_range(w->run->net_table[variable], 0, param->rows, delta, w->examples);
+    (void)err;
+    PLI_TRY(plait_table_inc_range(w->run->net_table[variable], 0, param->rows, delta, w->examples));
+    return flush(w, variable);
 }
 
 static plait_status push_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
     pli_net_worker *w = user;
     (void)err;
-    return plait_table_inc(w->run->net_table[variable], n, (const uint64_t *)rows, delta, w->examples);
+    PLI_TRY(plait_table_inc(w->run->net_table[variable], n, (const uint64_t *)rows, delta, w->examples));
+    return flush(w, variable);
 }
 
 static plait_status end(void *user, plait_status how, plait_error *err) {
@@ -118,7 +161,7 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     w->run = run;
     w->values = pli_array((size_t)run->net->values, sizeof *w->values);
     if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
-    const plait_store  store = { .user = w, .get = no_get, .get_rows = no_rows, .inc = push, .inc_rows = push_rows, .end = end };
+    const plait_store  store = { .user = w, .expect = expect, .get = get, .get_rows = get_rows, .inc = push, .inc_rows = push_rows, .end = end };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = &store;
@@ -133,6 +176,7 @@ plait_status pli_net_begin(pli_sgd *sgd) {
 void pli_net_end(pli_sgd *sgd) {
     pli_net_worker *w = sgd->net;
     if (w == NULL) return;
+    for (int32_t p = 0; p < w->run->net->n_params; p++) (void)plait_request_wait(&w->got[p]);
     plait_session_destroy(&w->session);
     pli_free(w->values);
     pli_net_rows_free(&w->rows);
@@ -172,50 +216,58 @@ static int64_t add_part(const pli_run *run, pli_net_worker *w, const pli_part *p
 static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
     const pli_run *run = w->run;
     const pli_net *net = run->net;
-    plait_feed     feeds[PLI_NET_PARAMS + 3];
     plait_fetch    fetches[PLI_NET_PARAMS + 1];
     pli_sums       own = { 0 };
-    pli_net_feed(net, w->values, feeds);
-    plait_feed *more = feeds + net->n_params;
-    pli_net_rows_feed(net, &w->rows, n, &more[0]);
-    more[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.label) };
-    more[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.weight) };
+    plait_feed     feeds[3];
+    pli_net_rows_feed(net, &w->rows, n, &feeds[0]);
+    feeds[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.label) };
+    feeds[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.weight) };
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
     w->examples = examples;
-    PLI_TRY(plait_session_run(w->session, feeds, net->n_params + 3, fetches, net->n_params + 1, NULL, 0, run->err));
+    PLI_TRY(plait_session_run(w->session, feeds, 3, fetches, net->n_params + 1, NULL, 0, run->err));
     pli_sums_add(sums, &own);
     return PLAIT_OK;
+}
+
+static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
+    pli_net_worker *w = sgd->net;
+    int64_t         rows = batch->rows; /* still to come */
+    for (int32_t p = 0; p < batch->parts; p++) {
+        const pli_part *part = &batch->part[p];
+        pli_sums        own = { 0 };
+        if (part->rows == 0) continue;
+        rows -= part->rows;
+        w->last = rows == 0;
+        PLI_TRY(run_rows(w, part->rows, add_part(w->run, w, part, 0), &own));
+        pli_total_add(&sgd->clock, &own);
+    }
+    *sums_out = pli_total_sums(&sgd->clock);
+    return PLAIT_OK;
+}
+
+static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_sums *sums_out) {
+    int64_t at = 0, labels = 0;
+    for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows) labels += add_part(w->run, w, &batch->part[p], at);
+    w->last = true;
+    return run_rows(w, batch->rows, labels, sums_out);
 }
 
 plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net;
-    int64_t         at = 0, labels = 0;
     uint64_t        since = pli_comm_span_begin(run->comm);
-    PLI_TRY(read_values(run, w->values));
+    memset(w->asked, 0, sizeof w->asked);
+    for (int32_t i = 0; i < w->ordered; i++) PLI_TRY(ask(w, w->order[i]));
+    /* Who has no rows reads, too, or would run ahead; who is late hears of it by what he has read. */
+    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due) PLI_TRY(wait_for_all(w, PLAIT_OK));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
     if (!pli_net_rows_reserve(run->net, &w->rows, batch->rows))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch of %lld dense rows", (long long)batch->rows);
-    for (int32_t p = 0; p < batch->parts; p++) {
-        const pli_part *part = &batch->part[p];
-        const int64_t   more = add_part(run, w, part, run->exact ? 0 : at);
-        labels += more;
-        if (run->exact && part->rows > 0) {
-            pli_sums own = { 0 };
-            PLI_TRY(run_rows(w, part->rows, more, &own));
-            pli_total_add(&sgd->clock, &own);
-        }
-        at += part->rows;
-    }
     pli_run_charge(run, batch, run->net->values);
-    if (run->exact) {
-        *sums_out = pli_total_sums(&sgd->clock);
-    } else {
-        PLI_TRY(run_rows(w, batch->rows, labels, sums_out));
-    }
+    PLI_TRY(run->exact ? step_by_blocks(sgd, batch, sums_out) : step_at_once(w, batch, sums_out));
     pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;
 }

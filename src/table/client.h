@@ -130,6 +130,7 @@ typedef struct pli_client_table {
     bool        at_clock; /* pushes are applied at clocks                          */
     bool        reuses;   /* the policy may serve a copy in a later clock          */
     bool        keeps;    /* what is pending stays when the clock ends             */
+    bool        departs;  /* nothing is added to pending in this clock: it may leave      */
     bool        kept;     /* some of what is pending is of a clock that has ended  */
     pli_pending pending;
     pli_client_shard *shard; /* [shards]        */
@@ -224,7 +225,10 @@ void pli_ask_abandon(pli_ask *ask);
 /** An update of norm (as plait_view has it) is about to be accepted: what the policy wants done, PLAIT_TURN and
  *  others. */
 int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta);
-/** Sends what is pending on table (NULL: on all) to its owners; kind PLI_PUSH, or PLI_CLOCK, which also ends the clock.
+/** Bytes of values pending on tables that depart. */
+int64_t pli_client_departing_bytes(const pli_client *client);
+/** Sends what is pending on table (NULL: on all, or PUSH: on those that depart) to its owners; kind PLI_PUSH, or PLI_CLOCK, which
+ *  also ends the clock.
  *  Nothing has changed where it fails with ENOMEM before the first message was sent. */
 plait_status pli_client_build_push(pli_client *client, pli_client_table *table, pli_kind kind, plait_error *err);
 plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err);

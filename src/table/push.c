@@ -119,8 +119,22 @@ static void ask_what_stays(pli_client *client, pli_kind kind) {
     }
 }
 
-static bool takes_part(const pli_client_table *table, const pli_client_table *only) {
-    return (only == NULL || only == table) && table->pending.touched && !table->keeps;
+static bool is_meant(const pli_client_table *table, const pli_client_table *only, pli_kind kind) {
+    return only != NULL ? only == table : kind == PLI_CLOCK || table->departs;
+}
+
+static bool takes_part(const pli_client_table *table, const pli_client_table *only, pli_kind kind) {
+    return is_meant(table, only, kind) && table->pending.touched && !table->keeps;
+}
+
+int64_t pli_client_departing_bytes(const pli_client *client) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < client->tables; i++) {
+        const pli_pending *pending = &client->table[i]->pending;
+        const int64_t      rows = client->table[i]->spec.keyed ? pending->set.n : pending->high - pending->low;
+        if (client->table[i]->departs && pending->touched) bytes += rows * pli_sum_row_bytes(&client->table[i]->spec);
+    }
+    return bytes;
 }
 
 static void drop_built(pli_client *client) {
@@ -154,11 +168,11 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     ask_what_stays(client, kind);
     for (int32_t s = 0; s < client->layout.servers; s++) client->link[s].parts = 0, client->link[s].bytes = 0;
     for (int64_t i = 0; i < client->tables; i++)
-        if (takes_part(client->table[i], only)) measure(client, client->table[i], count);
+        if (takes_part(client->table[i], only, kind)) measure(client, client->table[i], count);
     bool made = make_messages(client, kind);
     for (int64_t i = 0; made && i < client->tables; i++) {
         pli_client_table *table = client->table[i];
-        if (!takes_part(table, only)) continue;
+        if (!takes_part(table, only, kind)) continue;
         table->pushes++;
         pli_raise_push(client->sink, client->rank, PLI_EVENT_PUSH, table->spec.id, client->clock);
         if (table->spec.keyed) fill_keyed(client, table, count);
@@ -169,10 +183,11 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     for (int64_t i = 0; i < client->tables; i++) {
         pli_client_table *table = client->table[i];
-        if (only != NULL && only != table) continue;
+        if (!is_meant(table, only, kind)) continue;
+        if (kind == PLI_CLOCK) table->departs = false;
         pli_cache_pushed(client, table, client->clock + (kind == PLI_CLOCK));
         table->kept = table->keeps && (table->kept || table->pending.touched);
-        if (takes_part(table, only)) note_sent(client, table);
+        if (takes_part(table, only, kind)) note_sent(client, table);
         if (table->keeps) continue;
         pli_pending_clear(&table->pending);
         table->incs = 0;

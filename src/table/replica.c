@@ -85,16 +85,21 @@ static double scale_of(const pli_replica *replica, const pli_sum *sum) {
 static double scale_of_pending(const pli_replica *replica) { return replica->spec->ruled ? 0 : 1; }
 
 static void raise_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first) {
+    uint64_t unseen = 0;
+    for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) unseen += sum->pushed && sum->clock >= clock;
     const pli_replica_seen seen = { .version = replica->sums, .incs = replica->spec->ruled ? 0 : replica->incs,
-                                    .from = replica->landed, .to = replica->pushes };
+                                    .from = replica->landed, .to = replica->pushes - unseen };
     pli_raise_replica_get(replica->sink, replica->rank, replica->spec, clock, &seen, n, keys, first);
 }
+
+/* A sum of the clock at hand was taken before its end. */
+static bool is_read_over(const pli_sum *sum, int64_t clock) { return sum->clock < clock; }
 
 void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first, void *values) {
     const pli_store *store = &replica->shard.store;
     if (keys != NULL) pli_store_get(store, n, keys, values);
     else pli_store_get_rows(store, first, n, values);
-    for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) {
+    for (const pli_sum *sum = replica->first; sum != NULL && is_read_over(sum, clock); sum = sum->next) {
         if (keys != NULL) pli_pending_overlay(&sum->own, scale_of(replica, sum), n, keys, values);
         else pli_pending_overlay_range(&sum->own, scale_of(replica, sum), first, n, values);
     }
@@ -106,13 +111,13 @@ void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const
 const void *pli_replica_read(const pli_replica *replica, int64_t clock, int64_t first, int64_t n) {
     const pli_spec *spec = replica->spec;
     bool            laid_over = !spec->ruled && replica->pending.touched;
-    for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) laid_over |= sum->own.touched;
+    for (const pli_sum *sum = replica->first; sum != NULL && is_read_over(sum, clock); sum = sum->next) laid_over |= sum->own.touched;
     if (spec->lazy || laid_over) return NULL;
     raise_get(replica, clock, n, NULL, first);
     return pli_at_const(replica->shard.store.slab->memory, first * pli_row_bytes(spec));
 }
 
-plait_status pli_replica_dump(const pli_replica *replica, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err) {
+plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err) {
     const pli_store *store = &replica->shard.store;
     int64_t          most = store->rows + replica->pending.set.n, n = store->rows;
     for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) most += sum->own.set.n;
@@ -123,7 +128,7 @@ plait_status pli_replica_dump(const pli_replica *replica, int64_t *n_out, uint64
         pli_keymap_keys(&store->map, keys);
         pli_store_get_rows(store, 0, store->rows, values);
     }
-    for (const pli_sum *sum = replica->first; done && sum != NULL; sum = sum->next)
+    for (const pli_sum *sum = replica->first; done && sum != NULL && is_read_over(sum, clock); sum = sum->next)
         done = pli_pending_append(&sum->own, scale_of(replica, sum), n, keys, values, &n);
     done = done && pli_pending_append(&replica->pending, scale_of_pending(replica), n, keys, values, n_out);
     if (done) {
@@ -153,7 +158,7 @@ static void take_extra(const pli_spec *spec, const void *values, int64_t at, pli
 static plait_status make_dense(pli_replica *replica, pli_sum *sum, plait_error *err) {
     const pli_spec *spec = replica->spec;
     size_t          bytes;
-    sum->n = spec->rows * spec->cols + EXTRA;
+    sum->n = pli_replica_sum_values(replica, PLI_SUM_DENSE);
     bytes = (size_t)(sum->n * spec->sum_width);
     if (!sum->flies) {
         PLI_TRY(pli_pending_reserve(&sum->own, err));
@@ -193,7 +198,7 @@ static plait_status make_marked(pli_replica *replica, pli_sum *sum, plait_error 
     const pli_spec    *spec = replica->spec;
     const pli_pending *own = &sum->own;
     int64_t            values = spec->rows * spec->cols, row_bytes = pli_sum_row_bytes(spec);
-    sum->n = values + spec->rows + EXTRA;
+    sum->n = pli_replica_sum_values(replica, PLI_SUM_MARKED);
     sum->values = pli_calloc((size_t)sum->n, (size_t)spec->sum_width);
     if (sum->values == NULL) return no_memory(replica, err);
     for (int64_t i = 0; i < own->set.n; i++) {
@@ -301,6 +306,12 @@ pli_sum_form pli_replica_form(const pli_replica *replica) {
     return spec->rows > 0 && replica->workers > 1 && replica->keys > spec->rows / 4 ? PLI_SUM_MARKED : PLI_SUM_LISTS;
 }
 
+int64_t pli_replica_sum_values(const pli_replica *replica, pli_sum_form form) {
+    const pli_spec *spec = replica->spec;
+    if (form == PLI_SUM_LISTS) return 0;
+    return spec->rows * (spec->cols + (form == PLI_SUM_MARKED)) + EXTRA;
+}
+
 static plait_status make(pli_replica *replica, pli_sum *sum, plait_error *err) {
     switch (sum->form) {
     case PLI_SUM_DENSE: return make_dense(replica, sum, err);
@@ -325,6 +336,7 @@ plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form 
         pli_raise_push(replica->sink, replica->rank, PLI_EVENT_PUSH, replica->spec->id, clock);
     }
     replica->incs = 0;
+    replica->taken = clock + 1;
     *replica->last = sum;
     replica->last = &sum->next;
     *sum_out = sum;

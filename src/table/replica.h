@@ -37,7 +37,6 @@ typedef struct pli_sum {
     int64_t        touched, examples; /* DENSE, once the last values are complete: of the whole push   */
     pli_msg       *list;  /* LISTS: this worker's, to be gathered (the driver takes it) into ...      */
     pli_msg      **piece; /* ... [workers] all workers'                                               */
-    plait_request *request; /* LISTS: the driver's                                                    */
 } pli_sum;
 
 /** Is it applied part by part, as its values land? For nothing is read before. */
@@ -54,6 +53,8 @@ typedef struct pli_replica {
     uint64_t        incs;           /* pending                                   */
     uint64_t        pushes, landed; /* own: taken; of them applied               */
     uint64_t        sums;           /* applied                                   */
+    pli_sum_form    form;           /* of the next sum, once others count on it: the driver's        */
+    int64_t         taken;          /* clocks whose sum is: no update of theirs follows  */
     int64_t         keys;           /* in all workers' parts of the sum that was applied last */
     pli_slab       *lists[2];       /* memory of lists of clocks before, in turns: others may still read the last */
 } pli_replica;
@@ -66,16 +67,19 @@ void         pli_replica_close(pli_replica **replica); /* no sum's memory may be
 /** Own updates to keys [n], or (keys NULL) to the rows first .. first + n - 1. */
 plait_status pli_replica_inc(pli_replica *replica, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
                              int64_t examples, plait_error *err);
+/** What the worker reads in this clock: of sums that are taken, those of clocks before. */
 void         pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first, void *values);
 /** The rows where they lie, or NULL: something is to be laid over them. */
 const void  *pli_replica_read(const pli_replica *replica, int64_t clock, int64_t first, int64_t n);
 /** As pli_topology_ops.dump. */
-plait_status pli_replica_dump(const pli_replica *replica, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
+plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
 
 /** May `clock` start when the sums of all clocks below `applied` are? */
 bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t applied);
 /** The form of the next sum: of a keyed one, as the last one suggests, so that nobody has to ask how many keys the others have. */
 pli_sum_form pli_replica_form(const pli_replica *replica);
+/** How many values a sum of this form has; 0: lists. */
+int64_t      pli_replica_sum_values(const pli_replica *replica, pli_sum_form form);
 /** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read over
  *  until it is applied; else (nothing is read before) its values may be summed where they lie. */
 plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out, plait_error *err);

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > 1) memcpy(pli_msg_body(sum->piece[1]), data + 1, size - 1);
     plait_status status = pli_replica_apply(replica, NULL);
     if (status != PLAIT_OK && status != PLAIT_EFORMAT) abort();
-    if (spec.rows == 0 && pli_replica_dump(replica, &n, &held, &values, NULL) < 0) abort();
+    if (spec.rows == 0 && pli_replica_dump(replica, 0, &n, &held, &values, NULL) < 0) abort();
     if (spec.rows == 0 && status == PLAIT_OK && n < 3) abort();
     pli_free(held);
     pli_free(values);

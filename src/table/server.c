@@ -295,6 +295,7 @@ static void go(pli_server *server, int32_t worker) {
 static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
     move_clock(server, worker, PLAIT_LEFT);
+    pli_server_forget_unended(server, worker);
     if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)
@@ -306,11 +307,20 @@ static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
 
 typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 
+static bool put_in_queue(pli_peer *peer, pli_msg *msg) {
+    *peer->queue_last = msg;
+    peer->queue_last = &msg->next;
+    return true;
+}
+
+/* Of a table that applies at clocks it waits for the rest of its own. */
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    bool keep = false;
-    if (pli_server_take_push(server, now_ns, msg, &keep, out) && keep)
-        pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed outside of a clock to a table that applies at clocks",
-                     msg->head.src);
+    pli_peer *peer = &server->peer[msg->head.src];
+    bool      keep = false;
+    if (!pli_server_take_push(server, now_ns, msg, &keep, out) || !keep) return false;
+    if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT) return put_in_queue(peer, msg);
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed in clock %lld, it is in clock %lld", msg->head.src, (long long)msg->head.clock,
+                 (long long)peer->ended);
     return false;
 }
 
@@ -324,10 +334,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         return false;
     }
     if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
-    if (keep) {
-        *peer->queue_last = msg;
-        peer->queue_last = &msg->next;
-    }
+    if (keep) (void)put_in_queue(peer, msg);
     move_clock(server, worker, ++peer->ended);
     pli_raise_tick(server, msg);
     if (!apply_complete(server, now_ns, out)) return keep;

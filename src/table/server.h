@@ -77,7 +77,7 @@ typedef struct pli_peer {
     int64_t  ended;     /* clocks ended, also after it has left */
     bool     gone;      /* said BYE or died */
     bool     listens;   /* is told of which version values are, for its event log */
-    pli_msg *queue, **queue_last; /* CLOCK messages with pushes that are not applied yet */
+    pli_msg *queue, **queue_last; /* PUSH and CLOCK messages, in order, with pushes for clocks that are not applied yet */
     pli_msg *barrier, *call, *bye; /* said, and not yet answered */
     pli_msg *behind, **behind_last; /* said, but a list of keys must come first: filtered messages, and what follows */
     bool     asked;                 /* for that list */
@@ -142,6 +142,8 @@ void pli_server_note_fetch(pli_server_table *table, int32_t worker);
 /* false: malformed or out of memory, the job has failed */
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
+/* Drops what a worker that takes no further clock has sent early of the one that it was in. */
+void pli_server_forget_unended(pli_server *server, int32_t worker);
 
 /* server_pull.c: is the request well formed? then: may it be served now? then: serve it */
 bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);

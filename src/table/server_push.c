@@ -135,17 +135,26 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
     return true;
 }
 
-/* A worker's push of the clock to one table, untouched where there is none. Of several parts the first counts. */
-static pli_push_part part_for(const pli_server *server, const pli_msg *msg, const pli_server_table *wanted,
+void pli_server_forget_unended(pli_server *server, int32_t worker) {
+    pli_peer *peer = &server->peer[worker];
+    pli_msg **at = &peer->queue;
+    while (*at != NULL && (*at)->head.clock < peer->ended) at = &(*at)->next;
+    pli_msg_free_list(at);
+    peer->queue_last = at;
+}
+
+/* A worker's push of the clock to one table, untouched where there is none. queue: all that it has sent of the clock stands
+ * first. Of several parts the first counts. */
+static pli_push_part part_for(const pli_server *server, const pli_msg *queue, const pli_server_table *wanted,
                               int64_t clock) {
     pli_push_part     part;
     pli_server_table *table;
-    if (msg == NULL || msg->head.clock != clock) return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
-    for (uint32_t i = 0; i < msg->head.arg32; i++)
-        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) {
-            pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
-            return part;
-        }
+    for (const pli_msg *msg = queue; msg != NULL && msg->head.clock == clock; msg = msg->next)
+        for (uint32_t i = 0; i < msg->head.arg32; i++)
+            if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) {
+                pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
+                return part;
+            }
     return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
 }
 
@@ -166,11 +175,12 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
     }
     for (int32_t w = 0; w < workers; w++) {
         pli_peer *peer = &server->peer[w];
-        pli_msg  *head = peer->queue;
-        if (head == NULL || head->head.clock != clock) continue;
-        peer->queue = head->next;
+        while (peer->queue != NULL && peer->queue->head.clock == clock) {
+            pli_msg *head = peer->queue;
+            peer->queue = head->next;
+            pli_msg_free(&head);
+        }
         if (peer->queue == NULL) peer->queue_last = &peer->queue;
-        pli_msg_free(&head);
     }
     return true;
 }

@@ -275,6 +275,48 @@ static void test_who_holds_up(void **state) {
     close_server(&f);
 }
 
+static pli_msg *push_message(fixture *f, int32_t src, int64_t clock, int64_t first, int64_t n, float value) {
+    pli_msg *msg = clock_message(f, src, clock, first, n, value);
+    msg->head.kind = PLI_PUSH;
+    return msg;
+}
+
+static float value_at(fixture *f, int64_t row, int64_t clock) {
+    assert_int_equal(deliver(f, pull_message(f, 0, clock, 0, row, 1)), 1);
+    assert_int_equal(f->out.first->head.flags & PLI_FLAG_FAILED, 0);
+    return *(const float *)pli_msg_body(f->out.first);
+}
+
+static pli_msg *empty_clock(fixture *f, int32_t src, int64_t clock) {
+    pli_msg *msg = message(f, src, PLI_CLOCK, clock, 0);
+    msg->head.arg32 = 0;
+    return msg;
+}
+
+/* What comes before its clock ends waits for it, however many messages it is; of another clock it ends the job; and what a
+ * leaver has not ended is dropped. */
+static void test_pushes_that_come_early(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    assert_int_equal(deliver(&f, push_message(&f, 0, 0, 0, 5, 1)), 0);
+    assert_int_equal(deliver(&f, push_message(&f, 1, 0, 0, ROWS, 2)), 0);
+    assert_true(value_at(&f, 3, 0) == 0);
+    (void)deliver(&f, empty_clock(&f, 0, 0));
+    assert_int_equal(deliver(&f, push_message(&f, 0, 1, 0, ROWS, 4)), 0);
+    assert_true(value_at(&f, 3, 0) == 0);
+    (void)deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 8)); /* of two parts for one table the first counts */
+    assert_true(value_at(&f, 3, 1) == 3 && value_at(&f, 7, 1) == 2);
+    assert_int_equal(deliver(&f, push_message(&f, 1, 1, 0, ROWS, 16)), 0);
+    (void)deliver(&f, message(&f, 1, PLI_LEAVE, 0, 0));
+    (void)deliver(&f, empty_clock(&f, 0, 1));
+    assert_true(value_at(&f, 3, 2) == 7); /* not the leaver's 16 */
+    (void)deliver(&f, push_message(&f, 0, 3, 0, ROWS, 32));
+    assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
+    assert_non_null(strstr(f.out.error.text, "rank 0 pushed in clock 3, it is in clock 2"));
+    close_server(&f);
+}
+
 static void test_who_leaves_lets_others_go_on(void **state) {
     (void)state;
     fixture f;
@@ -603,6 +645,7 @@ int main(void) {
         cmocka_unit_test(test_doubles_and_the_dead_are_dropped),
         cmocka_unit_test(test_values_handed_out_are_never_written),
         cmocka_unit_test(test_who_holds_up),
+        cmocka_unit_test(test_pushes_that_come_early),
         cmocka_unit_test(test_who_leaves_lets_others_go_on),
         cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),

@@ -253,6 +253,9 @@ plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, c
 
 static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
+    if (table->flushed)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_table_flush in clock %lld", table->spec.name,
+                        (long long)plait_job_clock_now(table->job));
     charge(table, rows);
     return table->ops->inc(table, rows, delta, examples, err);
 }
@@ -319,6 +322,23 @@ plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int6
     PLI_TRY(check_inc(table, examples, err));
     PLI_TRY(check_range(table, first, n, delta, err));
     return inc_begin(table, &(pli_rows){ .first = first, .n = n }, delta, examples, request_out, err);
+}
+
+/* An additive table's own updates must stay visible: they leave with the clock. */
+static plait_status flush(plait_table *table, plait_error *err) {
+    PLI_TRY(pli_job_finish_clock(table->job, err));
+    if (table->flushed) return PLAIT_OK;
+    table->flushed = true;
+    table->job->flushed++;
+    return table->spec.ruled && table->ops->depart != NULL ? table->ops->depart(table, err) : PLAIT_OK;
+}
+
+plait_status plait_table_flush(plait_table *table) {
+    plait_error *err = pli_job_error(table->job);
+    if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: flush after plait_job_leave", table->spec.name);
+    if (!may_wait(table)) return PLAIT_OK;
+    enter(table, "plait_table_flush");
+    return leave(table, flush(table, err));
 }
 
 /* --- server functions ------------------------------------------------------------------------------------------------------ */

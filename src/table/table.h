@@ -40,6 +40,8 @@ typedef struct pli_topology_ops {
     /** Sends what inc has gathered. A get of the table that is under way comes first: where there is one, it is waited
      *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
+    /** The worker incs a ruled table no more in this clock: what it has may leave now. NULL: leaves with the clock. */
+    plait_status (*depart)(plait_table *table, plait_error *err);
     /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
@@ -47,6 +49,8 @@ typedef struct pli_topology_ops {
      *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. NULL: clock. */
     plait_status (*clock_begin)(plait_table *table, plait_error *err);
     plait_status (*clock_end)(plait_table *table, plait_error *err);
+    /** The table whose sum this clock ends with, in buckets: itself, or one inside; NULL, or NULL is returned: none. */
+    plait_table *(*summed)(plait_table *table);
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
     void (*refresh)(plait_table *table); /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
@@ -86,6 +90,8 @@ struct plait_job {
     int64_t         tables, tables_capacity;
     int32_t         next_id;
     pli_get_request *gets; /* begun and not yet complete */
+    bool            laid;    /* this clock's buckets are there          */
+    int64_t         flushed; /* tables of which no inc follows in this clock */
     pli_bucket     *bucket; /* of sums, in the order in which they go: topology/buckets.c */
 };
 
@@ -93,6 +99,7 @@ struct plait_table {
     plait_job              *job;
     pli_spec                spec;
     const pli_topology_ops *ops;
+    bool                    flushed; /* no inc follows in this clock */
     pli_client_table       *served;  /* local, ps   */
     pli_msg                *pins;    /* what read() has lent, newest first */
     struct pli_replica     *replica; /* allreduce   */

@@ -23,6 +23,7 @@ typedef struct training {
     plait_train_opts opts;
     plait_report     report;
     plait_model     *model; /* of rank 0 */
+    const char      *collective; /* NULL: auto */
     plait_error      error;
 } training;
 
@@ -46,6 +47,7 @@ static inline plait_status train(training *t, int32_t workers, int32_t threads) 
     c.transport = "threads";
     c.workers = workers;
     c.threads = threads;
+    c.collective = t->collective;
     c.timeout_ns = UINT64_C(60000000000);
     t->model = NULL;
     t->error = (plait_error){ PLAIT_OK, -1, "" };

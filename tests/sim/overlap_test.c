@@ -2,6 +2,9 @@
  * the same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time
  * but the link: of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s.
  *
+ * A table that is flushed before the worker computes overlaps as well, without a clock's being begun: its sum, or on
+ * servers its push.
+ *
  * A sum of three buckets is applied while it travels: three seconds on their way, three to be applied, four in all. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +25,8 @@ enum { WORKERS = 2, ROWS = 125000, CLOCKS = 4, LARGE = 3 * (4 << 20) / 8 - 3 };
 
 typedef struct how {
     const char *consistency;
-    bool        begun;
+    bool        begun, flushed;
+    const char *topology;
     int32_t     workers;
     int64_t     rows;
     const char *bandwidth, *entry, *value; /* what they cost */
@@ -33,14 +37,15 @@ static plait_status one_clock(plait_job *job, const how *h, plait_table *t, cons
     plait_comm    *comm = plait_job_comm(job);
     plait_request *request = NULL;
     double         value;
-    PLI_TRY(plait_table_inc_range(t, 0, h->rows, delta, 0));
+    PLI_TRY(plait_table_inc_range(t, 0, h->rows, delta, 1));
+    if (h->flushed) PLI_TRY(plait_table_flush(t));
     if (h->begun) PLI_TRY(plait_job_clock_begin(job, &request));
-    else PLI_TRY(plait_job_clock(job));
     pli_comm_work(comm, PLI_WORK_ENTRIES, 1);
     (void)pli_comm_now(comm); /* it is paid */
+    if (!h->begun) PLI_TRY(plait_job_clock(job));
     PLI_TRY(plait_request_wait(&request));
-    PLI_TRY(plait_table_get_range(t, h->rows - 1, 1, &value));
-    if (plait_job_clock_now(job) == clock + 1 && value == (double)((clock + 1) * h->workers)) return PLAIT_OK;
+    PLI_TRY(plait_table_get_range(t, (h->rows - 1) * plait_comm_rank(comm) / (h->workers - 1), 1, &value)); /* of the own shard */
+    if (plait_job_clock_now(job) == clock + 1 && value == -(double)(clock + 1)) return PLAIT_OK;
     return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "after clock %d a value is %g", (int)clock, value);
 }
 
@@ -54,6 +59,8 @@ static plait_status work(plait_job *job, const how *h) {
     opts.name = "t";
     opts.rows = h->rows;
     opts.type = PLAIT_F64;
+    opts.rule.name = "sgd";
+    opts.rule.learning_rate = 1;
     PLI_TRY(plait_table_create(job, &opts, &t));
     uint64_t from_ns = pli_comm_now(comm);
     for (int64_t clock = 0; clock < CLOCKS; clock++) PLI_TRY(one_clock(job, h, t, delta, clock));
@@ -67,7 +74,8 @@ static plait_status body(plait_comm *comm, void *user) {
     plait_job     *job = NULL;
     const how     *h = user;
     plait_job_opts_init(&opts);
-    opts.topology = "allreduce";
+    opts.topology = h->topology;
+    opts.batch = h->workers;
     opts.consistency = h->consistency;
     PLI_TRY(plait_job_create(comm, &opts, &job));
     plait_status status = work(job, h);
@@ -111,7 +119,7 @@ static void run_apart(how h) {
 }
 
 static how small(bool begun, double seconds) {
-    return (how){ .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s",
+    return (how){ .topology = "allreduce", .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s",
                   .entry = "1 s", .value = "0 s", .clock_seconds = seconds };
 }
 
@@ -125,10 +133,28 @@ static void test_a_begun_clock_overlaps(void **state) {
     run_apart(small(true, 1));
 }
 
+static void test_a_flushed_table_overlaps(void **state) {
+    (void)state;
+    how h = small(false, 1);
+    h.flushed = true;
+    run_apart(h);
+}
+
+/* Half of the rows lie on the other worker's server: half a second. */
+static void test_a_push_leaves_while_its_worker_computes(void **state) {
+    (void)state;
+    how h = small(false, 1.5);
+    h.topology = "ps";
+    run_apart(h);
+    h.clock_seconds = 1;
+    h.flushed = true;
+    run_apart(h);
+}
+
 /* A worker of W sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us are a second, as 4 MiB at 33.55 Mb/s are. */
 static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
     (void)state;
-    how h = { .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s",
+    how h = { .topology = "allreduce", .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s",
               .value = "1.907 us", .clock_seconds = 4 };
     run_apart(h);
     h.workers = 4;
@@ -139,6 +165,8 @@ static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_after_the_other),
                                         cmocka_unit_test(test_a_begun_clock_overlaps),
+                                        cmocka_unit_test(test_a_flushed_table_overlaps),
+                                        cmocka_unit_test(test_a_push_leaves_while_its_worker_computes),
                                         cmocka_unit_test(test_a_bucket_is_applied_while_the_next_one_travels) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

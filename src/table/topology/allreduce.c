@@ -1,7 +1,8 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
  * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h). A
  * sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited for when a
- * later clock cannot start without it. What of the sums of all tables goes together, buckets.h says.
+ * later clock cannot start without it. What of the sums of all tables goes together, and that it goes in an order that does not
+ * depend on who has flushed what, buckets.h says.
  *
  * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is applied
  * to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
@@ -94,8 +95,6 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
 static void replica_close(plait_table *table) {
     pli_table_unpin(table);
     pli_buckets_drop(table);
-    for (pli_sum *sum = table->replica == NULL ? NULL : table->replica->first; sum != NULL; sum = sum->next)
-        pli_comm_drop(&sum->request);
     pli_replica_close(&table->replica);
 }
 
@@ -117,24 +116,10 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
 
 /* --- clocks --------------------------------------------------------------------------------------------------------- */
 
-static plait_status begin_sum(plait_table *table, pli_sum *sum, plait_error *err) {
-    if (sum->form != PLI_SUM_LISTS) return pli_buckets_add(table, sum, err);
-    pli_msg *list = sum->list;
-    sum->list = NULL;
-    return pli_comm_pieces_begin(table->job->comm, list, sum->piece, &sum->request);
-}
-
-static plait_status land_list(plait_table *table, pli_sum *sum, plait_error *err) {
-    if (sum->request == NULL) /* its collective has failed, and whoever ends the job comes here again */
-        return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
-                                                    table->spec.name, (long long)sum->clock);
-    return plait_request_wait(&sum->request);
-}
-
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
     pli_sum *sum = table->replica->first;
-    PLI_TRY(sum->form == PLI_SUM_LISTS ? land_list(table, sum, err) : pli_buckets_land(table, sum, err));
+    PLI_TRY(pli_buckets_land(table, sum, err));
     const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
     const int64_t values = sum->n;
     PLI_TRY(pli_replica_apply(table->replica, err));
@@ -147,23 +132,44 @@ static plait_status replica_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be begun. */
 static plait_status replica_clock_end(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
+    if (table->spec.sharded) {
+        PLI_TRY(pli_buckets_begin_all(table->job, err));
+        return sum_in_slices(table, replica->first, err);
+    }
     while (replica->first != NULL && !pli_replica_may_start(replica, clock + 1, replica->first->clock)) PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
 }
 
-/* A sharded table's clock is whole: between its parts the worker takes part itself. */
-static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
+/* The worker's part of the clock's sum, which is in its buckets then. */
+static plait_status take(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
-    bool         flies = pli_replica_may_start(replica, clock + 1, clock);
     pli_sum     *sum;
+    if (replica->taken > clock) return PLAIT_OK;
+    bool flies = pli_replica_may_start(replica, clock + 1, clock);
     if (!flies) PLI_TRY(replica_settle(table, err));
-    PLI_TRY(pli_replica_take(replica, clock, pli_replica_form(replica), flies, &sum, err));
-    return table->spec.sharded ? sum_in_slices(table, sum, err) : begin_sum(table, sum, err);
+    PLI_TRY(pli_replica_take(replica, clock, replica->form, flies, &sum, err));
+    if (!table->spec.sharded) pli_buckets_add(table, sum);
+    return PLAIT_OK;
 }
+
+static plait_status replica_depart(plait_table *table, plait_error *err) {
+    if (table->spec.sharded || table->job->layout.workers == 1) return PLAIT_OK;
+    PLI_TRY(pli_buckets_lay(table->job, err));
+    PLI_TRY(take(table, err));
+    return pli_buckets_leave(table->job, err);
+}
+
+static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
+    PLI_TRY(pli_buckets_lay(table->job, err));
+    return take(table, err);
+}
+
+static plait_table *replica_summed(plait_table *table) { return table->spec.sharded ? NULL : table; }
 
 /* Lists always go by messages. */
 bool pli_replica_overlaps(const plait_table *table) {
@@ -172,9 +178,10 @@ bool pli_replica_overlaps(const plait_table *table) {
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
 }
 
-/* Of this table alone. */
+/* Of this table alone, which is none of the job's. */
 static plait_status replica_clock(plait_table *table, plait_error *err) {
-    PLI_TRY(replica_clock_begin(table, err));
+    PLI_TRY(pli_buckets_lay_table(table, err));
+    PLI_TRY(take(table, err));
     PLI_TRY(pli_buckets_begin(table->job, true, err));
     return replica_clock_end(table, err);
 }
@@ -190,10 +197,10 @@ static plait_status replica_call(plait_table *const *tables, int32_t n, int32_t 
 
 static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                  plait_error *err) {
-    return pli_replica_dump(table->replica, n_out, keys_out, values_out, err);
+    return pli_replica_dump(table->replica, table->job->clock, n_out, keys_out, values_out, err);
 }
 
 const pli_topology_ops pli_replica_ops = {
     .open = replica_open, .close = replica_close, .get = replica_get, .read = replica_read, .inc = replica_inc,
-    .clock = replica_clock, .clock_begin = replica_clock_begin, .clock_end = replica_clock_end, .settle = replica_settle, .call = replica_call, .dump = replica_dump,
+    .depart = replica_depart, .clock = replica_clock, .clock_begin = replica_clock_begin, .clock_end = replica_clock_end, .summed = replica_summed, .settle = replica_settle, .call = replica_call, .dump = replica_dump,
 };

@@ -8,17 +8,20 @@
 
 typedef struct part { /* of a sum */
     plait_table *table;
-    pli_sum     *sum;
-    int64_t      first, n; /* values of the sum */
+    pli_sum     *sum;      /* NULL: not taken yet */
+    int64_t      first, n; /* values of the sum   */
 } part;
 
 struct pli_bucket {
     pli_bucket    *next;
     part          *part; /* [parts] */
     int64_t        parts, parts_capacity;
-    int64_t        n;      /* values in all      */
-    void          *values; /* [n], once begun: a sum's own, or joint */
-    void          *joint;  /* where there are several parts          */
+    int64_t        n;       /* values in all; of lists 0                                              */
+    int64_t        missing; /* parts whose sums are not taken yet                                     */
+    bool           flies;   /* it is waited for in a later clock                                      */
+    bool           lists;   /* workers' lists of rows, which are gathered; else values to be summed   */
+    void          *values;  /* [n], once begun: a sum's own, or joint */
+    void          *joint;   /* where there are several parts          */
     bool           begun;
     plait_request *request; /* NULL: not begun, or summed, or failed */
     bool           summed;
@@ -26,7 +29,8 @@ struct pli_bucket {
 
 static const pli_spec *spec_of(const pli_bucket *bucket) { return &bucket->part->table->spec; }
 
-static bool flies(const pli_bucket *bucket) { return bucket->part->sum->flies; }
+/* Does the clock's end wait for its values? One such goes after the other. */
+static bool is_waited_for(const pli_bucket *bucket) { return !bucket->flies && !bucket->lists; }
 
 /* --- cutting ----------------------------------------------------------------------------------------------------- */
 
@@ -51,58 +55,98 @@ int64_t pli_bucket_first(const plait_table *table, int64_t n, int64_t i) {
     return i == pli_buckets_of(table, n) ? n : i * values_of_bucket(&table->spec);
 }
 
-/* --- filling ------------------------------------------------------------------------------------------------------ */
+/* --- laying out ---------------------------------------------------------------------------------------------------- */
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", table->spec.name);
 }
 
-static plait_status put(pli_bucket *bucket, plait_table *table, pli_sum *sum, int64_t first, int64_t n,
-                        plait_error *err) {
+static plait_status put(pli_bucket *bucket, plait_table *table, int64_t first, int64_t n, plait_error *err) {
     if (!pli_grow((void **)&bucket->part, &bucket->parts_capacity, bucket->parts + 1, sizeof *bucket->part))
         return no_memory(table, err);
-    bucket->part[bucket->parts++] = (part){ .table = table, .sum = sum, .first = first, .n = n };
+    bucket->part[bucket->parts++] = (part){ .table = table, .first = first, .n = n };
     bucket->n += n;
+    bucket->missing++;
     return PLAIT_OK;
 }
 
-static plait_status put_alone(plait_table *table, pli_sum *sum, int64_t first, int64_t n, plait_error *err) {
-    plait_job  *job = table->job;
-    pli_bucket *bucket = pli_calloc(1, sizeof *bucket), **last = &job->bucket;
+static void append(pli_bucket **list, pli_bucket *bucket) {
+    while (*list != NULL) list = &(*list)->next;
+    *list = bucket;
+}
+
+static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_bucket *like, int64_t first, int64_t n, plait_error *err) {
+    pli_bucket *bucket = pli_calloc(1, sizeof *bucket);
     if (bucket == NULL) return no_memory(table, err);
-    plait_status status = put(bucket, table, sum, first, n, err);
-    if (status < 0) {
-        pli_free(bucket);
-        return status;
-    }
-    while (*last != NULL) last = &(*last)->next;
-    *last = bucket;
-    return PLAIT_OK;
+    bucket->flies = like->flies;
+    bucket->lists = like->lists;
+    plait_status status = put(bucket, table, first, n, err);
+    if (status < 0) pli_free(bucket);
+    else append(list, bucket);
+    return status;
 }
 
 static bool is_small(const pli_spec *spec, int64_t n) { return n * spec->sum_width <= PLI_JOIN_BYTES; }
 
-/* A bucket of this clock to which the small sum may be joined, or NULL. */
-static pli_bucket *companion(const plait_table *table, const pli_sum *sum) {
+/* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more small. */
+static plait_status put_small(plait_job *job, pli_bucket **open, plait_table *table, const pli_bucket *like, int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
-    if (!is_small(spec, sum->n) || table->job->layout.workers == 1) return NULL;
-    for (pli_bucket *bucket = table->job->bucket; bucket != NULL; bucket = bucket->next) {
-        const pli_spec *other = spec_of(bucket);
-        if (!bucket->begun && flies(bucket) == sum->flies && type_of(other) == type_of(spec) &&
-            is_small(other, bucket->part->n) && bucket->n + sum->n <= values_of_bucket(spec))
-            return bucket;
-    }
-    return NULL;
+    pli_bucket    **at = open;
+    while (*at != NULL && ((*at)->flies != like->flies || type_of(spec_of(*at)) != type_of(spec))) at = &(*at)->next;
+    PLI_TRY(*at == NULL ? put_alone(at, table, like, 0, n, err) : put(*at, table, 0, n, err));
+    pli_bucket *bucket = *at;
+    if (is_small(spec, bucket->n)) return PLAIT_OK;
+    *at = bucket->next;
+    bucket->next = NULL;
+    append(&job->bucket, bucket);
+    return PLAIT_OK;
 }
 
-plait_status pli_buckets_add(plait_table *table, pli_sum *sum, plait_error *err) {
-    pli_bucket *other = companion(table, sum);
-    if (other != NULL) return put(other, table, sum, 0, sum->n, err);
-    for (int64_t i = pli_buckets_of(table, sum->n); i-- > 0;) {
-        int64_t first = pli_bucket_first(table, sum->n, i);
-        PLI_TRY(put_alone(table, sum, first, pli_bucket_first(table, sum->n, i + 1) - first, err));
+/* open: buckets of small sums that have room. */
+static plait_status lay(plait_table *table, pli_bucket **open, plait_error *err) {
+    pli_replica       *replica = table->replica;
+    plait_job         *job = table->job;
+    const int64_t      clock = job->clock;
+    const pli_sum_form form = replica->form = pli_replica_form(replica);
+    const pli_bucket   like = { .flies = pli_replica_may_start(replica, clock + 1, clock), .lists = form == PLI_SUM_LISTS };
+    const int64_t      n = pli_replica_sum_values(replica, form);
+    if (like.lists) return put_alone(&job->bucket, table, &like, 0, 0, err);
+    if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(job, open, table, &like, n, err);
+    for (int64_t i = pli_buckets_of(table, n); i-- > 0;) {
+        int64_t first = pli_bucket_first(table, n, i);
+        PLI_TRY(put_alone(&job->bucket, table, &like, first, pli_bucket_first(table, n, i + 1) - first, err));
     }
     return PLAIT_OK;
+}
+
+plait_status pli_buckets_lay_table(plait_table *table, plait_error *err) {
+    pli_bucket  *open = NULL;
+    plait_status status = lay(table, &open, err);
+    append(&table->job->bucket, open);
+    return status;
+}
+
+plait_status pli_buckets_lay(plait_job *job, plait_error *err) {
+    pli_bucket  *open = NULL;
+    plait_status status = PLAIT_OK;
+    if (job->laid) return PLAIT_OK;
+    job->laid = true;
+    for (int64_t t = job->tables; t-- > 0 && status >= 0;) {
+        const pli_topology_ops *ops = job->table[t]->ops;
+        plait_table            *summed = ops->summed != NULL ? ops->summed(job->table[t]) : NULL;
+        if (summed != NULL) status = lay(summed, &open, err);
+    }
+    append(&job->bucket, open);
+    return status;
+}
+
+void pli_buckets_add(plait_table *table, pli_sum *sum) {
+    for (pli_bucket *bucket = table->job->bucket; bucket != NULL; bucket = bucket->next)
+        for (int64_t i = 0; i < bucket->parts; i++) {
+            if (bucket->part[i].table != table || bucket->part[i].sum != NULL) continue;
+            bucket->part[i].sum = sum;
+            bucket->missing--;
+        }
 }
 
 /* --- going -------------------------------------------------------------------------------------------------------- */
@@ -133,6 +177,13 @@ static plait_status fill(pli_bucket *bucket, plait_error *err) {
 static plait_status begin(pli_bucket *bucket, plait_error *err) {
     const pli_spec *spec = spec_of(bucket);
     plait_comm     *comm = bucket->part->table->job->comm;
+    if (bucket->lists) {
+        pli_sum *sum = bucket->part->sum;
+        pli_msg *list = sum->list;
+        sum->list = NULL;
+        bucket->begun = true;
+        return pli_comm_pieces_begin(comm, list, sum->piece, &bucket->request);
+    }
     PLI_TRY(fill(bucket, err));
     if (spec->exact)
         return pli_comm_sum_cells_begin(comm, spec->type == PLAIT_F64, bucket->n, bucket->values, &bucket->request);
@@ -149,22 +200,52 @@ static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Of those that are waited for next, one at a time: side by side they would end together, and nothing could be applied
- * while others are under way. */
-static plait_status begin_next(const plait_job *job, plait_error *err) {
-    pli_bucket *bucket = job->bucket;
-    while (bucket != NULL && (flies(bucket) || bucket->summed)) bucket = bucket->next;
-    return bucket == NULL || bucket->begun ? PLAIT_OK : begin(bucket, err);
+/* Is it begun, to be waited for later, whoever waits? */
+static bool travels(const pli_bucket *bucket) {
+    return !is_waited_for(bucket) || pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
 }
 
-plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
+/* In order. Of those that are waited for one at a time, unless `together`: side by side they would end together, and nothing
+ * could be applied while others are under way. */
+static plait_status begin_travelling(const plait_job *job, bool together, plait_error *err) {
+    bool busy = false;
     for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next) {
-        if (bucket->begun) continue;
-        if (!at_once || flies(bucket)) PLI_TRY(begin(bucket, err));
-        else if (!pli_comm_sums_by_messages(job->comm, bucket->n, type_of(spec_of(bucket))))
-            PLI_TRY(sum_now(bucket, err));
+        if (!bucket->begun && travels(bucket)) {
+            if (bucket->missing > 0 || (busy && !together && is_waited_for(bucket))) return PLAIT_OK;
+            PLI_TRY(begin(bucket, err));
+        }
+        busy = busy || (bucket->request != NULL && is_waited_for(bucket));
     }
-    return at_once ? begin_next(job, err) : PLAIT_OK;
+    return PLAIT_OK;
+}
+
+static bool is_next_to_sum(const pli_bucket *bucket) { return !bucket->begun && !travels(bucket); }
+
+static bool has_travellers_left(const plait_job *job) {
+    for (const pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next)
+        if (!bucket->begun && travels(bucket)) return true;
+    return false;
+}
+
+/* One bucket has landed, or the clock ends: the next one flies while others are applied, and when all fly, the transport's own
+ * sums follow. */
+static plait_status go_on(const plait_job *job, plait_error *err) {
+    PLI_TRY(begin_travelling(job, false, err));
+    if (job->laid || has_travellers_left(job)) return PLAIT_OK;
+    for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next)
+        if (is_next_to_sum(bucket)) PLI_TRY(sum_now(bucket, err));
+    return PLAIT_OK;
+}
+
+plait_status pli_buckets_leave(plait_job *job, plait_error *err) { return begin_travelling(job, true, err); }
+
+plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
+    job->laid = false;
+    if (at_once) return go_on(job, err);
+    PLI_TRY(begin_travelling(job, true, err));
+    for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next)
+        if (is_next_to_sum(bucket)) PLI_TRY(begin(bucket, err));
+    return PLAIT_OK;
 }
 
 static void free_bucket(pli_bucket *bucket) {
@@ -174,11 +255,13 @@ static void free_bucket(pli_bucket *bucket) {
     pli_free(bucket);
 }
 
+/* --- landing ------------------------------------------------------------------------------------------------------- */
+
 /* Its sum is complete: it is every sum's of which it has a part. */
 static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     plait_status status = PLAIT_OK;
     copy_parts(bucket, false);
-    for (int64_t i = 0; status >= 0 && i < bucket->parts; i++) {
+    for (int64_t i = 0; !bucket->lists && status >= 0 && i < bucket->parts; i++) {
         const part *p = &bucket->part[i];
         status = pli_replica_land(p->table->replica, p->sum, p->first, err);
         if (pli_sum_in_parts(p->sum)) pli_comm_work(p->table->job->comm, PLI_WORK_VALUES, (uint64_t)p->n);
@@ -187,31 +270,58 @@ static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     return status;
 }
 
-static pli_bucket **bucket_with(plait_job *job, const pli_sum *sum) {
-    for (pli_bucket **at = &job->bucket; *at != NULL; at = &(*at)->next)
-        for (int64_t i = 0; i < (*at)->parts; i++)
-            if ((*at)->part[i].sum == sum) return at;
+/* Its collective has failed, and whoever ends the job comes here again. */
+static plait_status was_not_made(const pli_bucket *bucket, plait_error *err) {
+    return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made", spec_of(bucket)->name,
+                                                (long long)bucket->part->table->job->clock);
+}
+
+static plait_status land(plait_job *job, pli_bucket *bucket, plait_error *err) {
+    pli_bucket **at = &job->bucket;
+    if (bucket->request == NULL && !bucket->summed) return was_not_made(bucket, err);
+    if (bucket->request != NULL) PLI_TRY(plait_request_wait(&bucket->request));
+    bucket->summed = true;
+    if (is_waited_for(bucket)) PLI_TRY(go_on(job, err));
+    while (*at != bucket) at = &(*at)->next;
+    *at = bucket->next;
+    return hand_over(bucket, err);
+}
+
+static pli_bucket *first_waited_for(const plait_job *job) {
+    pli_bucket *bucket = job->bucket;
+    while (bucket != NULL && !(bucket->begun && is_waited_for(bucket))) bucket = bucket->next;
+    return bucket;
+}
+
+plait_status pli_buckets_begin_all(plait_job *job, plait_error *err) {
+    for (const pli_bucket *bucket = job->bucket; bucket != NULL;) {
+        pli_bucket *first = first_waited_for(job);
+        if (bucket->begun) {
+            bucket = bucket->next;
+            continue;
+        }
+        if (first == NULL) return was_not_made(bucket, err);
+        PLI_TRY(land(job, first, err));
+        bucket = job->bucket;
+    }
+    return PLAIT_OK;
+}
+
+static pli_bucket *bucket_with(const plait_job *job, const pli_sum *sum) {
+    for (pli_bucket *at = job->bucket; at != NULL; at = at->next)
+        for (int64_t i = 0; i < at->parts; i++)
+            if (at->part[i].sum == sum) return at;
     return NULL;
 }
 
-/* The first that has a part of the sum. */
-static plait_status land_one(plait_table *table, const pli_sum *sum, plait_error *err) {
-    pli_bucket **at = bucket_with(table->job, sum), *bucket = at == NULL ? NULL : *at;
-    if (bucket != NULL && !flies(bucket)) PLI_TRY(begin_next(table->job, err));
-    if (bucket == NULL || (bucket->request == NULL && !bucket->summed)) /* its collective has failed, and whoever ends
-                                                                           the job comes here again */
-        return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
-                                                    table->spec.name, (long long)sum->clock);
-    if (bucket->request != NULL) PLI_TRY(plait_request_wait(&bucket->request));
-    *at = bucket->next;
-    plait_status status = flies(bucket) ? PLAIT_OK : begin_next(table->job, err); /* flies while this one is applied */
-    if (status >= 0) return hand_over(bucket, err);
-    free_bucket(bucket);
-    return status;
-}
-
+/* What is waited for lands in order, whichever is asked for: who is not begun comes after the ones before it. */
 plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err) {
-    while (sum->rest > 0) PLI_TRY(land_one(table, sum, err));
+    plait_job *job = table->job;
+    for (pli_bucket *wanted; (wanted = bucket_with(job, sum)) != NULL;) {
+        pli_bucket *next = wanted->begun && !is_waited_for(wanted) ? wanted : first_waited_for(job);
+        if (next == NULL) return was_not_made(wanted, err);
+        PLI_TRY(land(job, next, err));
+    }
     return PLAIT_OK;
 }
 

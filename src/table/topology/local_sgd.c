@@ -301,6 +301,11 @@ static plait_status local_clock_end(plait_table *table, plait_error *err) {
     return common->ops->clock_end == NULL ? PLAIT_OK : common->ops->clock_end(common, err);
 }
 
+static plait_table *local_summed(plait_table *table) {
+    plait_table *common = &table->local->common;
+    return ends_round(table) && common->ops->summed != NULL ? common->ops->summed(common) : NULL;
+}
+
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 /* Sums l->moved of all workers into l->average, by a replica that lives as long as that takes. */
@@ -318,7 +323,7 @@ static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error
     PLI_TRY(pli_replica_ops.clock(sums, err));
     if (!is_sparse(table))
         return pli_pending_add_range(&l->average, 0, sums->spec.rows, replica->shard.store.slab->memory, 0, err);
-    PLI_TRY(pli_replica_dump(replica, &n, &keys, &values, err));
+    PLI_TRY(pli_replica_dump(replica, sums->job->clock, &n, &keys, &values, err));
     plait_status status = n == 0 ? PLAIT_OK : pli_pending_add(&l->average, n, keys, values, 0, err);
     pli_free(keys);
     pli_free(values);
@@ -391,6 +396,6 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
 
 const pli_topology_ops pli_local_sgd_ops = {
     .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc,
-    .ends = local_ends, .clock_begin = local_clock_begin, .clock_end = local_clock_end, .settle = local_settle,
+    .ends = local_ends, .clock_begin = local_clock_begin, .clock_end = local_clock_end, .summed = local_summed, .settle = local_settle,
     .refresh = local_refresh, .call = local_call, .dump = local_dump,
 };

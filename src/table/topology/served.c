@@ -235,19 +235,24 @@ static pli_get_request *get_under_way(const plait_table *table) {
     return request;
 }
 
-/* Sends what is pending on the table, after the gets of it that are under way. */
-static plait_status send_pending(plait_table *table, plait_error *err) {
-    plait_job       *job = table->job;
-    pli_get_request *request;
-    uint64_t         now_ns;
-    pli_out          out;
-    if (!table->served->pending.touched) return PLAIT_OK;
-    while ((request = get_under_way(table)) != NULL) complete_request(request);
-    PLI_TRY(pli_client_build_push(&job->client, table->served, PLI_PUSH, err));
+/* only NULL: of the tables that depart. */
+static plait_status send_built(plait_job *job, pli_client_table *only, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_client_build_push(&job->client, only, PLI_PUSH, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
     pli_port_leave(job->client_port, &out);
     return status;
+}
+
+/* Sends what is pending on the table, after the gets of it that are under way. */
+static plait_status send_pending(plait_table *table, plait_error *err) {
+    plait_job       *job = table->job;
+    pli_get_request *request;
+    if (!table->served->pending.touched) return PLAIT_OK;
+    while ((request = get_under_way(table)) != NULL) complete_request(request);
+    return send_built(job, table->served, err);
 }
 
 /* Waits until the servers let the worker into its clock (PLAIT_TURN), or have applied what was sent (PLAIT_SETTLE). */
@@ -311,6 +316,29 @@ static void served_leave(plait_table *table) {
 static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
     *sent_out = table->served->at_clock || wait || get_under_way(table) == NULL;
     return table->served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table, err);
+}
+
+/* The worker's copies of a clock's updates are one message's worth of a network's time. */
+enum { DEPART_BYTES = 32 << 10 };
+
+static bool may_depart(const plait_table *table) {
+    const pli_layout *layout = &table->job->layout;
+    return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 &&
+           table->served->policy.ops->worker.on_clock == NULL;
+}
+
+/* What is small waits for company: the next table that is done, or the clock. */
+static plait_status served_depart(plait_table *table, plait_error *err) {
+    plait_job *job = table->job;
+    if (!may_depart(table)) return PLAIT_OK;
+    table->served->departs = true;
+    if (pli_client_departing_bytes(&job->client) < DEPART_BYTES) return PLAIT_OK;
+    for (int64_t i = 0; i < job->tables; i++) {
+        pli_get_request *request;
+        while (job->table[i]->served != NULL && job->table[i]->served->departs && (request = get_under_way(job->table[i])) != NULL)
+            complete_request(request);
+    }
+    return send_built(job, NULL, err);
 }
 
 /* What filters have kept back whole goes as it is; and with it what is pending of clocks that have ended. */
@@ -479,6 +507,6 @@ static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **k
 
 const pli_topology_ops pli_served_ops = {
     .open = served_open, .close = served_close, .get = served_get, .get_begin = served_get_begin, .read = served_read,
-    .inc = served_inc, .flush = served_flush, .refresh = served_refresh, .leave = served_leave, .call = served_call,
+    .inc = served_inc, .flush = served_flush, .depart = served_depart, .refresh = served_refresh, .leave = served_leave, .call = served_call,
     .dump = served_dump,
 };
