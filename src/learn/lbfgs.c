@@ -3,46 +3,24 @@
  * that no vector travels but the weights to the workers and their gradients back (Sandblaster L-BFGS: Dean et al., "Large
  * Scale Distributed Deep Networks", NIPS 2012). Every worker takes the same decisions from the same sums.
  *
- * The initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that rare and
- * frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient. */
-#include "learn/lbfgs.h"
+ * A linear model's initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that rare
+ * and frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient.
+ *
+ * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without positive
+ * curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex unconstrained
+ * optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
+#include "learn/lbfgs_pass.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/run.h"
 #include "tensor/exact_cells.h"
 
-/* Sums of more rows than NARROW_ROWS_MAX lose what they add in float32. */
-enum { TRIES_MAX = 30, GROWTH_MAX = 100, NARROW_ROWS_MAX = 1 << 22 };
-
-typedef struct lbfgs {
-    pli_run       *run;
-    plait_type     type;
-    int64_t        rows, values; /* of a table; rows x columns */
-    plait_table   *table[6 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
-    int32_t        tables;
-    pli_lbfgs_args args;
-    pli_batches   *batches;
-    pli_batch      batch;
-    pli_gradient   gradient;
-    double        *raw, *bias;
-    pli_meter      meter;
-    /* dot products of the slots, see pli_lbfgs_dots */
-    double sy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX], yhy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX];
-    pli_lbfgs_dots  dots;
-    pli_lbfgs_slope slope;
-    pli_lbfgs_moved moved;
-    int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
-    double          objective, loss;
-    double          length;         /* of the last step; 0: none */
-    double          stretch;        /* of the metric's step, while nothing is known of the curvature */
-    bool            stop, is_large; /* is_large: memory is what counts */
-} lbfgs;
+enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
 
 /* answer: an array of doubles. */
-static plait_status call(lbfgs *l, const char *name, void *answer, size_t bytes) {
+static plait_status call(pli_lbfgs *l, const char *name, void *answer, size_t bytes) {
     uint64_t cell[sizeof(pli_lbfgs_dots) / sizeof(double)][PLI_CELL_BYTES_F64 / 8];
     size_t   n = bytes / sizeof(double);
     if (!l->run->exact) return plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, answer, bytes);
@@ -53,7 +31,7 @@ static plait_status call(lbfgs *l, const char *name, void *answer, size_t bytes)
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
 
-static plait_status create_table(lbfgs *l, const char *name, int32_t number, const void *initial, plait_table **table_out) {
+static plait_status create_table(pli_lbfgs *l, const char *name, int32_t number, const void *initial, plait_table **table_out) {
     plait_table_opts t;
     char             numbered[16];
     plait_table_opts_init(&t);
@@ -61,20 +39,20 @@ static plait_status create_table(lbfgs *l, const char *name, int32_t number, con
     t.name = numbered;
     t.type = l->type;
     t.rows = l->rows;
-    t.cols = l->run->linear.columns;
+    t.cols = l->columns;
     t.initial = initial;
     PLI_TRY(plait_table_create(l->run->job, &t, table_out));
     l->table[l->tables++] = *table_out;
     return PLAIT_OK;
 }
 
-static plait_status create_tables(lbfgs *l) {
+static plait_status create_tables(pli_lbfgs *l) {
     pli_run     *run = l->run;
     void        *initial = NULL, *penalty = NULL;
     plait_table *other;
-    bool         scaled = run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
-    plait_status status = pli_run_initial(run, l->type, &initial);
-    if (status == PLAIT_OK && scaled) status = pli_run_penalty(run, l->type, &penalty);
+    plait_status status = l->pass->initial(l, &initial);
+    if (status == PLAIT_OK && (run->l1 > 0 || run->l2 > 0)) status = l->pass->penalty(l, &penalty);
+    const bool scaled = penalty != NULL;
     if (status == PLAIT_OK) status = create_table(l, "w", -1, initial, &run->w);
     if (status == PLAIT_OK) status = create_table(l, "g", -1, NULL, &l->g);
     if (status == PLAIT_OK && scaled) status = create_table(l, "penalty", -1, penalty, &other);
@@ -91,86 +69,14 @@ static plait_status create_tables(lbfgs *l) {
     return status;
 }
 
-/* --- a pass over the data -------------------------------------------------------------------------------- */
-
-/* A pass leaves sums in the gradient's slots: all rows' in the first; or, under --reduce exact, of some blocks of the
- * worker, each by itself. Pushes a slot's sum [rows, K] times scale; it is narrowed in place. */
-static plait_status push(lbfgs *l, plait_table *table, int64_t slot, double scale) {
-    pli_gradient  *gradient = &l->gradient;
-    unsigned char *bytes = gradient->is_narrow ? NULL : (unsigned char *)(gradient->sum + slot * l->values);
-    float         *narrow = gradient->is_narrow ? gradient->narrow + slot * l->values : NULL;
-    for (int64_t i = 0; narrow != NULL && i < l->values; i++) narrow[i] = (float)((double)narrow[i] * scale);
-    for (int64_t i = 0; bytes != NULL && i < l->values; i++) {
-        double x;
-        memcpy(&x, bytes + i * 8, 8);
-        x *= scale;
-        if (l->type == PLAIT_F32) memcpy(bytes + i * 4, &(float){ (float)x }, 4);
-        else memcpy(bytes + i * 8, &x, 8);
-    }
-    return plait_table_inc_range(table, 0, l->rows, narrow != NULL ? (void *)narrow : bytes, 0);
-}
-
-static void raw_weights(lbfgs *l, const void *values, pli_weights *weights) {
-    const pli_run *run = l->run;
-    int64_t        k = run->linear.columns, d = run->linear.features;
-    const float   *f32 = l->type == PLAIT_F32 ? values : NULL;
-    const double  *f64 = l->type == PLAIT_F32 ? NULL : values;
-    for (int64_t c = 0; c < k; c++)
-        l->bias[c] = !run->linear.intercept ? 0 : f32 != NULL ? (double)f32[d * k + c] : f64[d * k + c];
-    *weights = (pli_weights){ .f32 = f32, .f64 = f64, .bias = l->bias };
-    if (run->scale.factor == NULL) return;
-    for (int64_t j = 0; j < d; j++)
-        for (int64_t c = 0; c < k; c++) {
-            double raw = (f32 != NULL ? (double)f32[j * k + c] : f64[j * k + c]) * run->scale.factor[j];
-            l->raw[j * k + c] = raw;
-            if (run->scale.centre != NULL) l->bias[c] -= run->scale.centre[j] * raw;
-        }
-    weights->f32 = NULL;
-    weights->f64 = l->raw;
-}
-
-static plait_status push_gradient(lbfgs *l, int64_t slot) {
-    const pli_run *run = l->run;
-    pli_gradient  *gradient = &l->gradient;
-    int64_t        k = run->linear.columns, d = run->linear.features;
-    double        *bias = gradient->bias + slot * gradient->stride;
-    if (!gradient->is_narrow) pli_scale_gradient(&run->scale, k, gradient->sum + slot * l->values, bias);
-    for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(gradient, slot * l->values + d * k + c, bias[c]);
-    return push(l, l->g, slot, 1 / (double)run->train_rows);
-}
-
-/* The gradient at these weights goes to g, block by block if sums are exact; its losses to total. */
-static plait_status compute(lbfgs *l, const pli_weights *weights, pli_total *total) {
-    pli_run      *run = l->run;
-    pli_gradient *gradient = &l->gradient;
-    pli_run_charge(run, &l->batch, l->values);
-    if (!run->exact) {
-        PLI_TRY(pli_gradient_run(gradient, weights, l->rows, &l->batch, NULL, NULL, run->err));
-        pli_total_add(total, &gradient->sums[0]);
-        return push_gradient(l, 0);
-    }
-    for (int32_t first = 0, n; first < l->batch.parts; first += n) {
-        n = pli_gradient_apart(gradient, &l->batch, first);
-        PLI_TRY(pli_gradient_run_apart(gradient, weights, l->rows, &l->batch, first, n, NULL, NULL, run->err));
-        for (int32_t i = 0; i < n; i++) {
-            pli_total_add(total, &gradient->sums[i]);
-            PLI_TRY(push_gradient(l, i));
-        }
-    }
-    return PLAIT_OK;
-}
-
 /* Loss and gradient at w: the mean gradient arrives in g, loss and stop are agreed upon. A tick of the clock. */
-static plait_status evaluate(lbfgs *l) {
+static plait_status evaluate(pli_lbfgs *l) {
     pli_run    *run = l->run;
     pli_total   total = { 0 };
     const void *values;
-    pli_weights weights;
     PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
     if (pli_curve_due(run)) pli_curve_keep(run, values);
-    raw_weights(l, values, &weights);
-    PLI_TRY(compute(l, &weights, &total));
-    if (l->is_large) pli_gradient_rest(&l->gradient); /* before the push is under way */
+    PLI_TRY(l->pass->compute(l, values, &total));
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     pli_sums all, sums = pli_total_sums(&total);
@@ -182,47 +88,10 @@ static plait_status evaluate(lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come from
- * rows, how much the slot adds. */
-static plait_status push_metric(lbfgs *l, int64_t slot, double share) {
-    const pli_run   *run = l->run;
-    const pli_scale *scale = &run->scale;
-    int64_t          k = run->linear.columns, d = run->linear.features, at = slot * l->values;
-    double           curvature = run->linear.loss->curvature / (double)run->train_rows;
-    double           weight = l->gradient.bias[slot * l->gradient.stride]; /* of the slot's rows */
-    for (int64_t j = 0; j < l->rows; j++) {
-        double own = 1e-3 * curvature * share;
-        if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) * share;
-        for (int64_t c = 0; c < k; c++) {
-            double square = j == d ? weight : pli_gradient_at(&l->gradient, at + j * k + c);
-            if (j < d && scale->centre != NULL) square = scale->factor[j] > 0 ? weight : 0; /* unit variance */
-            else if (j < d && scale->factor != NULL) square *= scale->factor[j] * scale->factor[j];
-            pli_gradient_put(&l->gradient, at + j * k + c, own + curvature * square);
-        }
-    }
-    return push(l, l->h, slot, 1);
-}
-
-static plait_status measure(lbfgs *l) {
-    pli_run *run = l->run;
-    pli_run_charge(run, &l->batch, l->values);
-    if (!run->exact) {
-        PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
-        PLI_TRY(push_metric(l, 0, 1.0 / plait_comm_workers(run->comm)));
-    }
-    for (int32_t first = 0, n; run->exact && first < l->batch.parts; first += n) {
-        n = pli_gradient_apart(&l->gradient, &l->batch, first);
-        PLI_TRY(pli_gradient_squares_apart(&l->gradient, l->rows, &l->batch, first, n, run->err));
-        for (int32_t i = 0; i < n; i++) PLI_TRY(push_metric(l, i, 1.0 / pli_dataset_blocks(run->data)));
-    }
-    if (l->is_large) pli_gradient_rest(&l->gradient);
-    return plait_job_clock(run->job);
-}
-
 /* --- the two loops, on dot products ---------------------------------------------------------------------- */
 
 /* Coefficients of the direction -(gamma H (v + sum a_j y_j) + sum b_j s_j). */
-static void two_loops(lbfgs *l) {
+static void two_loops(pli_lbfgs *l) {
     double  alpha[PLI_LBFGS_MEMORY_MAX], *a = l->args.a, *b = l->args.b;
     int32_t newest = l->pairs > 0 ? l->age[l->pairs - 1] : 0;
     memset(l->args.a, 0, sizeof l->args.a);
@@ -246,10 +115,10 @@ static void two_loops(lbfgs *l) {
 
 /* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again, and the next
  * step is longer: Huber's loss is straight where residuals are large). */
-static void take_pair(lbfgs *l) {
+static void take_pair(pli_lbfgs *l) {
     int32_t slot = l->args.slot;
     double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
-    double  noise = l->type == PLAIT_F64 ? 1e-12 : 1e-6; /* of a difference of gradients */
+    double  noise = l->type == PLAIT_F64 && l->run->net == NULL ? 1e-12 : 1e-6; /* of a difference of gradients */
     if (!(sy > 1e-12 * yhy) || !(yhy > noise * noise * l->dots.vhv)) {
         l->args.used[slot] = 0;
         l->stretch *= 4;
@@ -265,7 +134,7 @@ static void take_pair(lbfgs *l) {
 }
 
 /* The slot for the next pair: a free one, else the oldest pair's. */
-static void free_slot(lbfgs *l) {
+static void free_slot(pli_lbfgs *l) {
     for (int32_t j = 0; j < l->args.memory; j++)
         if (!l->args.used[j]) {
             l->args.slot = j;
@@ -275,18 +144,18 @@ static void free_slot(lbfgs *l) {
 }
 
 /* Drops the oldest pair, if the slot is its own: its values have gone into the direction. */
-static void drop_pair(lbfgs *l) {
+static void drop_pair(pli_lbfgs *l) {
     if (l->pairs == 0 || l->age[0] != l->args.slot) return;
     memmove(l->age, l->age + 1, (size_t)--l->pairs * sizeof *l->age);
 }
 
 /* --- iterations ------------------------------------------------------------------------------------------ */
 
-static double penalised(const lbfgs *l) {
+static double penalised(const pli_lbfgs *l) {
     return l->loss + l->run->l2 / 2 * l->moved.square + l->run->l1 * l->moved.absolute;
 }
 
-static plait_status direction(lbfgs *l) {
+static plait_status direction(pli_lbfgs *l) {
     two_loops(l);
     free_slot(l);
     PLI_TRY(call(l, "lbfgs.direction", &l->slope, sizeof l->slope));
@@ -297,13 +166,13 @@ static plait_status direction(lbfgs *l) {
 
 /* The first step to try: all of the direction, unless that is far longer than the last step. Where the loss is nearly
  * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken back. */
-static double first_step(const lbfgs *l) {
+static double first_step(const pli_lbfgs *l) {
     double most = GROWTH_MAX * l->length, length = sqrt(l->slope.dd);
     return most > 0 && length > most ? most / length : 1;
 }
 
 /* Backtracking to sufficient decrease (Armijo), by quadratic interpolation. *accepted_out false: no step found. */
-static plait_status line_search(lbfgs *l, bool *accepted_out) {
+static plait_status line_search(pli_lbfgs *l, bool *accepted_out) {
     double step = first_step(l);
     *accepted_out = false;
     l->args.step_before = 0;
@@ -328,14 +197,14 @@ static plait_status line_search(lbfgs *l, bool *accepted_out) {
     return PLAIT_OK;
 }
 
-static plait_status go_back(lbfgs *l) {
+static plait_status go_back(pli_lbfgs *l) {
     if (!l->args.has_old) return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
     l->args.step = 1e-300; /* x + 0 */
     return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
 }
 
 /* The first gradient. */
-static plait_status first_gradient(lbfgs *l) {
+static plait_status first_gradient(pli_lbfgs *l) {
     l->args.step = l->args.step_before = 0;
     PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
     PLI_TRY(evaluate(l));
@@ -348,7 +217,7 @@ static plait_status first_gradient(lbfgs *l) {
 }
 
 /* Forgets what is known of the curvature: the next direction is the gradient's. */
-static plait_status start_again(lbfgs *l) {
+static plait_status start_again(pli_lbfgs *l) {
     l->pairs = 0;
     l->stretch = 1;
     memset(l->args.used, 0, sizeof l->args.used);
@@ -361,10 +230,10 @@ static plait_status start_again(lbfgs *l) {
     return PLAIT_OK;
 }
 
-static plait_status iterate(lbfgs *l) {
+static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
     double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
-    double   close = l->type == PLAIT_F64 ? 1e-8 : 3e-6;
+    double   close = l->type == PLAIT_F64 && run->net == NULL ? 1e-8 : 3e-6; /* nets compute in float32 */
     PLI_TRY(first_gradient(l));
     for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
         bool     accepted;
@@ -397,52 +266,28 @@ static plait_status iterate(lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* Precision and memory from the size: what is large is kept in float32, a short history, few groups. */
-static void pick_shape(lbfgs *l, int32_t *groups_out) {
+static plait_status begin(pli_lbfgs *l) {
     pli_run *run = l->run;
-    double   csr = 8 * (double)run->entries;
-    l->rows = run->linear.features + run->linear.intercept;
-    l->values = l->rows * run->linear.columns;
-    l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
-    l->is_large = l->type == PLAIT_F32 && run->linear.columns == 1;
-    l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
-    l->args.packed = l->type == PLAIT_F32;
-    l->args.exact = run->exact;
-    l->args.free_row = run->linear.intercept ? run->linear.features : -1;
-    l->args.l1 = run->l1;
-    l->args.l2 = run->l2;
-    *groups_out = 8 * (double)l->values * 8 <= 0.1 * csr || l->values <= 1 << 14 ? 8 : 2;
-}
-
-static plait_status begin(lbfgs *l) {
-    pli_run *run = l->run;
-    int32_t  groups;
-    pick_shape(l, &groups);
-    PLI_TRY(run->exact ? pli_gradient_init_apart(&l->gradient, &run->linear, run->pool, run->err)
-                       : pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
-    if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX) pli_gradient_narrow(&l->gradient);
-    if (l->is_large) pli_dataset_pack(run->data, run->pool);
-    l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
-    if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
-    if (l->bias == NULL || (run->scale.factor != NULL && l->raw == NULL))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)l->values);
+    PLI_TRY(l->pass->begin(l));
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
                                &l->batches, run->err));
     PLI_TRY(pli_batches_get(l->batches, 0, 0, &l->batch, run->err));
+    l->args.exact = run->exact;
+    l->args.l1 = run->l1;
+    l->args.l2 = run->l2;
     PLI_TRY(create_tables(l));
-    return measure(l);
+    PLI_TRY(l->pass->metric(l));
+    return plait_job_clock(run->job);
 }
 
 plait_status pli_lbfgs_train(pli_run *run) {
-    lbfgs        l = { .run = run, .stretch = 1 };
+    pli_lbfgs    l = { .run = run, .pass = run->net != NULL ? &pli_lbfgs_nets : &pli_lbfgs_linear, .stretch = 1 };
     plait_status status = begin(&l);
     if (status == PLAIT_OK) status = pli_curve_begin(run, l.values, l.type, run->epochs);
     pli_meter_start(&l.meter, run);
     if (status == PLAIT_OK) status = iterate(&l);
     pli_batches_destroy(&l.batches);
-    pli_gradient_destroy(&l.gradient);
-    pli_free(l.raw);
-    pli_free(l.bias);
+    l.pass->end(&l);
     if (status == PLAIT_OK) status = plait_job_barrier(run->job);
     const void *values;
     if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);

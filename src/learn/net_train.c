@@ -25,19 +25,36 @@ struct pli_net_worker {
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
 
-/* Factors on l1 and l2 of a parameter's values in training's units; NULL: all 1. */
-static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
+static bool is_scaled(const pli_run *run, int32_t p) { return p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0); }
+
+void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
     const pli_net_param *param = &run->net->param[p];
-    const bool           scaled = p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
-    *penalty_out = NULL;
-    if (param->penalised && !scaled) return PLAIT_OK;
-    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
-    if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
-            factor[r * param->cols + c] = scaled ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2) : 0;
+            factor[r * param->cols + c] =
+                is_scaled(run, p) ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2) : param->penalised;
+}
+
+/* NULL: all 1. */
+static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
+    const pli_net_param *param = &run->net->param[p];
+    *penalty_out = NULL;
+    if (param->penalised && !is_scaled(run, p)) return PLAIT_OK;
+    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
+    if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
+    pli_net_penalty_factors(run, p, factor);
     *penalty_out = factor;
     return PLAIT_OK;
+}
+
+void pli_net_first_values(const pli_run *run, float *values) {
+    const pli_net *net = run->net;
+    if (run->start == NULL) {
+        pli_net_initial(net, run->opts->seed, values);
+        return;
+    }
+    memcpy(values, run->start->solution.net, (size_t)net->values * sizeof *values);
+    pli_net_from_data_units(net, &run->scale, values);
 }
 
 plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
@@ -45,12 +62,7 @@ plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
     float         *initial = pli_array((size_t)net->values, sizeof *initial);
     if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
     plait_status status = PLAIT_OK;
-    if (run->start != NULL) {
-        memcpy(initial, run->start->solution.net, (size_t)net->values * sizeof *initial);
-        pli_net_from_data_units(net, &run->scale, initial);
-    } else {
-        pli_net_initial(net, run->opts->seed, initial);
-    }
+    pli_net_first_values(run, initial);
     for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
         const pli_net_param *param = &net->param[p];
         const pli_travel     travel = pli_run_travel(run, param->name);
@@ -202,14 +214,19 @@ static plait_status read_values(const pli_run *run, float *values) {
     return status;
 }
 
-/* Rows of a part onto the worker's from row `at` on; answers how many labels they have. */
-static int64_t add_part(const pli_run *run, pli_net_worker *w, const pli_part *part, int64_t at) {
+int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to, int64_t at) {
     int64_t labels = 0;
-    for (int64_t i = 0; i < part->rows; i++, at++) {
+    for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        labels += pli_net_rows_put(run->net, part->block, r, &run->scale, &w->rows, at);
+        labels += pli_net_rows_put(run->net, part->block, r, &run->scale, to, at);
     }
     return labels;
+}
+
+void pli_net_feed_rows(const pli_net *net, const pli_net_rows *from, int64_t n, plait_feed feeds[3]) {
+    pli_net_rows_feed(net, from, n, &feeds[0]);
+    feeds[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->label) };
+    feeds[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
 }
 
 /* The worker's first n rows through the graph, forward and backward; adds to sums. */
@@ -219,9 +236,7 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     plait_fetch    fetches[PLI_NET_PARAMS + 1];
     pli_sums       own = { 0 };
     plait_feed     feeds[3];
-    pli_net_rows_feed(net, &w->rows, n, &feeds[0]);
-    feeds[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.label) };
-    feeds[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), w->rows.weight) };
+    pli_net_feed_rows(net, &w->rows, n, feeds);
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
     w->examples = examples;
@@ -239,7 +254,7 @@ static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sum
         if (part->rows == 0) continue;
         rows -= part->rows;
         w->last = rows == 0;
-        PLI_TRY(run_rows(w, part->rows, add_part(w->run, w, part, 0), &own));
+        PLI_TRY(run_rows(w, part->rows, pli_net_take_rows(w->run, part, 0, part->rows, &w->rows, 0), &own));
         pli_total_add(&sgd->clock, &own);
     }
     *sums_out = pli_total_sums(&sgd->clock);
@@ -248,7 +263,8 @@ static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sum
 
 static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_sums *sums_out) {
     int64_t at = 0, labels = 0;
-    for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows) labels += add_part(w->run, w, &batch->part[p], at);
+    for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows)
+        labels += pli_net_take_rows(w->run, &batch->part[p], 0, batch->part[p].rows, &w->rows, at);
     w->last = true;
     return run_rows(w, batch->rows, labels, sums_out);
 }

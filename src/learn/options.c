@@ -52,15 +52,14 @@ static plait_status check_lbfgs(pli_run *run) {
                         "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
                         "point, and its copies differ; the nearest is allreduce",
                         travel.topology);
-    if (pli_net_kind_find(o->model) != NULL)
+    const bool  net = pli_net_kind_find(o->model) != NULL;
+    const char *of = !net ? o->model : o->loss; /* a net's default is smooth */
+    if (of != NULL) PLI_TRY(pli_loss_find(of, 2, &loss, run->err));
+    if (of != NULL && !loss->smooth)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with model %s is refused: it fits linear models in this version; take adam", o->model);
-    PLI_TRY(pli_loss_find(o->model, 2, &loss, run->err));
-    if (!loss->smooth)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with model %s is refused: its loss has a kink, and L-BFGS needs a "
-                        "smooth one; take adagrad",
-                        o->model);
+                        "lbfgs with %s %s is refused: its loss has a kink, and L-BFGS needs a "
+                        "smooth one; take %s",
+                        net ? "loss" : "model", of, net ? "adam" : "adagrad");
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "

@@ -285,6 +285,7 @@ static double default_rate(const pli_run *run) {
 
 /* Enough clocks for the optimum's neighbourhood; an epoch row by row is worth several by batch. */
 static int64_t default_epochs(const pli_run *run) {
+    if (run->lbfgs && run->net != NULL) return 100;
     if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
     if (run->net != NULL) return 10;
     return clamp((run->rowwise ? 600 : 2400) / run->clocks, 5, 100);
@@ -474,7 +475,15 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
 }
 
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
-    if (run->net != NULL) return pli_net_solution(run, values, solution_out);
+    if (run->net != NULL && type == PLAIT_F32) return pli_net_solution(run, values, solution_out);
+    if (run->net != NULL) {
+        float *narrow = pli_array((size_t)run->net->values, sizeof *narrow);
+        if (narrow == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+        for (int64_t i = 0; i < run->net->values; i++) narrow[i] = (float)((const double *)values)[i];
+        plait_status status = pli_net_solution(run, narrow, solution_out);
+        pli_free(narrow);
+        return status;
+    }
     int64_t      k = run->linear.columns, d = run->linear.features, n = d * k;
     pli_solution scaled;
     PLI_TRY(pli_solution_make(d, k, false, &scaled, run->err));

@@ -10,7 +10,7 @@
  *     blocks.c   block by block: --reduce exact
  *     net_train.c  by a net
  *     hogwild.c  row by row, straight on the table: async over local
- *     lbfgs.c    full-batch L-BFGS, whose vectors are tables
+ *     lbfgs.c    full-batch L-BFGS, whose vectors are tables; lbfgs_pass.h
  *     curve.c    what the weights were worth on the way
  *     tell.c     what the caller hears of the weights
  *     pace.c     did the workers of a policy without a bound run together?
@@ -33,7 +33,7 @@ typedef enum pli_form {
     PLI_DENSE, /* whole gradients are pushed                                */
     PLI_KEYED, /* dense, but a batch pushes the few rows that it touched    */
     PLI_SPARSE, /* rows grow by key                                         */
-    PLI_NET    /* a table a layer's weights, one its biases: dense          */
+    PLI_NET    /* a table a layer's weights, one its biases: dense; lbfgs: one of all */
 } pli_form;
 
 /* The weights at some moments of a run, kept to be measured when it is over (curve.c). */
@@ -156,6 +156,14 @@ plait_status pli_run_initial(const pli_run *run, plait_type type, void **initial
 plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty_out);
 /** The solution from values [features + intercept, K] in training's units. */
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out);
+
+/** Of a net, net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's units;
+ *  the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have; the feeds of the
+ *  first n rows: x, label, weight. */
+void    pli_net_first_values(const pli_run *run, float *values);
+void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
+int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to, int64_t at);
+void    pli_net_feed_rows(const pli_net *net, const pli_net_rows *from, int64_t n, plait_feed feeds[3]);
 
 /** The same of a net's values. */
 plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out);

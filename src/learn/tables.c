@@ -9,7 +9,7 @@
 static const pli_model_table tables[] = {
     { "w",
       "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
-      "features grow by key; with lbfgs its other vectors travel as w does" },
+      "features grow by key; with lbfgs its other vectors travel as w does, and a net has all its values in it" },
     { "b", "the intercepts, a dense row, where features grow by key" },
     { NULL, NULL },
 };
@@ -40,9 +40,9 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
 static plait_status check_names(const pli_run *run) {
     const char *names[PLI_NET_PARAMS];
     size_t      n = 0;
-    if (run->net == NULL && pli_net_kind_find(run->opts->model) != NULL) return PLAIT_OK;
-    for (; run->net != NULL && n < (size_t)run->net->n_params; n++) names[n] = run->net->param[n].name;
-    for (; run->net == NULL && tables[n].name != NULL; n++) names[n] = tables[n].name;
+    if (run->net == NULL && !run->lbfgs && pli_net_kind_find(run->opts->model) != NULL) return PLAIT_OK;
+    for (; run->net != NULL && !run->lbfgs && n < (size_t)run->net->n_params; n++) names[n] = run->net->param[n].name;
+    for (; (run->net == NULL || run->lbfgs) && tables[n].name != NULL; n++) names[n] = tables[n].name;
     for (int32_t i = 0; i < run->opts->n_tables; i++) {
         size_t t = 0;
         while (t < n && strcmp(names[t], run->opts->tables[i].name) != 0) t++;
@@ -127,8 +127,8 @@ static plait_status settle_net(pli_run *run) {
 }
 
 plait_status pli_tables_settle(pli_run *run) {
-    if (run->net != NULL) return settle_net(run);
-    pli_fill fill = run->form == PLI_DENSE ? PLI_FILL_DENSE : PLI_FILL_SPARSE;
+    if (run->net != NULL && !run->lbfgs) return settle_net(run);
+    pli_fill fill = run->form == PLI_DENSE || run->net != NULL ? PLI_FILL_DENSE : PLI_FILL_SPARSE;
     bool     apart = run->form == PLI_SPARSE && run->linear.intercept;
     PLI_TRY(settle(run, "w", fill));
     PLI_TRY(check_servers(run, pli_run_travel(run, "w").topology, fill));

@@ -152,6 +152,99 @@ static void test_exact_sums_give_the_same_bits(void **state) {
     plait_data_destroy(&data);
 }
 
+/* Sandblaster L-BFGS: it ends lower than it began, and than adam in as many passes; the same for every topology; to the bit where
+ * sums are exact, and as loss and gradient come in whole batches, in the same passes. */
+static void test_lbfgs_goes_down_for_every_topology(void **state) {
+    (void)state;
+    static const struct {
+        const char *topology;
+        int32_t     workers;
+        int         exact;
+    } runs[] = { { "local", 1, 0 }, { "local", 3, 0 }, { "allreduce", 3, 0 }, { "ps", 3, 0 }, { "local", 1, 1 }, { "ps", 3, 1 }, { "allreduce", 2, 1 } };
+    plait_data *data = board(false);
+    training    adam = net(data), first = { .model = NULL };
+    adam.opts.epochs = 30;
+    adam.opts.batch = ROWS;
+    must_train(&adam, 1);
+    char   hash[65] = "";
+    double exact_loss = 0;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        training t = net(data);
+        t.opts.optimizer = "lbfgs";
+        t.opts.batch = 0;
+        t.opts.epochs = 30;
+        t.opts.topology = runs[i].topology;
+        t.opts.exact = runs[i].exact;
+        must_train(&t, runs[i].workers);
+        assert_true(t.report.train_loss < 0.2 && t.report.train_loss < 0.5 * adam.report.train_loss && t.report.test_accuracy > 0.95);
+        assert_true(t.report.epochs <= 30 && t.report.clocks < 60);
+        if (runs[i].exact && hash[0] != '\0') {
+            assert_string_equal(t.report.model_hash, hash);
+            assert_true(t.report.train_loss == exact_loss);
+        } else if (runs[i].exact) {
+            memcpy(hash, t.report.model_hash, sizeof hash);
+            exact_loss = t.report.train_loss;
+        } else if (first.model != NULL && !(fabs(t.report.objective - first.report.objective) < 0.2 * first.report.objective)) {
+            fail_msg("%s, %d workers: %g, not %g", runs[i].topology, (int)runs[i].workers, t.report.objective, first.report.objective);
+        }
+        if (first.model == NULL) first = t;
+        else plait_model_destroy(&t.model);
+    }
+    plait_model_destroy(&first.model);
+    plait_model_destroy(&adam.model);
+
+    training kink = net(data); /* and what has no slope everywhere is refused */
+    kink.opts.optimizer = "lbfgs";
+    kink.opts.loss = "hinge";
+    assert_int_equal(train(&kink, 1, 1), PLAIT_EREFUSED);
+    assert_non_null(strstr(kink.error.text, "lbfgs with loss hinge is refused"));
+    plait_data_destroy(&data);
+}
+
+/* Also where labels are numbers; and on from a model it goes down from there. */
+static void test_lbfgs_begins_where_it_is_told(void **state) {
+    (void)state;
+    static const char path[] = "lbfgs.safetensors";
+    plait_data       *data = board(true);
+    training          t = net(data), on;
+    plait_error       err;
+    t.opts.optimizer = "lbfgs";
+    t.opts.epochs = 25;
+    must_train(&t, 2);
+    assert_true(t.report.test_rmse < 0.1);
+    assert_int_equal(plait_model_save(t.model, path, &err), PLAIT_OK);
+    on = net(data);
+    on.opts.optimizer = "lbfgs";
+    on.opts.epochs = 1;
+    on.opts.init_model = path;
+    must_train(&on, 3);
+    assert_true(on.report.objective <= t.report.objective * (1 + 1e-5));
+    assert_true(distance(on.model, t.model) < 0.2);
+    plait_model_destroy(&on.model);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+    unlink(path);
+}
+
+/* Downpour SGD (Dean et al., NIPS 2012): replicas that fetch and push every few clocks, adagrad at the servers. */
+static void test_downpour_learns(void **state) {
+    (void)state;
+    static const char *const policies[] = { "downpour:1:1", "downpour:4:2", "downpour:5:5" };
+    plait_data *data = board(false);
+    for (size_t i = 0; i < 3; i++) {
+        training t = net(data);
+        t.opts.topology = "ps";
+        t.opts.consistency = policies[i];
+        t.opts.optimizer = "adagrad";
+        t.opts.learning_rate = 0.05;
+        t.opts.epochs = 60;
+        must_train(&t, 4);
+        if (!(t.report.test_accuracy > 0.93)) fail_msg("%s: %g right", policies[i], t.report.test_accuracy);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 /* Of each table by itself; stale ones train, too. */
 static void test_tables_travel_apart(void **state) {
     (void)state;
@@ -332,6 +425,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learns_what_no_line_can),     cmocka_unit_test(test_the_same_model_for_every_topology),
         cmocka_unit_test(test_overlap_changes_no_bit),
+                                        cmocka_unit_test(test_lbfgs_goes_down_for_every_topology),
+                                        cmocka_unit_test(test_lbfgs_begins_where_it_is_told),
+                                        cmocka_unit_test(test_downpour_learns),
         cmocka_unit_test(test_exact_sums_give_the_same_bits), cmocka_unit_test(test_tables_travel_apart),
         cmocka_unit_test(test_convolutions_tell_lines),     cmocka_unit_test(test_files),
         cmocka_unit_test(test_refusals),
