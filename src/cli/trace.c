@@ -9,15 +9,18 @@
 
 enum { TAG_TIME = 0x7003, TAG_ASK = 0x7004, TAG_SPANS = 0x7005 };
 
-/* Of one process, packed: some four million spans. More makes viewers slow. */
-#define BUDGET_BYTES ((size_t)64 << 20)
+/* Of all processes together, packed: some two million spans, and a file of 200 MB. More makes viewers slow. */
+#define BUDGET_BYTES ((size_t)32 << 20)
+#define BUDGET_LEAST ((size_t)1 << 20) /* of one process */
 
 static plait_status begin(pli_run_trace *run, plait_comm *comm, plait_error *err) {
     const int32_t ranks = plait_comm_size(comm);
     if (run->trace != NULL) return PLAIT_OK;
     run->rank = pli_calloc((size_t)ranks, sizeof *run->rank);
     if (run->rank == NULL) return pli_fail(err, PLAIT_ENOMEM, "trace: no memory for %d ranks", ranks);
-    PLI_TRY(pli_trace_create(ranks, plait_comm_threads(comm), BUDGET_BYTES, &run->trace, err));
+    size_t budget = pli_comm_shares_process(comm) ? BUDGET_BYTES : BUDGET_BYTES / (size_t)ranks;
+    if (budget < BUDGET_LEAST) budget = BUDGET_LEAST;
+    PLI_TRY(pli_trace_create(ranks, plait_comm_threads(comm), budget, &run->trace, err));
     run->ranks = ranks;
     snprintf(run->transport, sizeof run->transport, "%s", plait_comm_transport(comm));
     run->simulated = pli_comm_charges(comm);
