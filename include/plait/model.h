@@ -63,8 +63,9 @@ typedef struct plait_table_setting {
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
-                                             "cnn" | "lstm"                                                 */
+                                             "cnn" | "lstm" | "graph"                                       */
     const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: the model's own  */
+    const char            *graph_file;    /* of model "graph": the file that holds it (plait/graph_file.h)   */
     const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
                                              are no classes                                                 */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
@@ -122,10 +123,10 @@ typedef struct plait_train_opts {
 
 /* A table of a run, as it travelled. */
 typedef struct plait_report_table {
-    char name[16], topology[32], consistency[48], filter[112];
+    char name[64], topology[32], consistency[48], filter[112];
 } plait_report_table;
 
-enum { PLAIT_REPORT_TABLES = 32 };
+enum { PLAIT_REPORT_TABLES = 64 };
 
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
@@ -159,6 +160,11 @@ PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opt
 
 /** Writes a safetensors file: temporary name, sync, rename. Not collective. */
 PLAIT_API plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out);
+
+/** Writes the model for other runtimes. format: "onnx" (docs/onnx.md has its inputs and outputs; it needs the module
+ *  plait-onnx.so). Errors: ENAME another format; EMODULE; EREFUSED a model whose weights lie by key, or a graph with an op that ONNX has not (named); EIO; ENOMEM. Not collective. */
+PLAIT_API plait_status plait_model_export(const plait_model *model, const char *format, const char *path,
+                                          plait_error *error_out);
 
 /** Errors: EIO, EFORMAT not a model, ECHECKSUM cut short or altered, EVERSION written by a newer version. */
 PLAIT_API plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out);

@@ -10,12 +10,12 @@
 
 static const pli_command *const commands[] = {
     &pli_command_train,   &pli_command_predict, &pli_command_eval,
-    &pli_command_inspect, &pli_command_launch,  &pli_command_audit,  &pli_command_compare, &pli_command_doctor, &pli_command_calibrate,
+    &pli_command_inspect, &pli_command_export,  &pli_command_launch,  &pli_command_audit,  &pli_command_compare, &pli_command_doctor, &pli_command_calibrate,
     &pli_command_config,  &pli_command_version, &pli_command_help,    NULL,
 };
 
 /* Promised by name, not there yet: refused as such, never mistaken for a typo. */
-static const char *const later[] = { "export", "checkpoint", "plan", "cv", "tune" };
+static const char *const later[] = { "checkpoint", "plan", "cv", "tune" };
 
 /* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
  * sets beside a service named plait. */

@@ -51,6 +51,12 @@ static const struct topic {
               "  layers   --layers 256,256: units of each layer, default 128\n"
               "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
               "  loss, tells: as mlp has them; of text in nats a character\n" },
+    { "graph", "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
+               "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two classes\n"
+               "           (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
+               "  units    x is the data as they are: --normalize has no effect\n"
+               "  tables   its variables, by their names; those of two axes and more are penalised\n"
+               "  loss, tells: as mlp has them\n" },
 };
 enum { MODELS = sizeof models / sizeof models[0] };
 

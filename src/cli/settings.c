@@ -18,7 +18,7 @@
 static const char later[] = "comes with a later version";
 
 const pli_opt pli_train_rows[] = {
-    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn|lstm", "what to fit", 0, 0, "model" },
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn|lstm|graph", "what to fit", 0, 0, "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
@@ -32,6 +32,8 @@ const pli_opt pli_train_rows[] = {
       "scale features while fitting; undone in the model", 0, 0, "model" },
     { "init-model", PLI_OPT_TEXT, AT(init_model), NULL, "FILE", "start from this model", 0, 0, "model" },
     { "layers", PLI_OPT_TEXT, AT(layers), NULL, "N,...", "hidden widths of a net, from the data's end on; default 128", 0, 0, "model" },
+    { "graph", PLI_OPT_TEXT, AT(graph), NULL, "FILE", "fit this graph, in JSON or ONNX: from a placeholder x to scores; it is the model", 0, 0,
+      "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber",
       "what a net's scores cost; default logistic, or squared where labels are no classes", 0, 0, "model" },
 
@@ -201,6 +203,8 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     plait_train_opts_init(t);
     t->model = s->model;
     t->layers = s->layers;
+    t->graph_file = s->graph;
+    if (s->graph != NULL && !given(opts, "model")) t->model = "graph";
     t->loss = s->loss;
     t->validation = s->validation;
     t->topology = s->topology;
@@ -239,7 +243,8 @@ static bool check_apart(const pli_train_settings *s) {
     const pli_path model = { "--init-model", s->init_model, false };
     const pli_path read[] = { { "--test", s->test, false },     { "--validation", s->validation, false },
                               { "--label", s->in.label, false }, { "--config", s->config, false },
-                              { "--cluster", s->cluster, false } };
+                              { "--cluster", s->cluster, false },
+                              { "--graph", s->graph, false } };
     bool apart = pli_paths_apart("train", written, 5, read, sizeof read / sizeof *read, &s->in.data) &&
                  pli_paths_apart("train", written, 3, &model, 1, &(pli_text_list){ 0 });
     pli_free(done);

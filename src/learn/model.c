@@ -46,7 +46,7 @@ static plait_status take_net(plait_model *model, const pli_model_form *form, pla
     PLI_TRY(pli_net_create(kind, form->layers, model->schema, &model->linear, &model->net, err));
     model->linear.net = model->net;
     if (model->solution.net != NULL && model->solution.rows == model->net->values) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "%s of layers %s has %lld values, not %lld", form->name, form->layers,
+    return pli_fail(err, PLAIT_EFORMAT, "%s of layers %s has %lld values, not %lld", form->name, model->net->layers,
                     (long long)model->net->values, (long long)model->solution.rows);
 }
 

@@ -85,7 +85,8 @@ plait_status plait_model_save(const plait_model *model, const char *path, plait_
                                "plait.description", model->description,
                                "plait.schema", schema.data,
                                model->net != NULL ? "plait.loss" : NULL, model->linear.loss->model,
-                               "plait.layers", model->net != NULL ? model->net->layers : NULL,
+                               model->net != NULL && model->net->text != NULL ? "plait.graph" : "plait.layers",
+                               model->net != NULL ? pli_net_form(model->net) : NULL,
                                NULL };
     model_tensors t;
     status = tensors_of(model, &t, error_out);
@@ -177,6 +178,7 @@ static plait_status read_model(const pli_safetensors *file, const char *path, pl
     pli_schema *schema = NULL;
     PLI_TRY(pli_schema_read(schema_text, strlen(schema_text), &schema, err));
     const char          *loss = pli_safetensors_metadata(file, "plait.loss"), *layers = pli_safetensors_metadata(file, "plait.layers");
+    if (layers == NULL) layers = pli_safetensors_metadata(file, "plait.graph");
     const pli_model_form form = { .name = name, .loss = loss != NULL ? loss : name, .layers = layers, .parameter = parameter,
                                   .intercept = intercept != 0, .features = features, .classes = classes };
     const bool           is_net = pli_net_kind_find(name) != NULL;

@@ -11,19 +11,20 @@
 #ifndef PLI_LEARN_NET_H
 #define PLI_LEARN_NET_H
 
+#include <plait/model.h>
 #include <plait/session.h>
 
 #include "data/data.h"
 #include "learn/linear.h"
 #include "learn/scale.h"
 
-enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = 3 * PLI_NET_LAYERS };
+enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES };
 
 typedef struct pli_net pli_net;
 
 /* Variable i of the graph is param[i], and a table of this name. */
 typedef struct pli_net_param {
-    char        name[16];   /* "w1", "b1", "w2", ...                                     */
+    char        name[64];   /* "w1", "b1", "w2", ...                                     */
     int64_t     rows, cols; /* of its table                                              */
     int64_t     at;         /* of its first value in the array of all                    */
     double      spread;     /* first values are uniform in +- spread; 0: zeros           */
@@ -41,13 +42,23 @@ typedef struct pli_net_kind {
     double      rate;   /* of adam by default; 0: the rule's own */
     /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
     plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+    /** Or, where a net comes of a file: makes net->graph of net->text, and finds x, scores and params. */
+    plait_status (*open)(pli_net *net, plait_error *err);
 } pli_net_kind;
 
-extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm;
+/* A net out of a file. */
+typedef struct pli_net_file {
+    char   *text;   /* the graph in JSON, without first values */
+    float  *first;  /* [values]                                */
+    int64_t values;
+} pli_net_file;
+
+extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm, pli_net_graph;
 
 struct pli_net {
     const pli_net_kind *kind;
     char                layers[64];
+    char               *text; /* of a kind that opens: what it was made of; owned; else NULL */
     int32_t             axes;      /* of a row's features; 1 where they are no array      */
     int64_t             length[4]; /* [axes]                                              */
     bool                even;      /* as the kind has it, or the build                    */
@@ -57,6 +68,7 @@ struct pli_net {
     const pli_linear   *linear;    /* loss, targets, K; borrowed                          */
     plait_op            loss_op;   /* user: linear */
     plait_graph        *graph;
+    plait_graph        *calm; /* by which rows are scored: the same values, nothing dropped; NULL: graph */
     plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
     plait_value         scores;           /* [rows row_labels, K] f32                      */
     plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
@@ -69,11 +81,18 @@ struct pli_net {
 const pli_net_kind *const *pli_net_kinds(void);
 const pli_net_kind *pli_net_kind_find(const char *name);
 
-/** A net for rows of a schema's features, with its gradients. layers NULL or "": the kind's. linear is borrowed for the net's
- *  life. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too many features to be a dense row; ENOMEM. */
+/** A net for rows of a schema's features, with its gradients. layers NULL or "": the kind's; of a kind that opens, the text
+ *  of its file. linear is borrowed for the net's life. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too many features to be a dense row; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
                             pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
+
+/** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
+plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *file_out, plait_error *err);
+void         pli_net_file_free(pli_net_file *file);
+
+/** What pli_net_create makes the same net of. */
+static inline const char *pli_net_form(const pli_net *net) { return net->text != NULL ? net->text : net->layers; }
 
 /** Checks the list alone: before data are read. */
 plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err);
@@ -84,7 +103,7 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
  *  Bengio, AISTATS 2010). */
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
 
-/** First values [net->values]: a function of the seed. */
+/** First values [net->values] of a net of layers: a function of the seed. */
 void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
 /** A scale that suits the kind: one number for all features, where it is even. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);

@@ -82,8 +82,9 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
 }
 
 void pli_net_rows_feed(const pli_net *net, const pli_net_rows *from, int64_t rows, plait_feed *feed) {
-    *feed = (plait_feed){ net->x, plait_tensor_of(net->symbols > 0 ? PLAIT_I64 : PLAIT_F32,
-                                                  plait_shape_2(rows, net->row_values), from->x) };
+    plait_tensor x = plait_graph_describe(net->graph, net->x); /* a graph of the user's may have more axes than two */
+    x.shape.dim[0] = rows;
+    *feed = (plait_feed){ net->x, plait_tensor_of(x.type, x.shape, from->x) };
 }
 
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds) {

@@ -50,7 +50,8 @@ static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_ou
 void pli_net_first_values(const pli_run *run, float *values) {
     const pli_net *net = run->net;
     if (run->start == NULL) {
-        pli_net_initial(net, run->opts->seed, values);
+        if (run->file.text != NULL) memcpy(values, run->file.first, (size_t)net->values * sizeof *values);
+        else pli_net_initial(net, run->opts->seed, values);
         return;
     }
     memcpy(values, run->start->solution.net, (size_t)net->values * sizeof *values);

@@ -8,7 +8,7 @@
 
 enum { FEATURES_MAX = 1 << 18 };
 
-static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, NULL };
+static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, &pli_net_graph, NULL };
 
 const pli_net_kind *const *pli_net_kinds(void) { return kinds; }
 
@@ -87,12 +87,22 @@ static plait_status add_gradients(pli_net *net, plait_error *err) {
     return plait_graph_check(g, err);
 }
 
+static plait_value placeholder(pli_net *net, const char *name) {
+    return plait_graph_placeholder(net->graph, name, PLAIT_F64, plait_shape_1(PLAIT_ANY));
+}
+
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     const plait_op *own[] = { &net->loss_op };
+    if (net->kind->open != NULL) {
+        PLI_TRY(net->kind->open(net, err));
+        net->label = placeholder(net, "row_label");
+        net->weight = placeholder(net, "row_weight");
+        return add_gradients(net, err);
+    }
     PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
     net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32, plait_shape_2(PLAIT_ANY, net->row_values));
-    net->label = plait_graph_placeholder(net->graph, "label", PLAIT_F64, plait_shape_1(PLAIT_ANY));
-    net->weight = plait_graph_placeholder(net->graph, "weight", PLAIT_F64, plait_shape_1(PLAIT_ANY));
+    net->label = placeholder(net, "label");
+    net->weight = placeholder(net, "weight");
     PLI_TRY(net->kind->build(net, width, n, err));
     PLI_TRY(plait_graph_check(net->graph, err));
     return add_gradients(net, err);
@@ -101,8 +111,8 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
                             pli_net **net_out, plait_error *err) {
     int64_t width[PLI_NET_LAYERS];
-    int32_t n;
-    PLI_TRY(read_layers(kind, layers, width, &n, err));
+    int32_t n = 0;
+    if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
     if (linear->features < 1 || linear->features > FEATURES_MAX)
         return pli_fail(err, PLAIT_EREFUSED, "a net over %lld features is refused: its rows are dense, up to %d; hash the features, as "
                         "--hash-bits 14", (long long)linear->features, FEATURES_MAX);
@@ -116,8 +126,10 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
     net->row_values = net->symbols > 0 ? net->length[0] : linear->features;
     net->row_labels = net->symbols > 0 ? net->length[0] : 1;
-    snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);
-    plait_status status = build(net, width, n, err);
+    if (kind->open != NULL) net->text = pli_strdup(layers);
+    else snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);
+    plait_status status = kind->open != NULL && net->text == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a net")
+                                                                  : build(net, width, n, err);
     if (status < 0) pli_net_destroy(&net);
     else *net_out = net;
     return status;
@@ -126,6 +138,8 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
 void pli_net_destroy(pli_net **net) {
     if (*net == NULL) return;
     plait_graph_destroy(&(*net)->graph);
+    plait_graph_destroy(&(*net)->calm);
+    pli_free((*net)->text);
     pli_free(*net);
     *net = NULL;
 }

@@ -87,7 +87,8 @@ static void scorer_close(scorer *s) {
 static plait_status scorer_open(scorer *s, const pli_linear *linear, const pli_solution *solution, plait_error *err) {
     *s = (scorer){ .linear = linear, .solution = solution };
     pli_keymap_init(&s->map);
-    if (linear->net != NULL) return pli_session_create(linear->net->graph, NULL, NULL, &s->session, err);
+    if (linear->net != NULL)
+        return pli_session_create(linear->net->calm != NULL ? linear->net->calm : linear->net->graph, NULL, NULL, &s->session, err);
     if (solution->key == NULL) return PLAIT_OK;
     bool ok = pli_keymap_reserve(&s->map, solution->rows);
     for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(&s->map, solution->key[j]) >= 0;

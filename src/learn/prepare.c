@@ -339,6 +339,9 @@ static plait_status check_start(pli_run *run) {
                         "%s has %lld features and %lld labels, the data %lld and %lld (or other labels): it cannot be "
                         "started from", run->opts->init_model, (long long)a->features, (long long)a->classes,
                         (long long)b->features, (long long)b->classes);
+    if (run->net != NULL && run->net->text != NULL && strcmp(run->net->text, run->start->net->text) != 0)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than that of %s", run->opts->init_model,
+                        run->opts->graph_file);
     if (run->net != NULL && strcmp(run->net->layers, run->start->net->layers) != 0)
         return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, run->start->net->layers,
                         run->net->layers);
@@ -352,7 +355,7 @@ static plait_status check_start(pli_run *run) {
 static plait_status measure_scale(pli_run *run) {
     const char *how = run->opts->normalize;
     run->scale = (pli_scale){ .features = run->linear.features };
-    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0))
+    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || run->file.text != NULL || (run->l1 > 0 && run->l2 > 0))
         return PLAIT_OK;
     pli_scale_rows rows = { .own = pli_dataset_own_blocks(run->data), .blocks = pli_dataset_blocks(run->data),
                             .rows = run->seen_rows, .entries = run->seen_entries, .sampled = run->stream,
@@ -377,9 +380,22 @@ static plait_status check_memory(pli_run *run) {
 static plait_status make_net(pli_run *run) {
     const pli_net_kind *kind = pli_net_kind_find(run->opts->model);
     if (kind == NULL) return PLAIT_OK;
-    PLI_TRY(pli_net_create(kind, run->opts->layers, run->schema, &run->linear, &run->net, run->err));
+    const bool   of_file = run->file.text != NULL;
+    plait_status status = pli_net_create(kind, of_file ? run->file.text : run->opts->layers, run->schema, &run->linear, &run->net, run->err);
+    if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     run->linear.net = run->net;
     return PLAIT_OK;
+}
+
+/* Before the data are read. Its file is each rank's own. */
+static plait_status read_graph(pli_run *run) {
+    char print[40];
+    if (run->opts->graph_file == NULL) return PLAIT_OK;
+    PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, &run->file, run->err));
+    const uint64_t hash = pli_hash_bytes(run->file.text, strlen(run->file.text), 0);
+    snprintf(print, sizeof print, "--graph with hash %016llx",
+             (unsigned long long)pli_hash_bytes(run->file.first, (size_t)run->file.values * sizeof *run->file.first, hash));
+    return pli_agree_text(run->comm, "graphs", print, run->err);
 }
 
 /* The data to train on: of text, windows as the model reads them. */
@@ -398,6 +414,7 @@ static plait_status open_data(pli_run *run) {
 plait_status pli_prepare(pli_run *run) {
     const plait_train_opts *o = run->opts;
     uint64_t                begun_ns = pli_comm_now(run->comm);
+    PLI_TRY(read_graph(run));
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
     PLI_TRY(open_data(run));

@@ -76,6 +76,7 @@ typedef struct pli_run {
     double       fraction;                  /* of the rows that are held back for validation */
     pli_linear   linear;
     pli_net     *net;   /* linear.net, owned */
+    pli_net_file file;  /* that net was made of; text NULL: none */
     const char  *loss;  /* by name */
     double      *label, *class_weight;
     double       label_mean, label_spread;  /* of numbers, mean 0 without intercept; else 0 and 1 */

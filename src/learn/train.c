@@ -149,7 +149,8 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     pli_format_f64(run->l2, l2);
     pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
                  o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
-    if (run->net != NULL) pli_text_add(text, "\"layers\": \"%s\", \"loss\": \"%s\", ", run->net->layers, run->loss);
+    if (run->net != NULL && run->net->text == NULL) pli_text_add(text, "\"layers\": \"%s\", ", run->net->layers);
+    if (run->net != NULL) pli_text_add(text, "\"loss\": \"%s\", ", run->loss);
     pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch, (long long)run->train_rows,
                  (unsigned long long)o->seed);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
@@ -281,7 +282,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
         run->schema = NULL;
-        const pli_model_form form = { .name = run->opts->model, .loss = run->loss, .layers = run->net != NULL ? run->net->layers : NULL,
+        const pli_model_form form = { .name = run->opts->model, .loss = run->loss, .layers = run->net != NULL ? pli_net_form(run->net) : NULL,
                                       .parameter = run->linear.parameter, .intercept = run->linear.intercept,
                                       .features = run->linear.features, .classes = run->linear.classes };
         status = pli_model_make(&form, &run->solution, schema, description.data, model_out, run->err);
@@ -304,6 +305,7 @@ static void clean(pli_run *run) {
     pli_scale_destroy(&run->scale);
     pli_solution_free(&run->solution);
     pli_net_destroy(&run->net);
+    pli_net_file_free(&run->file);
     pli_free(run->label);
     pli_free(run->class_weight);
     pli_curve_free(&run->curve);

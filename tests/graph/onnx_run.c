@@ -1,13 +1,17 @@
 /* Runs graphs from files, for tests that compare with another runtime.
  *
- *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are in0.bin,
- *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt */
+ *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are
+ *   in0.bin,
+ *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt.
+ *                        What was read is also written back, to back.onnx, or else back.txt */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <plait/graph_file.h>
 #include <plait/session.h>
+
+#include "graph/form/export.h"
 
 enum { MOST = 8, BYTES = 1 << 22 };
 
@@ -63,6 +67,29 @@ static int read_fetches(const char *folder, const plait_graph *g, plait_fetch *f
     return n;
 }
 
+/* The graph as ONNX again, from the same inputs to the same outputs. */
+static plait_status write_back(const char *folder, const plait_graph *g, const plait_feed *feeds, int n_feeds,
+                               const plait_fetch *fetches, int n_fetches, plait_error *err) {
+    static plait_tensor variable[256];
+    pli_export          to;
+    pli_export_init(&to);
+    for (int32_t k = 0; k < plait_graph_variables(g); k++) variable[k] = plait_graph_variable_initial(g, k);
+    pli_export_begin(&to, g, variable);
+    for (int i = 0; i < n_feeds; i++) {
+        const plait_tensor t = plait_graph_describe(g, feeds[i].value);
+        pli_export_bind(&to, feeds[i].value,
+                        pli_export_input(&to, pli_value_name(g, feeds[i].value), t.type, t.shape, "n"));
+    }
+    for (int i = 0; i < n_fetches; i++) {
+        const plait_tensor       t = plait_graph_describe(g, fetches[i].value);
+        static const char *const names[] = { "out0", "out1", "out2", "out3", "out4", "out5", "out6", "out7" };
+        pli_export_output(&to, pli_export_value(&to, fetches[i].value), names[i], t.type, false, t.shape, "n");
+    }
+    plait_status status = pli_export_save(&to, in(folder, "back.onnx"), "back", err);
+    pli_export_destroy(&to);
+    return status;
+}
+
 static plait_status run(const char *folder, plait_error *err) {
     plait_graph   *g = NULL;
     plait_session *session = NULL;
@@ -76,6 +103,9 @@ static plait_status run(const char *folder, plait_error *err) {
         n_fetches = read_fetches(folder, g, fetches);
         status = plait_session_run(session, feeds, n_feeds, fetches, n_fetches, NULL, 0, err);
     }
+    plait_error why = { 0 };
+    if (status == PLAIT_OK && write_back(folder, g, feeds, n_feeds, fetches, n_fetches, &why) < 0)
+        write_file(in(folder, "back.txt"), why.text, strlen(why.text));
     for (int i = 0; i < n_fetches; i++) {
         char         file[32];
         const size_t bytes =
