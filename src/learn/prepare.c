@@ -384,6 +384,9 @@ static plait_status make_net(pli_run *run) {
     plait_status status = pli_net_create(kind, of_file ? run->file.text : run->opts->layers, run->schema, &run->linear, &run->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     run->linear.net = run->net;
+    if (run->lbfgs && run->net->calm != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
+                        run->opts->graph_file);
     return PLAIT_OK;
 }
 

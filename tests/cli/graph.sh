@@ -48,6 +48,9 @@ works once predict --proba --model-file drop.model --data "$iris"
 works twice predict --proba --model-file drop.model --data "$iris"
 cmp -s once.out twice.out || fail "dropout goes on in predict"
 
+exits 2 'lbfgs with dropout is refused' lbfgs train --graph drop.json --data "$iris" --optimizer lbfgs
+works full train --graph net.json --data "$iris" --optimizer lbfgs --quiet
+
 # Two scores of two classes are as one, their difference.
 awk -F, 'NR == 1 || $5 < 2' "$iris" | sed '1s/150/100/; 1s/,virginica//' >two.csv
 sed 's/\[16, 3\]/[16, 2]/; s/"shape": \[3\]/"shape": [2]/' net.json >pair.json
