@@ -78,6 +78,7 @@ static plait_status work(plait_job *job, void *user) {
     like.rule.name = "adam", like.rule.learning_rate = 0.02;
     plait_table_store_opts_init(&opts);
     opts.like = &like;
+    opts.flushes = 1; /* a gradient leaves while those of the layers below are computed */
     plait_session_opts_init(&session_opts);
     plait_status status = build(&n);
     if (status >= 0) status = plait_table_store_create(job, n.g, &opts, &store);

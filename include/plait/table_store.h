@@ -33,6 +33,8 @@ typedef struct plait_table_store_opts {
                                              and pushed, which then travel alone; not its name, shape, type or first
                                              values; may be NULL */
     void *user;
+    int   flushes; /* 1: a clock pushes each variable at most once, so that a gradient leaves while those of other
+                      variables are computed (plait_table_flush); default 0 */
 } plait_table_store_opts;
 
 PLAIT_API void plait_table_store_opts_init(plait_table_store_opts *opts);

@@ -23,6 +23,7 @@ struct plait_table_store {
     plait_store calls;
     plait_comm *comm;
     int64_t     examples;
+    bool        flushes;
     int32_t     n;
     variable    variable[];
 };
@@ -86,17 +87,22 @@ static int64_t examples_of(const plait_table_store *store, variable *v) {
     return examples;
 }
 
+static plait_status pushed(const plait_table_store *store, const variable *v, plait_status status, plait_error *err) {
+    if (status >= 0 && store->flushes) status = plait_table_flush(v->table);
+    return told(store, status, err);
+}
+
 static plait_status inc(void *user, int32_t k, const void *delta, plait_error *err) {
     plait_table_store *store = user;
     variable          *v = &store->variable[k];
-    return told(store, plait_table_inc_range(v->table, 0, v->rows, delta, examples_of(store, v)), err);
+    return pushed(store, v, plait_table_inc_range(v->table, 0, v->rows, delta, examples_of(store, v)), err);
 }
 
 static plait_status inc_rows(void *user, int32_t k, int64_t n, const int64_t *rows, const void *delta,
                              plait_error *err) {
     plait_table_store *store = user;
     variable          *v = &store->variable[k];
-    return told(store, plait_table_inc(v->table, n, (const uint64_t *)rows, delta, examples_of(store, v)), err);
+    return pushed(store, v, plait_table_inc(v->table, n, (const uint64_t *)rows, delta, examples_of(store, v)), err);
 }
 
 /* What was asked for and not used, as by a run that failed, is waited for: its memory is lent. */
@@ -159,6 +165,7 @@ plait_status plait_table_store_create(plait_job *job, const plait_graph *graph, 
     plait_table_store *store = pli_calloc(1, sizeof *store + (size_t)n * sizeof *store->variable);
     if (store == NULL) return pli_fail(pli_comm_error(comm), PLAIT_ENOMEM, "no memory for a store of %d variables", n);
     store->comm = comm;
+    store->flushes = opts->flushes != 0;
     store->calls = (plait_store){ .user = store, .expect = expect, .get = get, .get_rows = get_rows, .inc = inc,
                                   .inc_rows = inc_rows, .end = end };
     plait_status status = PLAIT_OK;
