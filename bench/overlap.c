@@ -184,16 +184,18 @@ static int by_size(const void *a, const void *b) {
 
 static plait_status time_phases(net *n, const run *r, plait_session *s, const float *x, const int64_t *label) {
     static double seconds[PHASES][CLOCKS_MAX];
+    double        cpu[PHASES] = { 0 };
     plait_comm   *comm = plait_job_comm(n->job);
     plait_error   err = { 0 };
     for (int64_t clock = -WARM; clock < r->clocks; clock++)
         for (n->phase = 0; n->phase < PHASES; n->phase++) {
             PLI_TRY(plait_comm_barrier(comm));
-            const uint64_t start = pli_now_ns();
+            const uint64_t start = pli_now_ns(), cpu_start = pli_cpu_ns();
             plait_status   status = n->phase == MESSAGES ? communicate(n) : compute(n, s, x, label, &err);
             if (status == PLAIT_OK && n->phase >= MESSAGES) status = plait_job_clock(n->job);
             if (status < 0) return err.code < 0 ? pli_fail(pli_comm_error(comm), err.code, "%s", err.text) : status;
             PLI_TRY(plait_comm_barrier(comm));
+            if (clock >= 0) cpu[n->phase] += (double)(pli_cpu_ns() - cpu_start) * 1e-9 / (double)r->clocks;
             if (clock >= 0) seconds[n->phase][clock] = (double)(pli_now_ns() - start) * 1e-9;
         }
     if (plait_comm_rank(comm) != 0) return PLAIT_OK;
@@ -204,8 +206,9 @@ static plait_status time_phases(net *n, const run *r, plait_session *s, const fl
     }
     for (int32_t v = 0; v < n->n; v++) values += (double)(n->table_rows[v] * n->cols[v]);
     const double backward = at[BACKWARD] - at[FORWARD], least = backward < at[MESSAGES] ? backward : at[MESSAGES];
-    printf("{\"values\":%.0f,\"forward\":%.6f,\"backward\":%.6f,\"communication\":%.6f,\"both\":%.6f,\"one_after_the_other\":%.6f,\"hidden\":%.4f}\n",
-           values, at[FORWARD], backward, at[MESSAGES], at[FLUSHED], at[TOGETHER], (at[MESSAGES] + at[BACKWARD] - at[FLUSHED]) / least);
+    printf("{\"values\":%.0f,\"forward\":%.6f,\"backward\":%.6f,\"communication\":%.6f,\"both\":%.6f,\"one_after_the_other\":%.6f,\"cpu\":[%.4f,%.4f,%.4f],\"hidden\":%.4f}\n",
+           values, at[FORWARD], backward, at[MESSAGES], at[FLUSHED], at[TOGETHER], cpu[BACKWARD], cpu[MESSAGES], cpu[FLUSHED],
+           (at[MESSAGES] + at[BACKWARD] - at[FLUSHED]) / least);
     return PLAIT_OK;
 }
 
