@@ -195,8 +195,9 @@ static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
         for (const pli_import_op *op = tables[t]; im->op == NULL && op->name != NULL; op++)
             if (strcmp(op->name, node->op) == 0) im->op = op;
     if (im->op == NULL) return unknown_op(im);
-    PLI_TRY(im->op->fn(im));
-    PLI_TRY(plait_graph_check(im->g, im->err));
+    plait_status status = im->op->fn(im);
+    PLI_TRY(plait_graph_check(im->g, im->err)); /* what failed first: an op may then have met what follows from it */
+    PLI_TRY(status);
     for (int32_t k = 0; k < node->n_out; k++) {
         const entry *e = pli_import_wants(im, k) ? find(im, node->out[k]) : NULL;
         if (e == NULL || e->known != NULL) continue;

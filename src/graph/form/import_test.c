@@ -1,0 +1,69 @@
+/* Importing ONNX with each allocation failing in turn, on the graphs that the fuzzer begins with. What the values are,
+ * onnxruntime judges (tests/graph/onnx_ops.py). */
+#include "graph/form/form.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static plait_status import(const pli_text *file, plait_graph **g, plait_error *err) {
+    plait_graph_file_opts opts;
+    plait_graph_file_opts_init(&opts);
+    opts.values_bytes = 1 << 20;
+    return plait_graph_parse("g.onnx", file->data, file->length, &opts, g, err);
+}
+
+/* Answers how many allocations it took; -1: there is no module. */
+static int64_t survive(const pli_text *file) {
+    const int64_t before = pli_alloc_live();
+    int32_t       well = 0; /* in a row: looking for the module gets by without the text of where it has been */
+    for (int64_t k = 0;; k++) {
+        plait_graph *g = NULL;
+        plait_error  err = { 0 };
+        pli_alloc_fail_after(k);
+        plait_status status = import(file, &g, &err);
+        pli_alloc_fail_after(-1);
+        plait_graph_destroy(&g);
+        assert_int_equal(pli_alloc_live(), before);
+        well = status == PLAIT_OK ? well + 1 : 0;
+        if (well == 4) return k;
+        if (status == PLAIT_OK) continue;
+        if (status == PLAIT_EMODULE && strstr(err.text, "there is no module") != NULL) return -1;
+        if (status != PLAIT_ENOMEM) fail_msg("allocation %d: %s", (int)k, err.text);
+    }
+}
+
+static void test_every_failed_allocation_is_survived(void **state) {
+    const char *root = getenv("PLAIT_SOURCE_DIR");
+    char       *folder = pli_format("%s/tests/fuzz/corpus/graph.form.import", root != NULL ? root : ".");
+    pli_text    names = { 0 };
+    char       *rest = NULL;
+    (void)state;
+    pli_alloc_fail_after(0);
+    void      *probe = pli_malloc(1);
+    const bool fails = probe == NULL; /* as installed none does */
+    pli_alloc_fail_after(-1);
+    pli_free(probe);
+    assert_int_equal(pli_list_directory(folder, &names, NULL), PLAIT_OK);
+    for (char *name = strtok_r(names.data, "\n", &rest); name != NULL; name = strtok_r(NULL, "\n", &rest)) {
+        char    *path = pli_format("%s/%s", folder, name);
+        pli_text file = { 0 };
+        assert_int_equal(pli_read_whole(path, 1 << 20, &file, NULL), PLAIT_OK);
+        const int64_t took = survive(&file);
+        pli_text_free(&file);
+        pli_free(path);
+        if (took < 0) skip();
+        if (fails && took <= 10) fail_msg("%s took %d", name, (int)took);
+    }
+    pli_text_free(&names);
+    pli_free(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_failed_allocation_is_survived) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
