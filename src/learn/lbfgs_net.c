@@ -64,6 +64,8 @@ static plait_status end_run(void *user, plait_status how, plait_error *err) {
     return PLAIT_OK;
 }
 
+static plait_status no_memory(const pli_run *run) { return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's rows"); }
+
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
 static void end(pli_lbfgs *l) {
@@ -150,12 +152,13 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
     const pli_net        *net = n->net;
     plait_fetch           fetches[PLI_NET_PARAMS + 1];
     pli_sums              sums = { 0 };
-    plait_feed            feeds[3];
+    plait_feed            feeds[PLI_NET_FEEDS + 2];
     if (n->n == 0) return PLAIT_OK;
-    pli_net_feed_rows(net, &n->rows, n->n, feeds);
+    const int32_t fed = pli_net_feed_rows(net, &n->rows, n->n, feeds);
+    if (fed < 0) return no_memory(l->run);
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &sums }, .bytes = sizeof sums };
-    PLI_TRY(plait_session_run(n->session, feeds, 3, fetches, net->n_params + 1, NULL, 0, l->run->err));
+    PLI_TRY(plait_session_run(n->session, feeds, fed, fetches, net->n_params + 1, NULL, 0, l->run->err));
     sums.right = 0; /* lbfgs.c says there whether anybody wants to stop */
     pli_total_add(total, &sums);
     n->n = 0;
@@ -173,7 +176,7 @@ static plait_status run_part(pli_lbfgs *l, const pli_part *part, pli_total *tota
     struct pli_lbfgs_net *n = l->net;
     for (int64_t from = 0, take; from < part->rows; from += take) {
         take = part->rows - from < ROWS - n->n ? part->rows - from : ROWS - n->n;
-        (void)pli_net_take_rows(l->run, part, from, take, &n->rows, n->n);
+        if (pli_net_take_rows(l->run, part, from, take, &n->rows, n->n) < 0) return no_memory(l->run);
         n->n += take;
         if (n->n == ROWS) PLI_TRY(run_rows(l, total));
     }

@@ -4,14 +4,14 @@
 #include "learn/net.h"
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
-    plait_value h = net->x;
-    int64_t     in = net->linear->features;
+    const int64_t k = net->linear->columns;
+    plait_value   h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
     (void)err;
-    for (int32_t i = 0; i < n; i++) {
-        h = pli_op1(net->graph, &pli_op_relu, pli_net_dense(net, h, in, width[i], i + 1, 2));
-        in = width[i];
+    for (int32_t i = 1; i <= n; i++) {
+        h = pli_op1(net->graph, &pli_op_relu, h);
+        h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2) : pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
     }
-    net->scores = pli_net_dense(net, h, in, net->linear->columns, n + 1, 1);
+    net->scores = h;
     return PLAIT_OK;
 }
 
@@ -19,6 +19,7 @@ const pli_net_kind pli_net_mlp = {
     .name = "mlp",
     .summary = "hidden layers of ReLUs, each connected to all of the one before",
     .layers = "128",
+    .entries = true,
     .batch = 128,
     .build = build,
 };

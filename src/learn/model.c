@@ -43,7 +43,7 @@ static plait_status take_labels(plait_model *model, int64_t classes, plait_error
 static plait_status take_net(plait_model *model, const pli_model_form *form, plait_error *err) {
     const pli_net_kind *kind = pli_net_kind_find(form->name);
     if (kind == NULL) return PLAIT_OK;
-    PLI_TRY(pli_net_create(kind, form->layers, model->schema, &model->linear, &model->net, err));
+    PLI_TRY(pli_net_create(kind, form->layers, model->schema, &model->linear, 1, &model->net, err));
     model->linear.net = model->net;
     if (model->solution.net != NULL && model->solution.rows == model->net->values) return PLAIT_OK;
     return pli_fail(err, PLAIT_EFORMAT, "%s of layers %s has %lld values, not %lld", form->name, model->net->layers,

@@ -141,7 +141,7 @@ static plait_status read_net(const pli_safetensors *file, const char *path, cons
     pli_linear   linear = { .features = form->features, .columns = form->classes > 2 ? form->classes : 1, .classes = form->classes };
     pli_net     *net = NULL;
     pli_solution s = { 0 };
-    PLI_TRY(pli_net_create(pli_net_kind_find(form->name), form->layers, schema, &linear, &net, err));
+    PLI_TRY(pli_net_create(pli_net_kind_find(form->name), form->layers, schema, &linear, 1, &net, err));
     plait_status status = PLAIT_OK;
     s.rows = net->values;
     s.net = pli_array((size_t)net->values, sizeof *s.net);

@@ -75,7 +75,8 @@ plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
         t.filter = travel.filter;
         t.rows = param->rows;
         t.cols = param->cols;
-        t.keyed = 0;
+        t.keyed = pli_net_by_row(net, p);
+        if (t.keyed) t.sharded = 0;
         t.initial = initial + param->at;
         status = penalty_of(run, p, &penalty);
         t.penalty = penalty;
@@ -89,16 +90,22 @@ plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
+/* One that is read by row is asked for when it is known which. */
 static plait_status ask(pli_net_worker *w, int32_t variable) {
     const pli_net_param *param = &w->run->net->param[variable];
-    if (w->asked[variable]) return PLAIT_OK;
+    if (w->asked[variable] || pli_net_by_row(w->run->net, variable)) return PLAIT_OK;
     w->asked[variable] = true;
     return plait_table_get_range_begin(w->run->net_table[variable], 0, param->rows, w->values + param->at, &w->got[variable]);
 }
 
-/* All that are asked for, or not yet. */
-static plait_status wait_for_all(pli_net_worker *w, plait_status status) {
-    for (int32_t p = 0; status == PLAIT_OK && p < w->run->net->n_params; p++) status = ask(w, p);
+/* All that are asked for, or not yet; of one that is read by row the first rows, or all. */
+static plait_status wait_for_all(pli_net_worker *w, bool all_rows, plait_status status) {
+    const pli_net *net = w->run->net;
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
+        status = ask(w, p);
+        if (status == PLAIT_OK && pli_net_by_row(net, p))
+            status = plait_table_get_range(w->run->net_table[p], 0, all_rows ? net->param[p].rows : 1, w->values + net->param[p].at);
+    }
     for (int32_t p = 0; p < w->run->net->n_params; p++) {
         plait_status waited = plait_request_wait(&w->got[p]);
         if (status == PLAIT_OK) status = waited;
@@ -124,8 +131,11 @@ static plait_status get(void *user, int32_t variable, const void **values_out, p
 }
 
 static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
-    const pli_net_param *param = &((pli_net_worker *)user)->run->net->param[variable];
-    const void          *all;
+    const pli_net_worker *w = user;
+    const pli_net_param  *param = &w->run->net->param[variable];
+    const void           *all;
+    if (pli_net_by_row(w->run->net, variable))
+        return plait_table_get(w->run->net_table[variable], n, (const uint64_t *)rows, values);
     PLI_TRY(get(user, variable, &all, err));
     for (int64_t i = 0; i < n; i++)
         memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols, (size_t)param->cols * sizeof(float));
@@ -219,15 +229,22 @@ int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from
     int64_t labels = 0;
     for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        labels += pli_net_rows_put(run->net, part->block, r, &run->scale, to, at);
+        const int64_t own = pli_net_rows_put(run->net, part->block, r, &run->scale, to, at);
+        if (own < 0) return own;
+        labels += own;
     }
     return labels;
 }
 
-void pli_net_feed_rows(const pli_net *net, const pli_net_rows *from, int64_t n, plait_feed feeds[3]) {
-    pli_net_rows_feed(net, from, n, &feeds[0]);
-    feeds[1] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->label) };
-    feeds[2] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]) {
+    const int32_t fed = pli_net_rows_feed(net, from, n, &feeds[2]);
+    feeds[0] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->label) };
+    feeds[1] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
+    return fed < 0 ? fed : fed + 2;
+}
+
+static plait_status no_memory(const pli_run *run, int64_t rows) {
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch of %lld rows", (long long)rows);
 }
 
 /* The worker's first n rows through the graph, forward and backward; adds to sums. */
@@ -236,12 +253,13 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     const pli_net *net = run->net;
     plait_fetch    fetches[PLI_NET_PARAMS + 1];
     pli_sums       own = { 0 };
-    plait_feed     feeds[3];
-    pli_net_feed_rows(net, &w->rows, n, feeds);
+    plait_feed     feeds[PLI_NET_FEEDS + 2];
+    const int32_t  fed = examples < 0 ? -1 : pli_net_feed_rows(net, &w->rows, n, feeds);
+    if (fed < 0) return no_memory(run, n);
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
     w->examples = examples;
-    PLI_TRY(plait_session_run(w->session, feeds, 3, fetches, net->n_params + 1, NULL, 0, run->err));
+    PLI_TRY(plait_session_run(w->session, feeds, fed, fetches, net->n_params + 1, NULL, 0, run->err));
     pli_sums_add(sums, &own);
     return PLAIT_OK;
 }
@@ -264,8 +282,11 @@ static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sum
 
 static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_sums *sums_out) {
     int64_t at = 0, labels = 0;
-    for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows)
-        labels += pli_net_take_rows(w->run, &batch->part[p], 0, batch->part[p].rows, &w->rows, at);
+    for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows) {
+        const int64_t own = pli_net_take_rows(w->run, &batch->part[p], 0, batch->part[p].rows, &w->rows, at);
+        if (own < 0) return no_memory(w->run, batch->rows);
+        labels += own;
+    }
     w->last = true;
     return run_rows(w, batch->rows, labels, sums_out);
 }
@@ -277,12 +298,12 @@ plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_o
     memset(w->asked, 0, sizeof w->asked);
     for (int32_t i = 0; i < w->ordered; i++) PLI_TRY(ask(w, w->order[i]));
     /* Who has no rows reads, too, or would run ahead; who is late hears of it by what he has read. */
-    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due) PLI_TRY(wait_for_all(w, PLAIT_OK));
+    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due) PLI_TRY(wait_for_all(w, run->curve.due, PLAIT_OK));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
     if (!pli_net_rows_reserve(run->net, &w->rows, batch->rows))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch of %lld dense rows", (long long)batch->rows);
+        return no_memory(run, batch->rows);
     pli_run_charge(run, batch, run->net->values);
     PLI_TRY(run->exact ? step_by_blocks(sgd, batch, sums_out) : step_at_once(w, batch, sums_out));
     pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */

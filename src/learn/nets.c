@@ -6,7 +6,8 @@
 #include "graph/ops/ops.h"
 #include "learn/net.h"
 
-enum { FEATURES_MAX = 1 << 18 };
+/* Dense rows have at most so many features; from so many on they are fed by entries, where few of them are given. */
+enum { FEATURES_MAX = 1 << 18, SPARSE_FEATURES = 1 << 10, SPARSE_ONE_OF = 32 };
 
 static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, &pli_net_graph, NULL };
 
@@ -72,6 +73,16 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
     return pli_op2(net->graph, &pli_op_add, plait_graph_op(net->graph, "matmul", in, 2, NULL, 0), b);
 }
 
+plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
+    const int64_t n = net->linear->features;
+    if (!net->sparse) return pli_net_dense(net, net->x, n, width, 1, gain);
+    const plait_value w = pli_net_variable(net, 'w', 1, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const plait_value b = pli_net_variable(net, 'b', 1, plait_shape_1(width), 0);
+    const plait_value rows = pli_op2(net->graph, &pli_op_get_rows, w, net->keys);
+    const plait_value in[] = { net->row, net->column, net->value, rows, net->x };
+    return pli_op2(net->graph, &pli_op_add, pli_graph_node(net->graph, &pli_op_sparse_matmul, in, 5, NULL), b);
+}
+
 /* The loss, the gradient of each variable, and its inc. */
 static plait_status add_gradients(pli_net *net, plait_error *err) {
     plait_graph      *g = net->graph;
@@ -103,19 +114,30 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32, plait_shape_2(PLAIT_ANY, net->row_values));
     net->label = placeholder(net, "label");
     net->weight = placeholder(net, "weight");
+    if (net->sparse) {
+        const plait_shape any = plait_shape_1(PLAIT_ANY);
+        net->keys = plait_graph_placeholder(net->graph, "keys", PLAIT_I64, any);
+        net->row = plait_graph_placeholder(net->graph, "row", PLAIT_I64, any);
+        net->column = plait_graph_placeholder(net->graph, "column", PLAIT_I64, any);
+        net->value = plait_graph_placeholder(net->graph, "value", PLAIT_F32, any);
+    }
     PLI_TRY(net->kind->build(net, width, n, err));
     PLI_TRY(plait_graph_check(net->graph, err));
     return add_gradients(net, err);
 }
 
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
-                            pli_net **net_out, plait_error *err) {
+                            double density, pli_net **net_out, plait_error *err) {
+    const bool large = linear->features > FEATURES_MAX;
+    const bool few = linear->features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
     int32_t n = 0;
     if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
-    if (linear->features < 1 || linear->features > FEATURES_MAX)
-        return pli_fail(err, PLAIT_EREFUSED, "a net over %lld features is refused: its rows are dense, up to %d; hash the features, as "
-                        "--hash-bits 14", (long long)linear->features, FEATURES_MAX);
+    if (linear->features < 1 || (large && !kind->entries))
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "
+                        "--hash-bits 14, or take --model mlp",
+                        kind->name, (long long)linear->features, FEATURES_MAX);
     pli_net *net = pli_calloc(1, sizeof *net);
     if (net == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a net");
     net->kind = kind;
@@ -124,7 +146,8 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->axes = pli_schema_row_shape(schema, net->length);
     net->even = kind->even;
     net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
-    net->row_values = net->symbols > 0 ? net->length[0] : linear->features;
+    net->sparse = kind->entries && (large || few);
+    net->row_values = net->symbols > 0 ? net->length[0] : net->sparse ? 0 : linear->features;
     net->row_labels = net->symbols > 0 ? net->length[0] : 1;
     if (kind->open != NULL) net->text = pli_strdup(layers);
     else snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);

@@ -381,7 +381,8 @@ static plait_status make_net(pli_run *run) {
     const pli_net_kind *kind = pli_net_kind_find(run->opts->model);
     if (kind == NULL) return PLAIT_OK;
     const bool   of_file = run->file.text != NULL;
-    plait_status status = pli_net_create(kind, of_file ? run->file.text : run->opts->layers, run->schema, &run->linear, &run->net, run->err);
+    const double density = (double)run->entries / ((double)run->rows * (double)run->linear.features);
+    plait_status status = pli_net_create(kind, of_file ? run->file.text : run->opts->layers, run->schema, &run->linear, density, &run->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     run->linear.net = run->net;
     if (run->lbfgs && run->net->calm != NULL)

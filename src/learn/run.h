@@ -164,7 +164,7 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
 void    pli_net_first_values(const pli_run *run, float *values);
 void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to, int64_t at);
-void    pli_net_feed_rows(const pli_net *net, const pli_net_rows *from, int64_t n, plait_feed feeds[3]);
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]);
 
 /** The same of a net's values. */
 plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out);

@@ -122,8 +122,9 @@ static plait_status settle(pli_run *run, const char *name, pli_fill fill) {
 
 static plait_status settle_net(pli_run *run) {
     PLI_TRY(check_names(run));
-    for (int32_t p = 0; p < run->net->n_params; p++) PLI_TRY(settle(run, run->net->param[p].name, PLI_FILL_DENSE));
-    return check_servers(run, pli_run_travel(run, run->net->param[0].name).topology, PLI_FILL_DENSE);
+    const pli_fill first = run->net->sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
+    for (int32_t p = 0; p < run->net->n_params; p++) PLI_TRY(settle(run, run->net->param[p].name, p == 0 ? first : PLI_FILL_DENSE));
+    return check_servers(run, pli_run_travel(run, run->net->param[0].name).topology, first);
 }
 
 plait_status pli_tables_settle(pli_run *run) {
