@@ -38,9 +38,10 @@ typedef struct plait_data_opts {
     uint64_t           seed;
     const plait_log   *log;
     const char        *text_columns;  /* csv, tsv: names or numbers, "zip,3": their cells are texts, numbers too; NULL: none */
-    int32_t            window;        /* text: characters that a row sees, at most 1024; 0: 16, or 128 where rows lie apart */
-    int                apart;         /* text: 0: a row for each character, its label; 1: a row for each window of them, which has a label
-                                         at each place: the character that follows there, as models of sequences take it */
+    int32_t            window;        /* text: characters that a row sees, at most 1024; 0: 16, apart 128 */
+    int                apart;         /* text: 0: a row for each character, its label; 1: a row for each window of them,
+                                         which has a label at each place: the character that follows there, as models of
+                                         sequences take it */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

@@ -45,9 +45,9 @@ static const struct topic {
              "  rows     images (--format idx), or features as a square of pixels, line by line\n"
              "  layers   --layers 32,64,128: filters of each convolution, then the width of a dense layer\n"
              "  loss, tables, tells: as mlp has them\n" },
-    { "lstm", "layers of long short-term memory: for text by characters (--format text), each foretold from those before it.\n"
-              "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of pixels;\n"
-              "           else: the features, in their order\n"
+    { "lstm", "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
+              "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines\n"
+              "           of pixels; else: the features, in their order\n"
               "  layers   --layers 256,256: units of each layer, default 128\n"
               "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
               "  loss, tells: as mlp has them; of text in nats a character\n" },

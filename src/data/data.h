@@ -28,9 +28,9 @@ int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; 
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
 /** Lengths of the axes that a row's features are an array of (an image); 1, and all of them, where they are none. */
 int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]);
-/** Of text by characters: how many there are, beside the one for a text's beginning and for others. A row is then a sequence
- *  of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and label k is symbol
- *  k. 0: it is no text. */
+/** Of text by characters: how many there are, beside the one for a text's beginning and for others. A row is then a
+ *  sequence of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and label k
+ *  is symbol k. 0: it is no text. */
 int32_t      pli_schema_symbols(const pli_schema *schema);
 /** Labels that a row has in training; 1 but for text windows that lie apart. */
 int64_t      pli_schema_row_labels(const pli_schema *schema);

@@ -71,7 +71,9 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
 }
 
 static const char *format_text(pli_data_format format) {
-    static const char *const texts[] = { [PLI_FORMAT_LIBSVM] = "libsvm", [PLI_FORMAT_TABLE] = "csv or tsv", [PLI_FORMAT_IDX] = "idx",
+    static const char *const texts[] = { [PLI_FORMAT_LIBSVM] = "libsvm",
+                                         [PLI_FORMAT_TABLE] = "csv or tsv",
+                                         [PLI_FORMAT_IDX] = "idx",
                                          [PLI_FORMAT_CHARS] = "text" };
     return texts[format];
 }

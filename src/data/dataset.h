@@ -36,7 +36,7 @@ struct pli_dataset {
     struct pli_table_rules    *table;
     struct pli_idx            *idx;
     struct pli_chars          *chars;
-    size_t                     row_bytes; /* where all rows have as many (save a source's last one); 0: they are lines */
+    size_t                     row_bytes; /* of each row (a source's last may have fewer); 0: they are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
     int64_t                    segments;

@@ -243,7 +243,7 @@ static bool read_chars(const json_t *object, pli_schema *schema) {
 
 static bool read_schema(const json_t *object, pli_schema *schema) {
     int64_t bits, features;
-    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, sizeof format_names / sizeof *format_names);
+    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 5);
     if (format < 0 || !read_i64(object, "rows", 0, MAX_ROWS, &schema->rows) ||
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))

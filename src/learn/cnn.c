@@ -2,9 +2,9 @@
  * filters, a ReLU and a pooling of 2 x 2 by maximum; the last is a dense layer; another gives the scores (LeCun et al.,
  * "Gradient-based learning applied to document recognition", Proceedings of the IEEE 1998).
  *
- * Rows are images by channel, height and width, or by height and width. A row that is none is read as one, line by line:
- * of n features a square of the least side that holds them, zeros behind the last. So images that came as CSV or LIBSVM
- * are what they were; of what never was one neighbours by number are neighbours. */
+ * Rows are images by channel, height and width, or by height and width. A row that is none is read as one, line by
+ * line: of n features a square of the least side that holds them, zeros behind the last. So images that came as CSV or
+ * LIBSVM are what they were; of what never was one neighbours by number are neighbours. */
 #include <math.h>
 
 #include <plait/nn.h>
@@ -26,7 +26,7 @@ static void convolve(pli_net *net, image *at, int64_t filters, int32_t layer) {
     static const int64_t around[] = { 1, 1, 1, 1 };
     plait_graph         *g = net->graph;
     const int64_t        window[] = { halved(at->height), halved(at->width) };
-    const double         spread = sqrt(6.0 / (double)(at->channels * FILTER * FILTER)); /* before a ReLU, as a dense layer */
+    const double         spread = sqrt(6.0 / (double)(at->channels * FILTER * FILTER)); /* as a dense one's */
     const plait_shape    shape = plait_shape_4(filters, at->channels, FILTER, FILTER), plane = { 3, { filters, 1, 1 } };
     const plait_value    w = pli_net_variable(net, 'w', layer, shape, spread);
     const plait_value    b = pli_net_variable(net, 'b', layer, plane, 0);

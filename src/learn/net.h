@@ -154,10 +154,11 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
 /** What the first `rows` rows, which are all that were put, are fed as. Answers how many feeds; -1: no memory. */
 int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
 
-/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row, one of its labels in
- *  their order, and the label's scores [K]; false ends the pass. Any thread, several at once. */
+/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row, one of its labels
+ *  in their order, and the label's scores [K]; false ends the pass. Any thread, several at once. */
 plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
-                           bool (*each)(void *user, int64_t row, double label, const double *score), void *user, plait_error *err);
+                           bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
+                           plait_error *err);
 
 /** feeds [net->n_params]: all variables, out of values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);

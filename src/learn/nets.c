@@ -57,7 +57,9 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     const int64_t  n = plait_shape_elements(&shape);
     if (n < 0 || net->values > (INT64_C(1) << 40) - n) return PLAIT_NONE;
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
-    *p = (pli_net_param){ .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b' };
+    *p = (pli_net_param){
+        .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'
+    };
     snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer);
     p->value = plait_graph_variable(net->graph, p->name, plait_tensor_of(PLAIT_F32, shape, NULL));
     if (p->value < 0) return PLAIT_NONE;
@@ -209,8 +211,9 @@ void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *va
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {
             const double raw = scale->factor[j] * (double)values[w->at + j * w->cols + k];
-            if (scale->centre != NULL && b->rows > 1) add(&values[b->at + j * b->cols + k], -scale->centre[j] * raw);
-            else if (scale->centre != NULL) shift += scale->centre[j] * raw;
+            const double centred = scale->centre != NULL ? scale->centre[j] * raw : 0;
+            if (b->rows > 1) add(&values[b->at + j * b->cols + k], -centred);
+            else shift += centred;
             values[w->at + j * w->cols + k] = (float)raw;
         }
         if (b->rows == 1) add(&values[b->at + k], -shift);
@@ -228,8 +231,9 @@ void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *
         double shift = 0;
         for (int64_t j = 0; j < w->rows; j++) {
             float *value = &values[w->at + j * w->cols + k];
-            if (scale->centre != NULL && b->rows > 1) add(&values[b->at + j * b->cols + k], scale->centre[j] * (double)*value);
-            else if (scale->centre != NULL) shift += scale->centre[j] * (double)*value;
+            const double centred = scale->centre != NULL ? scale->centre[j] * (double)*value : 0;
+            if (b->rows > 1) add(&values[b->at + j * b->cols + k], centred);
+            else shift += centred;
             *value = scale->factor[j] > 0 ? (float)((double)*value / scale->factor[j]) : 0;
         }
         if (b->rows == 1) add(&values[b->at + k], shift);

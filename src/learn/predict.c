@@ -26,7 +26,8 @@ static plait_status find_rows(const pli_solution *solution, const pli_keymap *ma
 }
 
 /* Called for each row, of a text's windows for each of their labels; false ends the pass. */
-typedef bool row_fn(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch);
+typedef bool row_fn(void *user, const pli_block *block, int64_t row, double label, const double *score,
+                    double *scratch);
 
 /* What a pass over blocks scores by. */
 typedef struct scorer {
@@ -119,7 +120,8 @@ typedef struct judge_block {
     bool         failed;
 } judge_block;
 
-static bool judge_row(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch) {
+static bool judge_row(void *user, const pli_block *block, int64_t row, double label, const double *score,
+                      double *scratch) {
     judge_block *b = user;
     const judge *j = b->judge;
     if (b->score != NULL) b->score[row] = NAN;
@@ -134,17 +136,22 @@ static bool judge_row(void *user, const pli_block *block, int64_t row, double la
     return true;
 }
 
+static void tell_unknown(const judge *j, double label, plait_error *err) {
+    if (pli_schema_symbols(pli_dataset_schema(j->data)) > 0)
+        pli_fail(err, PLAIT_EFORMAT,
+                 "the text has a character that the model does not know: it cannot be foretold; leave such out, "
+                 "or train on text that has it");
+    else if (isnan(label)) pli_fail(err, PLAIT_EFORMAT, "a row has no label, or one that the model does not know");
+    else pli_fail(err, PLAIT_EFORMAT, "the label %g is not among the model's labels", label);
+}
+
 static void judge_one(void *user, int64_t own, int32_t thread) {
     judge           *j = user;
     const pli_block *block = pli_dataset_block(j->data, (int32_t)own);
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
-        pli_fail(&j->error[own], PLAIT_EFORMAT, pli_schema_symbols(pli_dataset_schema(j->data)) > 0
-                                                    ? "the text has a character that the model does not know: it cannot be foretold; leave "
-                                                      "such out, or train on text that has it"
-                                                : isnan(b.unknown) ? "a row has no label, or one that the model does not know (%g)"
-                                                                 : "the label %g is not among the model's labels", b.unknown);
+        tell_unknown(j, b.unknown, &j->error[own]);
     j->sums[own] = b.sums;
 }
 
@@ -166,7 +173,8 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
                              pli_ranking *ranking, plait_error *err) {
     int32_t    own = pli_dataset_own_blocks(data);
     scorer     by;
-    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES && (linear->net == NULL || linear->net->row_labels == 1);
+    bool       one_label = linear->net == NULL || linear->net->row_labels == 1;
+    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES && one_label;
     judge      j = { .linear = linear, .scorer = &by, .data = data, .want = want, .user = user };
     PLI_TRY(scorer_open(&by, linear, solution, err));
     plait_status status = PLAIT_ENOMEM;
@@ -206,7 +214,8 @@ typedef struct predict {
     int64_t            width;
 } predict;
 
-static bool predict_row(void *user, const pli_block *block, int64_t row, double label, const double *score, double *scratch) {
+static bool predict_row(void *user, const pli_block *block, int64_t row, double label, const double *score,
+                        double *scratch) {
     predict *p = user;
     double  *out = p->scores;
     (void)block;

@@ -141,8 +141,8 @@ static void count_earlier(const pli_run *run, const pli_block *block, int64_t ro
 }
 
 /* Over the rows, of a stream over its sample. counts [classes + COUNTS]: labels of each class, then rows to train on, all
- * rows, entries, labels to train on. moments: of numbers the sums, block by block, of weights, of weighted labels and of their squares.
- * Checks the labels. */
+ * rows, entries, labels to train on. moments: of numbers the sums, block by block, of weights, of weighted labels and of
+ * their squares. Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     int64_t n = run->linear.classes;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
@@ -408,8 +408,8 @@ static plait_status open_data(pli_run *run) {
     const pli_net_kind     *kind = pli_net_kind_find(o->model);
     plait_data_opts         files = o->data != NULL ? *o->data : (plait_data_opts){ 0 };
     files.apart = kind != NULL && kind->sequence;
-    PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, run->start != NULL ? run->start->schema : NULL, run->stream,
-                         &run->data));
+    const pli_schema *fixed = run->start != NULL ? run->start->schema : NULL;
+    PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
     if (files.apart || pli_schema_row_labels(pli_dataset_schema(run->data)) == 1) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on text whose windows lie apart: it answers once a row; take lstm, or "
                     "read a row for each character (plait_data_opts.apart 0)", o->model);
