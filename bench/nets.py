@@ -15,7 +15,7 @@ WAYS = {
     "ps ssp:2": ["--topology", "ps", "--consistency", "ssp:2"],
     "hybrid": ["--topology", "hybrid"],
 }
-IMAGES = {"mlp": ("512,256", 10, 0.980), "cnn": ("16,32,128", 5, 0.990)}
+IMAGES = {"mlp": ("512,256", 10, 0.980), "cnn": ("16,32,128", 8, 0.990)}
 
 
 def file(folder, name):
