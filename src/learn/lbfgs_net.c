@@ -141,7 +141,7 @@ static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
 
 /* By one worker: the same number, whoever they are. */
 static plait_status metric(pli_lbfgs *l) {
-    if (plait_comm_rank(l->run->comm) != 0) return PLAIT_OK;
+    if (!pli_comm_leads(l->run->comm)) return PLAIT_OK;
     for (int64_t i = 0; i < l->values; i++) l->net->sum[i] = 1;
     return push(l, l->h, l->net->sum);
 }

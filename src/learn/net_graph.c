@@ -157,6 +157,9 @@ static plait_status check_ops(const plait_graph *g, bool *drops_out, plait_error
     for (int64_t i = 0; i < g->n_nodes; i++) {
         const char *op = g->node[i].op->name;
         *drops_out = *drops_out || strcmp(op, "dropout") == 0;
+        if (strcmp(op, "random_uniform") == 0 || strcmp(op, "random_normal") == 0)
+            return pli_fail(err, PLAIT_EREFUSED,
+                            "%s in a net is refused: a row's score would be another each time; take dropout", op);
         if (strcmp(op, "batch_norm") == 0)
             return pli_fail(err, PLAIT_EREFUSED,
                             "batch_norm in a net is refused: a row's score would depend on the rows "

@@ -16,7 +16,7 @@ struct pli_net_worker {
     plait_session *session;
     float         *values; /* [net->values] as the tables have them      */
     pli_net_rows   rows;
-    int64_t        examples; /* of the run at hand, for the first inc of each table: its labels */
+    int64_t        examples; /* of the run at hand: its labels */
     plait_request *got[PLI_NET_PARAMS];   /* gets under way                          */
     bool           asked[PLI_NET_PARAMS]; /* for in this clock                       */
     int32_t        order[PLI_NET_PARAMS], ordered; /* in which runs need variables   */
@@ -113,21 +113,27 @@ static plait_status wait_for_all(pli_net_worker *w, bool all_rows, plait_status 
     return status;
 }
 
+/* What went wrong stands with the communicator; a task of the graph's has an error of its own. */
+static plait_status told(const pli_net_worker *w, plait_status status, plait_error *err) {
+    if (status < 0 && err != NULL && err != w->run->err) *err = *w->run->err;
+    return status;
+}
+
 static plait_status expect(void *user, int32_t n, const int32_t *variables, plait_error *err) {
     pli_net_worker *w = user;
-    (void)err; /* the communicator's error is the run's */
+    plait_status    status = PLAIT_OK;
     w->ordered = n;
     memcpy(w->order, variables, (size_t)n * sizeof *variables);
-    for (int32_t i = 0; i < n; i++) PLI_TRY(ask(w, variables[i]));
-    return PLAIT_OK;
+    for (int32_t i = 0; i < n && status == PLAIT_OK; i++) status = ask(w, variables[i]);
+    return told(w, status, err);
 }
 
 static plait_status get(void *user, int32_t variable, const void **values_out, plait_error *err) {
     pli_net_worker *w = user;
-    (void)err;
+    plait_status    status = ask(w, variable);
     *values_out = w->values + w->run->net->param[variable].at;
-    PLI_TRY(ask(w, variable));
-    return plait_request_wait(&w->got[variable]);
+    if (status == PLAIT_OK) status = plait_request_wait(&w->got[variable]);
+    return told(w, status, err);
 }
 
 static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
@@ -135,30 +141,30 @@ static plait_status get_rows(void *user, int32_t variable, int64_t n, const int6
     const pli_net_param  *param = &w->run->net->param[variable];
     const void           *all;
     if (pli_net_by_row(w->run->net, variable))
-        return plait_table_get(w->run->net_table[variable], n, (const uint64_t *)rows, values);
+        return told(w, plait_table_get(w->run->net_table[variable], n, (const uint64_t *)rows, values), err);
     PLI_TRY(get(user, variable, &all, err));
     for (int64_t i = 0; i < n; i++)
         memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols, (size_t)param->cols * sizeof(float));
     return PLAIT_OK;
 }
 
-static plait_status flush(const pli_net_worker *w, int32_t variable) {
-    return w->last ? plait_table_flush(w->run->net_table[variable]) : PLAIT_OK;
+static plait_status flushed(const pli_net_worker *w, int32_t variable, plait_status status, plait_error *err) {
+    if (status == PLAIT_OK && w->last) status = plait_table_flush(w->run->net_table[variable]);
+    return told(w, status, err);
 }
 
 static plait_status push(void *user, int32_t variable, const void *delta, plait_error *err) {
-    pli_net_worker      *w = user;
-    const pli_net_param *param = &w->run->net->param[variable];
-    (void)err;
-    PLI_TRY(plait_table_inc_range(w->run->net_table[variable], 0, param->rows, delta, w->examples));
-    return flush(w, variable);
+    const pli_net_worker *w = user;
+    const pli_net_param  *param = &w->run->net->param[variable];
+    plait_table          *table = w->run->net_table[variable];
+    return flushed(w, variable, plait_table_inc_range(table, 0, param->rows, delta, w->examples), err);
 }
 
-static plait_status push_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
-    pli_net_worker *w = user;
-    (void)err;
-    PLI_TRY(plait_table_inc(w->run->net_table[variable], n, (const uint64_t *)rows, delta, w->examples));
-    return flush(w, variable);
+static plait_status push_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta,
+                              plait_error *err) {
+    const pli_net_worker *w = user;
+    plait_table          *table = w->run->net_table[variable];
+    return flushed(w, variable, plait_table_inc(table, n, (const uint64_t *)rows, delta, w->examples), err);
 }
 
 static plait_status end(void *user, plait_status how, plait_error *err) {

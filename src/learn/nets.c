@@ -55,7 +55,9 @@ plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, 
 plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread) {
     pli_net_param *p = &net->param[net->n_params];
     const int64_t  n = plait_shape_elements(&shape);
-    if (n < 0 || net->values > (INT64_C(1) << 40) - n) return PLAIT_NONE;
+    if (n < 0 || net->values > (INT64_C(1) << 40) - n || net->n_params == PLI_NET_PARAMS)
+        return pli_graph_failed(net->graph, PLAIT_EREFUSED, "layer %d: more weights than a net may have; take smaller layers",
+                                (int)layer);
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
     *p = (pli_net_param){
         .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'

@@ -388,6 +388,10 @@ static plait_status make_net(pli_run *run) {
     if (run->lbfgs && run->net->calm != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
                         run->opts->graph_file);
+    if (run->exact && run->net->calm != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "%s: reduce exact with dropout is refused: what is dropped depends on which worker has a row; "
+                        "take --reduce plain, or leave dropout out", run->opts->graph_file);
     return PLAIT_OK;
 }
 

@@ -49,6 +49,7 @@ works twice predict --proba --model-file drop.model --data "$iris"
 cmp -s once.out twice.out || fail "dropout goes on in predict"
 
 exits 2 'lbfgs with dropout is refused' lbfgs train --graph drop.json --data "$iris" --optimizer lbfgs
+exits 2 'reduce exact with dropout is refused' exactdrop train --graph drop.json --data "$iris" --reduce exact
 works full train --graph net.json --data "$iris" --optimizer lbfgs --quiet
 
 # Two scores of two classes are as one, their difference.
