@@ -1,9 +1,8 @@
 /* version - what this is, and which modules it finds. */
 #include <stdio.h>
-#include <string.h>
 
+#include "base/module.h"
 #include "cli/cli.h"
-#include "watch/board/codec.h"
 #include "watch/watch.h"
 
 typedef struct version_settings {
@@ -15,24 +14,7 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* What is optional: found as a module, or installed by a command. */
-static const struct module {
-    const char *name, *symbol, *gives, *install;
-} modules[] = {
-    { "mpi", "plait_transport_module", "ranks as processes, on one machine or many",
-      "script/bootstrap --all, then build again" },
-    { "sim", "plait_transport_module", "ranks as actors of a simulated cluster",
-      "apt-get install libsimgrid-dev (or script/bootstrap --all), then build again" },
-    { "tensorboard", PLI_BOARD_SYMBOL, "event files for TensorBoard",
-      "apt-get install libprotobuf-c-dev protobuf-c-compiler (or script/bootstrap --all), then build again" },
-    { "onednn", "plait_kernels_module", "convolutions of graphs by oneDNN",
-      "apt-get install libdnnl-dev (or script/bootstrap --all), then build again" },
-    { "onnx", "plait_onnx_module", "models and graphs from and to ONNX files",
-      "apt-get install libprotobuf-c-dev protobuf-c-compiler (or script/bootstrap --all), then build again" },
-};
-enum { MODULES = sizeof modules / sizeof modules[0] };
-
-static bool found(const struct module *module, plait_error *err) {
+static bool found(const pli_module *module, plait_error *err) {
     void *handle = NULL, *symbol = NULL;
     if (pli_module_open(module->name, module->symbol, &handle, &symbol, err) < 0) return false;
     pli_module_close(&handle);
@@ -48,17 +30,17 @@ static const char compiler[] = "gcc " __VERSION__;
 static void as_json(pli_text *text) {
     pli_text list = { 0 };
     pli_json_begin(&list);
-    for (int i = 0; i < MODULES; i++) {
+    for (const pli_module *module = pli_modules(); module->name != NULL; module++) {
         pli_text    one = { 0 };
         plait_error err = { 0 };
-        bool        here = found(&modules[i], &err);
+        bool        here = found(module, &err);
         pli_json_begin(&one);
         pli_json_bool(&one, "found", here);
-        pli_json_text(&one, "gives", modules[i].gives);
-        pli_json_text(&one, "install", here ? NULL : modules[i].install);
+        pli_json_text(&one, "gives", module->gives);
+        pli_json_text(&one, "install", here ? NULL : module->install);
         pli_json_text(&one, "error", here ? NULL : err.text);
         pli_json_end(&one);
-        pli_json_raw(&list, modules[i].name, one.data != NULL ? one.data : "null");
+        pli_json_raw(&list, module->name, one.data != NULL ? one.data : "null");
         list.failed = list.failed || one.failed;
         pli_text_free(&one);
     }
@@ -76,13 +58,12 @@ static void as_json(pli_text *text) {
 
 static void as_text(pli_text *text) {
     pli_text_add(text, "plait     %s\ncompiler  %s\nBLAS      %s\n", plait_version(), compiler, PLI_BLAS);
-    for (int i = 0; i < MODULES; i++) {
+    for (const pli_module *module = pli_modules(); module->name != NULL; module++) {
         plait_error err = { 0 };
-        if (found(&modules[i], &err)) {
-            pli_text_add(text, "%-9s found: %s\n", modules[i].name, modules[i].gives);
+        if (found(module, &err)) {
+            pli_text_add(text, "%-9s found: %s\n", module->name, module->gives);
         } else {
-            pli_text_add(text, "%-9s missing (%s); to install: %s\n", modules[i].name, modules[i].gives,
-                         modules[i].install);
+            pli_text_add(text, "%-9s missing (%s); to install: %s\n", module->name, module->gives, module->install);
         }
     }
 }

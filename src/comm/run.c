@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/module.h"
 #include "comm/rounds.h"
 #include "comm/world.h"
 
@@ -18,28 +19,12 @@ void plait_comm_opts_init(plait_comm_opts *opts) {
 
 /* --- the transport ------------------------------------------------------------------------------------- */
 
+/* Never unloaded: an MPI lives until the process ends. */
 static plait_status load_module(const char *name, const pli_transport_ops **ops_out, plait_error *err) {
-    void        *handle = NULL, *symbol = NULL;
-    plait_status status = pli_module_open(name, PLI_TRANSPORT_SYMBOL, &handle, &symbol, err);
-    if (status == PLAIT_EMODULE) {
-        plait_error what = *err;
-        return pli_fail(err, status,
-                        "the transport %s needs a module: install it with script/bootstrap --all and build anew "
-                        "(%.300s)",
-                        name, what.text);
-    }
-    if (status < 0) return status;
-    pli_transport_entry_fn *entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    const pli_transport_ops *ops = entry();
-    if (ops->abi != PLI_TRANSPORT_ABI) {
-        status = pli_fail(err, PLAIT_EMODULE,
-                          "the module plait-%s.so is of another version (%u, expected %u); build it anew", name,
-                          ops->abi, PLI_TRANSPORT_ABI);
-        pli_module_close(&handle);
-        return status;
-    }
-    *ops_out = ops; /* never unloaded: an MPI lives until the process ends */
+    void       *handle = NULL;
+    const void *given = NULL;
+    PLI_TRY(pli_module_load(name, PLI_TRANSPORT_ABI, &handle, &given, err));
+    *ops_out = given;
     return PLAIT_OK;
 }
 

@@ -11,8 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI    6u
-#define PLI_TRANSPORT_SYMBOL "plait_transport_module"
+#define PLI_TRANSPORT_ABI 6u /* of what plait-<name>.so gives, a pli_transport_ops */
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
 typedef struct pli_world     pli_world;     /* comm's state of one run in this process */
@@ -99,8 +98,6 @@ typedef struct pli_transport_ops {
     /** Ends. all_ended: every rank of the job has said that it is done, so that nobody needs to be waited for. */
     void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;
-
-typedef const pli_transport_ops *pli_transport_entry_fn(void);
 
 /* --- what a transport calls ------------------------------------------------------------------------ */
 

@@ -2,36 +2,19 @@
 
 #include <string.h>
 
+#include "base/module.h"
+
 static const char *const names[] = { "onednn" };
 enum { NAMES = sizeof names / sizeof *names };
 
 plait_status pli_kernel_set_open(const char *name, void **handle_out, const pli_kernel_set **kernels_out,
                                  plait_error *err) {
-    void       *handle = NULL, *symbol = NULL;
-    plait_error why = { 0 };
+    const void *given = NULL;
     int         known = 0;
     while (known < NAMES && strcmp(names[known], name) != 0) known++;
     if (known == NAMES) return pli_fail_unknown(err, "kernels", name, names, NAMES);
-    plait_status status = pli_module_open(name, PLI_KERNEL_SET_SYMBOL, &handle, &symbol, &why);
-    if (status == PLAIT_EMODULE)
-        return pli_fail(
-            err, status,
-            "kernels of oneDNN need a module: install what it is made of with apt-get install libdnnl-dev (or "
-            "script/bootstrap --all) and build anew (%.240s)",
-            why.text);
-    if (status < 0) return pli_fail(err, status, "%s", why.text);
-    pli_kernel_set_fn *entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    const pli_kernel_set *kernels = entry();
-    if (kernels->abi != PLI_KERNEL_SET_ABI) {
-        status = pli_fail(err, PLAIT_EMODULE,
-                          "the module plait-%s.so is of another version (%u, expected %u); build it anew", name,
-                          kernels->abi, PLI_KERNEL_SET_ABI);
-        pli_module_close(&handle);
-        return status;
-    }
-    *handle_out = handle;
-    *kernels_out = kernels;
+    PLI_TRY(pli_module_load(name, PLI_KERNEL_SET_ABI, handle_out, &given, err));
+    *kernels_out = given;
     return PLAIT_OK;
 }
 

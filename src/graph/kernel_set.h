@@ -5,8 +5,7 @@
 
 #include "graph/region.h"
 
-#define PLI_KERNEL_SET_ABI    1u
-#define PLI_KERNEL_SET_SYMBOL "plait_kernels_module"
+#define PLI_KERNEL_SET_ABI 1u
 
 typedef struct pli_kernel_set {
     uint32_t abi; /* PLI_KERNEL_SET_ABI */
@@ -17,8 +16,6 @@ typedef struct pli_kernel_set {
         pli_region_fn      *region; /* NULL: it takes no epilogue */
     } * kernel;
 } pli_kernel_set;
-
-typedef const pli_kernel_set *pli_kernel_set_fn(void);
 
 /** ENAME: no module has this name; EMODULE: it is not there, or of another version, with what installs it. */
 plait_status pli_kernel_set_open(const char *name, void **handle_out, const pli_kernel_set **kernels_out,

@@ -28,7 +28,7 @@ expected = [line["learning_rate"] for line in lines if line["event"] == "clock"]
 assert len(rates) == len(expected) and all(near(a, b) for a, b in zip(rates, expected)), (rates, expected)
 assert rates == sorted(rates, reverse=True) and rates[0] > rates[-1] >= 0, rates  # a cosine
 assert all(v > 0 for _, v in scalar("speed/clocks_per_second"))
-sent = [v for _, v in scalar("bytes/sent_by_rank_0")]
+sent = [v for _, v in scalar("bytes/sent_by_leading_rank")]
 assert sent == sorted(sent) and 0 < sent[-1] < record["bytes_sent"]
 
 # the end: the record

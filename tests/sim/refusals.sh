@@ -29,7 +29,7 @@ for library in "$(dirname "$PLAIT")"/libplait.so.*; do cp "$library" bare/; done
     export LD_LIBRARY_PATH
     # shellcheck disable=SC2086
     run bare $sim --workers 4
-    [ $code -eq 0 ] || exits 2 "the transport sim needs a module: install it with script/bootstrap --all" bare $sim --workers 4
+    [ $code -eq 0 ] || exits 2 "need the module plait-sim.so; to install it: apt-get install libsimgrid-dev" bare $sim --workers 4
     [ $failures -eq 0 ]
 ) || fail "without its module"
 exits 2 "calibrate: --bandwidth 'fast': expected a rate such as 100 Mb/s" fast calibrate --out cal.yaml --bandwidth fast

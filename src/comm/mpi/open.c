@@ -272,5 +272,5 @@ static const pli_transport_ops mpi_ops = {
     .close = close_mpi,
 };
 
-__attribute__((visibility("default"))) const pli_transport_ops *plait_transport_module(void);
-const pli_transport_ops *plait_transport_module(void) { return &mpi_ops; }
+__attribute__((visibility("default"))) const void *plait_transport_module(void);
+const void *plait_transport_module(void) { return &mpi_ops; }

@@ -160,5 +160,5 @@ static const pli_transport_ops sim_ops = {
     .close = close_sim,
 };
 
-__attribute__((visibility("default"))) const pli_transport_ops *plait_transport_module(void);
-const pli_transport_ops *plait_transport_module(void) { return &sim_ops; }
+__attribute__((visibility("default"))) const void *plait_transport_module(void);
+const void *plait_transport_module(void) { return &sim_ops; }

@@ -1,30 +1,12 @@
-/* The module plait-onnx, found and held to its version; numbers of types. */
+/* The module plait-onnx; numbers of types. */
 #include "graph/form/onnx.h"
 
-#include <string.h>
+#include "base/module.h"
 
 plait_status pli_onnx_open(void **handle_out, const pli_onnx_codec **codec_out, plait_error *err) {
-    void        *handle = NULL, *symbol = NULL;
-    plait_error  why = { 0 };
-    plait_status status = pli_module_open("onnx", PLI_ONNX_SYMBOL, &handle, &symbol, &why);
-    if (status == PLAIT_EMODULE)
-        return pli_fail(err, status,
-                        "ONNX needs a module: install what it is made of with apt-get install libprotobuf-c-dev "
-                        "protobuf-c-compiler (or script/bootstrap --all) and build anew (%.240s)",
-                        why.text);
-    if (status < 0) return pli_fail(err, status, "%s", why.text);
-    pli_onnx_entry_fn *entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    const pli_onnx_codec *codec = entry();
-    if (codec->abi != PLI_ONNX_ABI) {
-        status = pli_fail(err, PLAIT_EMODULE,
-                          "the module plait-onnx.so is of another version (%u, expected %u); build it anew", codec->abi,
-                          PLI_ONNX_ABI);
-        pli_module_close(&handle);
-        return status;
-    }
-    *handle_out = handle;
-    *codec_out = codec;
+    const void *given = NULL;
+    PLI_TRY(pli_module_load("onnx", PLI_ONNX_ABI, handle_out, &given, err));
+    *codec_out = given;
     return PLAIT_OK;
 }
 

@@ -10,8 +10,7 @@
 
 #include "base/base.h"
 
-#define PLI_ONNX_ABI    1u
-#define PLI_ONNX_SYMBOL "plait_onnx_module"
+#define PLI_ONNX_ABI 1u
 
 enum { PLI_ONNX_OPSET_MIN = 17, PLI_ONNX_OPSET_MAX = 21, PLI_ONNX_IR_MIN = 8, PLI_ONNX_IR_MAX = 10 };
 
@@ -79,8 +78,6 @@ typedef struct pli_onnx_codec {
     plait_status (*encode)(const pli_onnx_model *model, void **bytes_out, size_t *n_out, plait_error *err);
     void (*release)(void *bytes);
 } pli_onnx_codec;
-
-typedef const pli_onnx_codec *pli_onnx_entry_fn(void);
 
 /** Loads the module. handle is given to pli_module_close when the codec and all that it made are done with. Errors:
  *  EMODULE with what installs it. */

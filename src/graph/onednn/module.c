@@ -11,5 +11,5 @@ static const pli_kernel_set kernels = { .abi = PLI_KERNEL_SET_ABI,
                                         .n = sizeof kernel / sizeof *kernel,
                                         .kernel = kernel };
 
-__attribute__((visibility("default"))) const pli_kernel_set *plait_kernels_module(void);
-const pli_kernel_set                                        *plait_kernels_module(void) { return &kernels; }
+__attribute__((visibility("default"))) const void *plait_kernels_module(void);
+const void                                        *plait_kernels_module(void) { return &kernels; }

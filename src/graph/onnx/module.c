@@ -9,5 +9,5 @@ static const pli_onnx_codec codec = {
     .release = pli_onnx_release,
 };
 
-__attribute__((visibility("default"))) const pli_onnx_codec *plait_onnx_module(void);
-const pli_onnx_codec                                        *plait_onnx_module(void) { return &codec; }
+__attribute__((visibility("default"))) const void *plait_onnx_module(void);
+const void                                        *plait_onnx_module(void) { return &codec; }

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/module.h"
 #include "watch/board/record.h"
 
-enum { BUCKETS = 64, VALUES_MAX = 12 };
+enum { VALUES_MAX = 12 };
 
 struct pli_board {
     void                  *module;
@@ -25,19 +26,10 @@ struct pli_board {
 /* --- the module --------------------------------------------------------------------------------------------------- */
 
 static plait_status open_module(void **handle_out, const pli_board_codec **codec_out, plait_error *err) {
-    void               *symbol;
-    pli_board_entry_fn *entry;
-    plait_error         why = { 0 };
-    if (pli_module_open("tensorboard", PLI_BOARD_SYMBOL, handle_out, &symbol, &why) < 0)
-        return pli_fail(err, PLAIT_EMODULE,
-                        "--tensorboard needs a module: apt-get install libprotobuf-c-dev protobuf-c-compiler "
-                        "(or script/bootstrap --all), then build again (%.240s)",
-                        why.text);
-    memcpy(&entry, &symbol, sizeof entry);
-    *codec_out = entry();
-    if ((*codec_out)->abi == PLI_BOARD_ABI) return PLAIT_OK;
-    pli_module_close(handle_out);
-    return pli_fail(err, PLAIT_EMODULE, "the module plait-tensorboard.so is of another version; build it again");
+    const void *given = NULL;
+    PLI_TRY(pli_module_load("tensorboard", PLI_BOARD_ABI, handle_out, &given, err));
+    *codec_out = given;
+    return PLAIT_OK;
 }
 
 plait_status pli_board_check(plait_error *err) {
@@ -86,7 +78,7 @@ void pli_board_progress(pli_board *board, const plait_progress *p) {
     add(&s, "speed/rows_per_second", p->rows_per_second);
     if (p->clock > board->clock && p->seconds > board->seconds)
         add(&s, "speed/clocks_per_second", (double)(p->clock - board->clock) / (p->seconds - board->seconds));
-    add(&s, "bytes/sent_by_rank_0", p->bytes);
+    add(&s, "bytes/sent_by_leading_rank", p->bytes);
     if (p->epoch_ended) {
         add(&s, "epoch", (double)p->epoch);
         add(&s, "validation/loss", p->validation_loss);
@@ -112,42 +104,11 @@ void pli_board_end(pli_board *board, const plait_report *report) {
     put_scalars(board, &s, report->clocks);
 }
 
-static double value_at(const plait_weights *w, int64_t i) {
-    return w->type == PLAIT_F32 ? (double)((const float *)w->values)[i] : ((const double *)w->values)[i];
-}
-
-/* What is not finite belongs in no bucket, and is counted nowhere. */
-static void measure(const plait_weights *w, pli_board_histogram *h) {
-    *h = (pli_board_histogram){ .min = INFINITY, .max = -INFINITY };
-    for (int64_t i = 0; i < w->n; i++) {
-        const double x = value_at(w, i);
-        if (!isfinite(x)) continue;
-        if (x < h->min) h->min = x;
-        if (x > h->max) h->max = x;
-        h->sum += x;
-        h->sum_squares += x * x;
-        h->n++;
-    }
-}
-
 void pli_board_weights(pli_board *board, const plait_weights *w) {
-    double              limit[BUCKETS], count[BUCKETS] = { 0 };
+    double              limit[PLI_BOARD_BUCKETS], count[PLI_BOARD_BUCKETS];
     pli_board_histogram h;
     char                tag[128];
-    if (board == NULL) return;
-    measure(w, &h);
-    if (h.n == 0) return;
-    const double width = (h.max - h.min) / BUCKETS;
-    h.buckets = width > 0 ? BUCKETS : 1;
-    for (int32_t b = 0; b < h.buckets; b++) limit[b] = b + 1 < h.buckets ? h.min + width * (b + 1) : h.max;
-    for (int64_t i = 0; i < w->n; i++) {
-        const double x = value_at(w, i);
-        if (!isfinite(x)) continue;
-        const int32_t b = width > 0 ? (int32_t)((x - h.min) / width) : 0;
-        count[b < h.buckets ? b : h.buckets - 1]++;
-    }
-    h.limit = limit;
-    h.count = count;
+    if (board == NULL || !pli_board_measure(w, &h, limit, count)) return;
     snprintf(tag, sizeof tag, "weights/%s", w->table);
     put(board, &(pli_board_event){
                    .step = w->clock, .value = &(pli_board_value){ .tag = tag, .histogram = &h }, .n_values = 1 });
@@ -172,12 +133,22 @@ static void free_board(pli_board *board) {
     pli_free(board);
 }
 
-/* TensorBoard takes what has "tfevents" in its name, and several files of a directory in the order of their seconds. */
-static char *path_in(const char *directory) {
-    char host[256];
+/* TensorBoard takes what has "tfevents" in its name, and several files of a directory in the order of their seconds.
+ * Runs of one process in one second are told apart by the last number. */
+static plait_status open_file(pli_board *board, const char *directory, plait_error *err) {
+    const int64_t seconds = (int64_t)pli_wall_seconds();
+    char          host[256];
     pli_host_name(host);
-    return pli_format("%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId32 ".plait", directory,
-                      (int64_t)pli_wall_seconds(), host, pli_pid());
+    for (int32_t k = 0; board->file == NULL; k++) {
+        pli_free(board->path);
+        board->path = pli_format("%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId32 ".%" PRId32 ".plait", directory,
+                                 seconds, host, pli_pid(), k);
+        if (board->path == NULL) return pli_fail(err, PLAIT_ENOMEM, "tensorboard: no memory");
+        board->file = fopen(board->path, "wbx");
+        if (board->file == NULL && errno != EEXIST)
+            return pli_fail_errno(err, errno, "%s: cannot be written (--tensorboard)", board->path);
+    }
+    return PLAIT_OK;
 }
 
 plait_status pli_board_open(const char *directory, pli_board **board_out, plait_error *err) {
@@ -185,10 +156,7 @@ plait_status pli_board_open(const char *directory, pli_board **board_out, plait_
     if (board == NULL) return pli_fail(err, PLAIT_ENOMEM, "tensorboard: no memory");
     plait_status status = open_module(&board->module, &board->codec, err);
     if (status == PLAIT_OK) status = pli_make_directory(directory, err);
-    if (status == PLAIT_OK && (board->path = path_in(directory)) == NULL)
-        status = pli_fail(err, PLAIT_ENOMEM, "tensorboard: no memory");
-    if (status == PLAIT_OK && (board->file = fopen(board->path, "wb")) == NULL)
-        status = pli_fail_errno(err, errno, "%s: cannot be written (--tensorboard)", board->path);
+    if (status == PLAIT_OK) status = open_file(board, directory, err);
     if (status < 0) {
         free_board(board);
         return status;

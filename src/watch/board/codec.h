@@ -7,8 +7,7 @@
 
 #include "base/base.h"
 
-#define PLI_BOARD_ABI    1u
-#define PLI_BOARD_SYMBOL "plait_board_module"
+#define PLI_BOARD_ABI 1u
 
 typedef struct pli_board_histogram {
     double        min, max, sum, sum_squares;
@@ -45,7 +44,5 @@ typedef struct pli_board_codec {
     /** Hands the event's bytes to take; false: out of memory. Any thread. */
     bool (*pack)(const pli_board_event *event, void (*take)(void *user, const void *bytes, size_t n), void *user);
 } pli_board_codec;
-
-typedef const pli_board_codec *pli_board_entry_fn(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include "event.pb-c.h"
 #include "watch/board/codec.h"
 
-const pli_board_codec *plait_board_module(void) __attribute__((visibility("default")));
+const void *plait_board_module(void) __attribute__((visibility("default")));
 
 /* DataType of types.proto; 0: none. */
 static int32_t type_number(plait_type type) {
@@ -166,7 +166,7 @@ static bool pack(const pli_board_event *from, void (*give)(void *user, const voi
     return ok;
 }
 
-const pli_board_codec *plait_board_module(void) {
+const void *plait_board_module(void) {
     static const pli_board_codec codec = { .abi = PLI_BOARD_ABI, .pack = pack };
     return &codec;
 }
