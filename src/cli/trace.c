@@ -77,39 +77,41 @@ static plait_status add_own(pli_run_trace *run, pli_trace_file *file, int32_t ra
     return status;
 }
 
-/* A rank of another process: who it is, then its spans. */
-static plait_status add_other(pli_trace_file *file, plait_comm *comm, int32_t rank, plait_error *err) {
-    pli_trace_rank other;
-    pli_msg       *msg = NULL;
-    plait_status   status = plait_comm_send(comm, rank, TAG_ASK, "", 0);
+/* A rank of another process is asked even when the file has failed: it waits to be. */
+static plait_status add_other(pli_run_trace *run, pli_trace_file *file, plait_comm *comm, int32_t rank,
+                              plait_error *err) {
+    pli_msg     *msg = NULL;
+    plait_status status = plait_comm_send(comm, rank, TAG_ASK, "", 0);
     if (status >= 0) status = pli_comm_take(comm, rank, TAG_SPANS, &msg);
     if (status < 0) {
         *err = *plait_comm_error(comm);
         return status;
     }
-    const size_t bytes = msg->head.body_bytes;
-    if (bytes < sizeof other) {
-        status = pli_fail(err, PLAIT_EFORMAT, "trace: rank %" PRId32 " has sent %zu bytes", rank, bytes);
-    } else {
-        memcpy(&other, pli_msg_body(msg), sizeof other);
-        other.rank = rank;
-        other.host[sizeof other.host - 1] = '\0';
-        status =
-            pli_trace_file_add(file, &other, (const char *)pli_msg_body(msg) + sizeof other, bytes - sizeof other, err);
-    }
+    if (run->status == PLAIT_OK)
+        run->status = pli_trace_file_add_sent(file, rank, pli_msg_body(msg), msg->head.body_bytes, &run->why);
     pli_msg_free(&msg);
-    return status;
+    return PLAIT_OK;
 }
 
+/* Ends the file well, or leaves none. */
+static void end_file(pli_run_trace *run, pli_trace_file *file) {
+    run->dropped = file != NULL ? pli_trace_file_dropped(file) : 0;
+    if (run->status == PLAIT_OK) run->status = pli_trace_file_close(&file, &run->why);
+    else pli_trace_file_abandon(&file);
+}
+
+/* Fails where the others are lost. What becomes of the file is kept for pli_run_trace_close: it does not cost the
+ * model. */
 static plait_status write_all(pli_run_trace *run, plait_comm *comm, const char *path, plait_error *err) {
     pli_trace_file *file = NULL;
-    PLI_TRY(pli_trace_file_open(path, run->transport, run->simulated, run->origin_ns, &file, err));
-    plait_status status = PLAIT_OK;
-    for (int32_t r = 0; status == PLAIT_OK && r < run->ranks; r++)
-        status = r == plait_comm_rank(comm) ? add_own(run, file, r, err) : add_other(file, comm, r, err);
-    run->dropped = pli_trace_file_dropped(file);
-    if (status == PLAIT_OK) status = pli_trace_file_close(&file, err);
-    else pli_trace_file_abandon(&file);
+    plait_status    status = PLAIT_OK;
+    run->status = pli_trace_file_open(path, run->transport, run->simulated, run->origin_ns, &file, &run->why);
+    for (int32_t r = 0; status == PLAIT_OK && r < run->ranks; r++) {
+        if (r != plait_comm_rank(comm)) status = add_other(run, file, comm, r, err);
+        else if (run->status == PLAIT_OK) run->status = add_own(run, file, r, &run->why);
+    }
+    if (status < 0) pli_trace_file_abandon(&file);
+    else end_file(run, file);
     return status;
 }
 
@@ -117,7 +119,7 @@ static plait_status send_own(pli_run_trace *run, plait_comm *comm, plait_error *
     pli_text packed = { 0 };
     size_t   bytes = 0;
     char     nothing;
-    pli_text_add_bytes(&packed, &run->rank[run->alone], sizeof *run->rank);
+    pli_trace_pack_rank(&run->rank[run->alone], &packed);
     pli_trace_pack(run->trace, run->alone, &packed);
     if (packed.failed) {
         pli_text_free(&packed);
@@ -139,25 +141,23 @@ plait_status pli_run_trace_gather(pli_run_trace *run, plait_comm *comm, const ch
 }
 
 /* All ranks of this process. */
-static plait_status write_here(pli_run_trace *run, const char *path, plait_error *err) {
+static void write_here(pli_run_trace *run, const char *path) {
     pli_trace_file *file = NULL;
     const int32_t   first = run->alone < 0 ? 0 : run->alone, end = run->alone < 0 ? run->ranks : run->alone + 1;
-    PLI_TRY(pli_trace_file_open(path, run->transport, run->simulated, run->origin_ns, &file, err));
-    plait_status status = PLAIT_OK;
-    for (int32_t r = first; status == PLAIT_OK && r < end; r++) status = add_own(run, file, r, err);
-    run->dropped = pli_trace_file_dropped(file);
-    if (status == PLAIT_OK) status = pli_trace_file_close(&file, err);
-    else pli_trace_file_abandon(&file);
-    return status;
+    run->status = pli_trace_file_open(path, run->transport, run->simulated, run->origin_ns, &file, &run->why);
+    for (int32_t r = first; run->status == PLAIT_OK && r < end; r++) run->status = add_own(run, file, r, &run->why);
+    end_file(run, file);
 }
 
 plait_status pli_run_trace_close(pli_run_trace *run, const char *path, uint64_t *dropped_out, plait_error *err) {
-    plait_status status = PLAIT_OK;
     if (run->trace != NULL && !run->written) {
         char *own = run->alone < 0 ? pli_strdup(path) : pli_format("%s.%" PRId32, path, run->alone);
-        status = own == NULL ? pli_fail(err, PLAIT_ENOMEM, "trace: no memory") : write_here(run, own, err);
+        if (own == NULL) run->status = pli_fail(&run->why, PLAIT_ENOMEM, "trace: no memory");
+        else write_here(run, own);
         pli_free(own);
     }
+    const plait_status status = run->status;
+    if (status < 0) *err = run->why;
     *dropped_out = run->dropped;
     pli_trace_destroy(&run->trace);
     pli_free(run->rank);

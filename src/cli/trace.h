@@ -19,16 +19,18 @@ typedef struct pli_run_trace {
     bool            simulated, written;
     uint64_t        origin_ns;
     uint64_t        dropped; /* of what was written */
+    plait_status    status;  /* of the file, and why it failed, told by close */
+    plait_error     why;
 } pli_run_trace;
 
 #define PLI_RUN_TRACE_INIT { .lock = PTHREAD_MUTEX_INITIALIZER, .alone = -1 }
 
 /** From here on the rank's calls, waits and steps are traced. Collective over all ranks. */
 plait_status pli_run_trace_open(pli_run_trace *run, plait_comm *comm, plait_error *err);
-/** Training is over: where ranks are processes their spans come together and are written to path. Collective over all
- *  ranks. */
+/** Training is over: where ranks are processes their spans come together and are written to path. Errors: those of
+ *  comm; that path could not be written says close. Collective over all ranks. */
 plait_status pli_run_trace_gather(pli_run_trace *run, plait_comm *comm, const char *path, plait_error *err);
-/** After the run, once a process: writes what was not written yet. */
+/** After the run, once a process: writes what was not written yet. Errors: those of the files. */
 plait_status pli_run_trace_close(pli_run_trace *run, const char *path, uint64_t *dropped_out, plait_error *err);
 
 #endif

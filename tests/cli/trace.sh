@@ -28,7 +28,20 @@ exits 2 "trace" same train --data part --trace m --out m
 works dry train --data part --trace dry.json --dry-run
 [ ! -e dry.json ] || fail "a dry run left a trace"
 
+# A full disk costs the trace, and not the model.
+if [ -w /dev/full ]; then
+    exits 1 'No space left' full train --data part --epochs 2 --batch 5 --workers 2 --trace /dev/full --out full.model --quiet
+    [ -s full.model ] && [ -e full.model.done ] || fail "a trace that could not be written cost the model"
+fi
+
 if [ "$1" = yes ]; then
+    if [ -w /dev/full ]; then # all processes end by themselves: the ranks that were to send their spans are asked for them
+        code=0
+        "$PLAIT" launch -n 3 -- "$PLAIT" train --data part --epochs 2 --batch 5 --trace /dev/full --out mpifull --quiet 2>full.err || code=$?
+        [ "$code" -eq 1 ] && says full.err 'No space left' || fail "a full disk under MPI: exit $code, $(cat full.err)"
+        [ -s mpifull ] && [ -e mpifull.done ] || fail "a trace that could not be written cost the model under MPI"
+        ! says full.err 'gone\|lost' || fail "a full disk cost a rank: $(cat full.err)"
+    fi
     works mpi launch -n 3 -- "$PLAIT" train --data part --epochs 2 --servers 1 --trace mpi.json --quiet
     check mpi.json 3 $steps $phases call=plait_job_clock
     grep -q '"name": "server 2 (' mpi.json || fail "no server 2"

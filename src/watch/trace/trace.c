@@ -114,6 +114,18 @@ void pli_trace_destroy(pli_trace **trace_ptr) {
 
 const pli_span_sink *pli_trace_sink(const pli_trace *trace) { return &trace->sink; }
 
+void pli_trace_pack_rank(const pli_trace_rank *rank, pli_text *packed) {
+    unsigned char head[32 + sizeof rank->host], *at = head;
+    const size_t  length = strnlen(rank->host, sizeof rank->host - 1);
+    at = pli_put_varint(at, PLI_TRACE_VERSION);
+    at = pli_put_varint(at, (uint64_t)rank->pid);
+    at = pli_put_varint(at, pli_zigzag(rank->shift_ns));
+    *at++ = rank->server;
+    *at++ = (unsigned char)length;
+    at = put_text(at, rank->host, length);
+    pli_text_add_bytes(packed, head, (size_t)(at - head));
+}
+
 void pli_trace_pack(const pli_trace *trace, int32_t rank, pli_text *packed) {
     for (int32_t thread = 0; thread < trace->threads; thread++) {
         const track  *t = &trace->track[(int64_t)rank * trace->threads + thread];

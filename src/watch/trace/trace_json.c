@@ -214,6 +214,25 @@ plait_status pli_trace_file_add(pli_trace_file *f, const pli_trace_rank *rank, c
     return flush(f, FLUSH_BYTES, err);
 }
 
+plait_status pli_trace_file_add_sent(pli_trace_file *f, int32_t number, const void *sent, size_t bytes,
+                                     plait_error *err) {
+    reader         r = { .at = sent, .end = (const unsigned char *)sent + bytes };
+    pli_trace_rank rank = { .rank = number };
+    const uint64_t version = get(&r);
+    if (!r.bad && version != PLI_TRACE_VERSION)
+        return pli_fail(err, PLAIT_EVERSION,
+                        "trace: rank %d sends spans of version %" PRIu64 ", expected %d: is its plait another?",
+                        number, version, (int)PLI_TRACE_VERSION);
+    const uint64_t pid = get(&r);
+    rank.shift_ns = pli_unzigzag(get(&r));
+    rank.server = get_byte(&r) != 0;
+    get_text(&r, get_byte(&r), sizeof rank.host - 1, rank.host);
+    if (r.bad || pid > INT32_MAX)
+        return pli_fail(err, PLAIT_EFORMAT, "trace: who rank %d is has not come whole", number);
+    rank.pid = (int32_t)pid;
+    return pli_trace_file_add(f, &rank, r.at, (size_t)(r.end - r.at), err);
+}
+
 uint64_t pli_trace_file_dropped(const pli_trace_file *f) { return f->dropped; }
 
 static void free_file(pli_trace_file *f) {

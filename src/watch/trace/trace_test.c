@@ -1,5 +1,5 @@
 /* The trace: what was told stands in the file, nanosecond by nanosecond; a spent budget cuts a track at its end and is
- * counted; bytes that are no spans are refused. */
+ * counted; bytes that are no spans, or of another version, are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,10 +122,55 @@ static void test_a_spent_budget_cuts_tracks_and_is_told(void **state) {
     pli_trace_destroy(&trace);
 }
 
+static plait_status add_sent(const char *sent, size_t bytes, plait_error *err) {
+    pli_trace_file *file = NULL;
+    assert_int_equal(pli_trace_file_open("trace-test.sent", "mpi", false, 7, &file, err), PLAIT_OK);
+    const plait_status status = pli_trace_file_add_sent(file, 1, sent, bytes, err);
+    pli_trace_file_abandon(&file);
+    return status;
+}
+
+static void test_who_it_is_travels_too(void **state) {
+    (void)state;
+    const pli_trace_rank who = { .rank = 1, .pid = 4711, .server = true, .host = "elsewhere", .shift_ns = -5000 };
+    pli_trace           *trace = NULL;
+    pli_trace_file      *file = NULL;
+    pli_text             sent = { 0 };
+    plait_error          err = { 0 };
+    json_error_t         why;
+    assert_int_equal(pli_trace_create(2, 1, 1 << 20, &trace, NULL), PLAIT_OK);
+    tell(trace, 1, 0, 0);
+    pli_trace_pack_rank(&who, &sent);
+    const size_t head = sent.length;
+    pli_trace_pack(trace, 1, &sent);
+    assert_int_equal(pli_trace_file_open("trace-test.sent", "mpi", false, 7, &file, &err), PLAIT_OK);
+    assert_int_equal(pli_trace_file_add_sent(file, 1, sent.data, sent.length, &err), PLAIT_OK);
+    assert_int_equal(pli_trace_file_close(&file, &err), PLAIT_OK);
+    json_t *root = json_load_file("trace-test.sent", 0, &why), *event;
+    size_t  at, named = 0, spans = 0;
+    json_array_foreach(json_object_get(root, "traceEvents"), at, event) {
+        const char *name = json_string_value(json_object_get(json_object_get(event, "args"), "name"));
+        if (name != NULL && strcmp(name, "server 1 (elsewhere, process 4711)") == 0) named++;
+        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) continue;
+        assert_true(fabs(json_real_value(json_object_get(event, "ts")) * 1000 - (1000007.0 - 7 - 5000)) < 0.01);
+        spans++;
+    }
+    assert_true(named == 1 && spans == 1);
+    json_decref(root);
+    unlink("trace-test.sent");
+    for (size_t n = 0; n < head; n++) assert_int_equal(add_sent(sent.data, n, &err), PLAIT_EFORMAT);
+    sent.data[0]++; /* the version */
+    assert_int_equal(add_sent(sent.data, sent.length, &err), PLAIT_EVERSION);
+    assert_non_null(strstr(err.text, "rank 1 sends spans of version 2, expected 1"));
+    pli_text_free(&sent);
+    pli_trace_destroy(&trace);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_told_is_there),
         cmocka_unit_test(test_a_spent_budget_cuts_tracks_and_is_told),
+        cmocka_unit_test(test_who_it_is_travels_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
