@@ -68,6 +68,8 @@ typedef struct plait_train_opts {
     const char            *graph_file;    /* of model "graph": the file that holds it (plait/graph_file.h)   */
     const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
                                              are no classes                                                 */
+    const char            *kernels;       /* of a net: "own" or NULL | "onednn", as plait_session_opts has it; needs its
+                                             module. How rows are scored afterwards is not changed            */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
     const plait_data      *memory;        /* or a data set in memory, the same on all ranks of the process   */
     const plait_data_opts *test;          /* NULL: none                                                     */

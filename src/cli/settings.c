@@ -36,6 +36,9 @@ const pli_opt pli_train_rows[] = {
       "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber",
       "what a net's scores cost; default logistic, or squared where labels are no classes", 0, 0, "model" },
+    { "kernels", PLI_OPT_CHOICE, AT(kernels), "own", "own|onednn",
+      "what computes a net's ops in training: Plait's own kernels, or convolutions by oneDNN, a module", 0, 0,
+      "model" },
 
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D",
       "what to learn from: file, directory, quoted pattern, or - for standard input", 0, 0, "data" },
@@ -206,6 +209,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->graph_file = s->graph;
     if (s->graph != NULL && !given(opts, "model")) t->model = "graph";
     t->loss = s->loss;
+    t->kernels = s->kernels;
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;

@@ -17,7 +17,8 @@ typedef struct pli_train_settings {
     pli_text_list table;
     const char *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer, *schedule,
         *class_weight;
-    const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance, *cluster, *collective, *optimizer_state, *layers, *graph, *loss;
+    const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
+        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
     double      learning_rate, momentum, l1, l2, huber_delta;
     uint64_t    timeout_ns;

@@ -102,6 +102,7 @@ static plait_status begin(pli_lbfgs *l) {
     plait_session_opts_init(&opts);
     opts.store = &store;
     opts.seed = run->opts->seed;
+    opts.kernels = pli_run_kernels(run);
     return pli_session_create(run->net->graph, &opts, run->pool, &n->session, run->err);
 }
 

@@ -195,6 +195,7 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     plait_session_opts_init(&opts);
     opts.store = &store;
     opts.seed = run->opts->seed;
+    opts.kernels = pli_run_kernels(run);
     if (pli_comm_spans(run->comm) != NULL) {
         opts.trace = tell_op;
         opts.trace_user = run;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/kernel_set.h"
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
@@ -127,6 +128,28 @@ static plait_status unknown_model(const pli_run *run) {
     return pli_fail_unknown(run->err, "model", run->opts->model, names, n);
 }
 
+const char *pli_run_kernels(const pli_run *run) {
+    const char *name = run->opts->kernels;
+    return name != NULL && strcmp(name, "own") != 0 ? name : NULL;
+}
+
+static plait_status check_kernels(const pli_run *run) {
+    static const char *const names[] = { "own", "onednn", NULL };
+    const plait_train_opts  *o = run->opts;
+    const pli_kernel_set    *kernels = NULL;
+    void                    *module = NULL;
+    if (o->kernels != NULL) PLI_TRY(one_of("kernels", o->kernels, names, run->err));
+    if (pli_run_kernels(run) == NULL) return PLAIT_OK;
+    if (pli_net_kind_find(o->model) == NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "kernels %s with model %s is refused: a linear model has no graph whose ops they could "
+                        "compute; take a net, as --model cnn",
+                        o->kernels, o->model);
+    PLI_TRY(pli_kernel_set_open(o->kernels, &module, &kernels, run->err));
+    pli_module_close(&module);
+    return PLAIT_OK;
+}
+
 /* *classes_out: may it have classes, as far as is known before the labels are read? */
 static plait_status check_model(pli_run *run, bool *classes_out) {
     const plait_train_opts *o = run->opts;
@@ -184,6 +207,7 @@ plait_status pli_options_check(pli_run *run) {
     run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
+    PLI_TRY(check_kernels(run));
     run->exact = o->exact != 0;
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);

@@ -112,6 +112,8 @@ static inline pli_rule_scope pli_run_rules(const pli_run *run) {
     return (pli_rule_scope){ .own = run->opts->rules, .n_own = run->opts->n_rules };
 }
 pli_travel pli_run_travel(const pli_run *run, const char *table);
+/** Of a module, that a net's sessions are to ask for; NULL: Plait's own. */
+const char *pli_run_kernels(const pli_run *run);
 
 /** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie; and then: notes
  *  each in run->table. Errors: EREFUSED, ENAME, EINVAL. */

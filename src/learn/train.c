@@ -91,6 +91,7 @@ static plait_status agree_options(pli_run *run) {
                  o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
     pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
                  o->loss != NULL ? o->loss : "default");
+    pli_text_add(&text, "--kernels %s\n", pli_run_kernels(run) != NULL ? o->kernels : "own");
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",

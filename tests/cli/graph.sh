@@ -76,6 +76,26 @@ exits 2 'needs a file: --graph FILE' none train --model graph --data "$iris"
 exits 2 'a graph has its own' layers train --graph net.json --layers 3 --data "$iris"
 exits 1 'nothing.json' nothing train --graph nothing.json --data "$iris"
 
+# --kernels: what a net is computed by, and who has none.
+exits 2 "kernels" near train --model cnn --data "$iris" --kernels onednm
+says near.err "did you mean.*onednn" || fail "the nearest kernels are not told: $(cat near.err)"
+works ownkernels train --model mlp --layers 16 --data "$iris" --epochs 5 --seed 3 --quiet --json --kernels own
+works nokernels train --model mlp --layers 16 --data "$iris" --epochs 5 --seed 3 --quiet --json
+[ "$(hash_of ownkernels)" = "$(hash_of nokernels)" ] || fail "--kernels own is not the default"
+exits 2 'kernels onednn with model logistic is refused' linear train --model logistic --data "$iris" --kernels onednn
+if "$PLAIT" version --json | grep -q '"onednn": {"found": true'; then
+    # another way to add up: not the same bits, which shows that they were asked
+    set -- --model cnn --layers 16,32,64 --data "$data/digits/digits.csv.gz" --label -1 --epochs 1 --seed 3 --quiet --json
+    works library train "$@" --kernels onednn
+    works plain train "$@" --kernels own
+    works exact train "$@" --kernels onednn --reduce exact
+    works exact2 train "$@" --kernels onednn --reduce exact --workers 2
+    [ "$(hash_of exact)" = "$(hash_of exact2)" ] || fail "--reduce exact with oneDNN: another model of two workers"
+    [ -n "$(hash_of library)" ] && [ "$(hash_of library)" != "$(hash_of plain)" ] || fail "--kernels onednn computes what Plait's own do"
+else
+    exits 2 'libdnnl-dev' library train --model cnn --layers 4,8 --data "$iris" --epochs 1 --kernels onednn
+fi
+
 # export: what it needs, and what it refuses.
 exits 2 'no file to write' out export --model-file own.model
 exits 2 'no model' model export --out a.onnx
