@@ -80,6 +80,7 @@ static plait_status work(plait_job *job, void *user) {
     opts.like = &like;
     opts.flushes = 1; /* a gradient leaves while those of the layers below are computed */
     plait_session_opts_init(&session_opts);
+    session_opts.threads = 1; /* each rank has a session: as threads of a process they share its cores */
     plait_status status = build(&n);
     if (status >= 0) status = plait_table_store_create(job, n.g, &opts, &store);
     if (status >= 0) {

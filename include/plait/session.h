@@ -40,7 +40,9 @@ typedef struct plait_session_opts {
     const plait_store *store; /* copied; NULL: the session's own memory, in which inc adds                    */
     uint64_t           seed;  /* of random ops                                                                */
     const plait_log   *log;   /* where print speaks; NULL: silence                                            */
-    int32_t            threads; /* that compute, the caller one of them; 0: as many as there are cores        */
+    int32_t            threads; /* that compute, the caller one of them; 0: as many as there are cores, for this
+                                   session alone. Where each rank of a job has one, and they share a host, as on the
+                                   transport threads, give each its share: cores / ranks, or plait_comm_threads  */
     const char        *passes; /* of "fold,merge,sparse,fuse,memory" those that are made, or "none"; NULL: all */
     const char        *dump;  /* a folder for Graphviz files of each plan, before and after each pass; NULL: none */
     void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after each
@@ -52,7 +54,8 @@ typedef struct plait_session_opts {
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
 
 /** opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
- *  Errors: what plait_graph_check says; ENAME an unknown pass; EINVAL a store that is not whole; ENOMEM. */
+ *  Errors: what plait_graph_check says; ENAME an unknown pass, or kernels; EMODULE the kernels' module is
+ *  not there, with what installs it; EINVAL a store that is not whole; ENOMEM. */
 PLAIT_API plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts,
                                             plait_session **session_out, plait_error *error_out);
 PLAIT_API void         plait_session_destroy(plait_session **session); /* *session may be NULL; while nobody runs it */
@@ -75,13 +78,16 @@ typedef struct plait_fetch {
  *  the 64 that were run last are kept.
  *  Errors: EINVAL a placeholder is needed that was not fed, a fetch's memory is too small (named); ESHAPE; ENOMEM; what an
  *  op or the store answered. Then nothing was added to a variable of the session's own memory.
- *  Any thread; several runs at once have memory of their own. With the session's own store, runs that inc wait for those
- *  before them. */
+ *  Any thread; several runs at once have memory of their own. Making a plan holds the session's lock: other runs
+ *  that begin or end wait for it. With the session's own store, runs that inc wait for those before them. */
 PLAIT_API plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds,
                                          plait_fetch *fetches, int32_t n_fetches, const plait_value *exclude,
                                          int32_t n_exclude, plait_error *error_out);
 
-/** All values of variable k as the store has them, copied to data [its bytes]: a run that gets nothing else. */
+/** All values of variable k as the store has them, copied to data [its bytes]: a run that gets nothing else.
+ *  Errors: EINVAL there is no such variable; ENOMEM; what the store answered. Any thread. Of the session's own
+ *  memory it waits for runs with an inc that are under way, so it sees none of them by half; a store of the
+ *  program's is called by this thread. */
 PLAIT_API plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out);
 
 /** Sets all values of variable k, which lies in the session's own memory, to data [its bytes]; runs that begin
