@@ -501,10 +501,18 @@ static void end(pli_sgd *sgd) {
     pli_blocks_end(sgd);
 }
 
+/* Each of a net's tables may have a topology of its own. */
+static bool some_sum_needs_all(const pli_run *run) {
+    if (run->form != PLI_NET) return pli_table_needs_all(run->w) || (run->b != NULL && pli_table_needs_all(run->b));
+    for (int32_t p = 0; p < run->net->n_params; p++)
+        if (pli_table_needs_all(run->net_table[p])) return true;
+    return false;
+}
+
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    if (status == PLAIT_OK) sgd.sums_need_all = pli_table_needs_all(run->w) || (run->b != NULL && pli_table_needs_all(run->b));
+    sgd.sums_need_all = status == PLAIT_OK && some_sum_needs_all(run);
     sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)

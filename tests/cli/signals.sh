@@ -65,6 +65,14 @@ done=$(sed -n 's/.*"event": "end".*"epochs": \([0-9]*\).*/\1/p' m)
 [ "$(grep -c '"event": "epoch"' m)" = "$done" ] || fail "$(grep -c '"event": "epoch"' m) epochs are reported of $done"
 grep -q 'nothing was saved' err || fail "without --out it is not told that nothing was saved"
 
+# Of a net whose tables travel differently one needs all workers: none leaves by itself.
+rm -f mixed
+start --model mlp --layers 8 --data part --epochs 1000000 --workers 3 --topology ps --table w2:topology=allreduce --out mixed
+until_holds 60 says m '"epoch"' || fail "no epoch of the mixed net ends"
+kill -INT $pid
+ends 75
+[ -s mixed ] || fail "no model of the mixed net"
+
 # SIGUSR1 says something of each wait, and harms nothing.
 start --data part --epochs 1000000 --workers 3 --topology ps
 kill -USR1 $pid
