@@ -305,7 +305,7 @@ static void test_pushes_that_come_early(void **state) {
     (void)deliver(&f, empty_clock(&f, 0, 0));
     assert_int_equal(deliver(&f, push_message(&f, 0, 1, 0, ROWS, 4)), 0);
     assert_true(value_at(&f, 3, 0) == 0);
-    (void)deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 8)); /* of two parts for one table the first counts */
+    (void)deliver(&f, empty_clock(&f, 1, 0));
     assert_true(value_at(&f, 3, 1) == 3 && value_at(&f, 7, 1) == 2);
     assert_int_equal(deliver(&f, push_message(&f, 1, 1, 0, ROWS, 16)), 0);
     (void)deliver(&f, message(&f, 1, PLI_LEAVE, 0, 0));
@@ -314,6 +314,33 @@ static void test_pushes_that_come_early(void **state) {
     (void)deliver(&f, push_message(&f, 0, 3, 0, ROWS, 32));
     assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
     assert_non_null(strstr(f.out.error.text, "rank 0 pushed in clock 3, it is in clock 2"));
+    close_server(&f);
+}
+
+/* Of two parts of one clock one would be lost. */
+static void test_a_second_part_is_refused(void **state) {
+    (void)state;
+    fixture f;
+    open_server(&f, "bsp");
+    (void)deliver(&f, empty_clock(&f, 1, 0));
+    assert_int_equal(deliver(&f, push_message(&f, 1, 1, 0, ROWS, 2)), 0);
+    assert_int_equal(deliver(&f, push_message(&f, 0, 0, 0, ROWS, 1)), 0);
+    (void)deliver(&f, empty_clock(&f, 0, 0));
+    assert_int_equal(deliver(&f, push_message(&f, 0, 1, 0, ROWS, 4)), 0); /* of another clock, and another worker */
+    assert_int_equal(f.out.error.code, PLAIT_OK);
+    (void)deliver(&f, clock_message(&f, 1, 1, 0, 5, 8));
+    assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
+    assert_non_null(strstr(f.out.error.text, "table w: worker 1 pushes a second part of clock 1"));
+    close_server(&f);
+    open_server(&f, "bsp");
+    pli_msg *twice = message(&f, 0, PLI_PUSH, 0, 2 * sizeof(pli_wire_part) + 4);
+    for (int i = 0; i < 2; i++)
+        ((pli_wire_part *)pli_msg_body(twice))[i] = (pli_wire_part){ .n = 1, .values_at = 2 * sizeof(pli_wire_part) };
+    memset((pli_wire_part *)pli_msg_body(twice) + 2, 0, 4);
+    twice->head.arg32 = 2;
+    (void)deliver(&f, twice);
+    assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
+    assert_non_null(strstr(f.out.error.text, "a second part of clock 0"));
     close_server(&f);
 }
 
@@ -646,6 +673,7 @@ int main(void) {
         cmocka_unit_test(test_values_handed_out_are_never_written),
         cmocka_unit_test(test_who_holds_up),
         cmocka_unit_test(test_pushes_that_come_early),
+        cmocka_unit_test(test_a_second_part_is_refused),
         cmocka_unit_test(test_who_leaves_lets_others_go_on),
         cmocka_unit_test(test_when_all_have_left_all_is_applied),
         cmocka_unit_test(test_a_question_of_the_last_job_harms_no_stream),
