@@ -330,8 +330,7 @@ static plait_status settle(plait_job *job, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Of what was flushed others have a part, or count on one. */
-static plait_status must_have_ended(const plait_job *job, const char *call, plait_error *err) {
+plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
     if (job->flushed == 0) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
                     (long long)plait_job_clock_now(job));
@@ -341,7 +340,7 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
         return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
-    PLI_TRY(must_have_ended(job, "plait_job_destroy", err));
+    PLI_TRY(pli_job_must_have_ended(job, "plait_job_destroy", err));
     PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
     int64_t none;
@@ -452,13 +451,17 @@ static plait_status clock_alone(plait_table *table, plait_error *err) {
     return table->ops->clock(table, err);
 }
 
+/* The clock has begun to end: what was flushed is on its way with the rest. */
+static void forget_flushes(plait_job *job) {
+    job->flushed = 0;
+    for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
+}
+
 /* at_once: the caller waits until it has ended. */
 static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     PLI_TRY(pli_job_finish_clock(job, err));
-    job->flushed = 0;
-    for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
     pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
     pli_comm_computed(job->comm);
     job->client.met = false;
@@ -474,6 +477,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_begin == NULL && job->table[i]->ops->clock != NULL) status = clock_alone(job->table[i], err);
     job->ticking = status >= 0;
+    if (job->ticking) forget_flushes(job);
     if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
     atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
     return status;
@@ -536,7 +540,7 @@ static plait_status meet_at_barrier(plait_job *job) {
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
-    PLI_TRY(must_have_ended(job, "plait_job_barrier", err));
+    PLI_TRY(pli_job_must_have_ended(job, "plait_job_barrier", err));
     PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
     plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", &job->dropped, err)
@@ -560,7 +564,7 @@ static plait_status leave(plait_job *job) {
     uint64_t     now_ns;
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
-    PLI_TRY(must_have_ended(job, "plait_job_leave", err));
+    PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)

@@ -31,6 +31,7 @@ typedef struct pli_sum {
     pli_pending    own;   /* this worker's part                                                       */
     bool           pushed; /* it has one                                                              */
     bool           flies;  /* it is read over until it is applied                                     */
+    bool           travels; /* it is in buckets, or was: what is in none any more has landed           */
     void          *values; /* DENSE, MARKED: [n], to be summed over all workers; may lie in own       */
     int64_t        n;
     int64_t        rest;   /* values [rest, n) are complete                                           */

@@ -92,6 +92,7 @@ static plait_status create(plait_job *job, const plait_table_opts *opts, plait_t
     plait_error *err = pli_job_error(job);
     uint64_t     hash = 0;
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank only serves");
+    PLI_TRY(pli_job_must_have_ended(job, "plait_table_create", err)); /* before any collective, and alone: others may not have flushed */
     plait_table *table = pli_calloc(1, sizeof *table);
     plait_status status = table == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a table") : PLAIT_OK;
     if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))
@@ -328,9 +329,10 @@ plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int6
 static plait_status flush(plait_table *table, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
     if (table->flushed) return PLAIT_OK;
+    if (table->spec.ruled && table->ops->depart != NULL) PLI_TRY(table->ops->depart(table, err));
     table->flushed = true;
     table->job->flushed++;
-    return table->spec.ruled && table->ops->depart != NULL ? table->ops->depart(table, err) : PLAIT_OK;
+    return PLAIT_OK;
 }
 
 plait_status plait_table_flush(plait_table *table) {

@@ -133,6 +133,9 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
 /** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums travel
  *  meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
 bool pli_job_overlaps(const plait_job *job);
+/** Is nothing flushed in this clock? Of what was, others have a part, or count on one: they would meet another collective. Else
+ *  EINVAL, in the name of the call. */
+plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err);
 /** Ends the clock that is between its halves; else nothing. */
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 /** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */

@@ -89,7 +89,7 @@ static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_b
 static bool is_small(const pli_spec *spec, int64_t n) { return n * spec->sum_width <= PLI_JOIN_BYTES; }
 
 /* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more small. */
-static plait_status put_small(plait_job *job, pli_bucket **open, plait_table *table, const pli_bucket *like, int64_t n, plait_error *err) {
+static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table *table, const pli_bucket *like, int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     pli_bucket    **at = open;
     while (*at != NULL && ((*at)->flies != like->flies || type_of(spec_of(*at)) != type_of(spec))) at = &(*at)->next;
@@ -98,46 +98,66 @@ static plait_status put_small(plait_job *job, pli_bucket **open, plait_table *ta
     if (is_small(spec, bucket->n)) return PLAIT_OK;
     *at = bucket->next;
     bucket->next = NULL;
-    append(&job->bucket, bucket);
+    append(list, bucket);
     return PLAIT_OK;
 }
 
-/* open: buckets of small sums that have room. */
-static plait_status lay(plait_table *table, pli_bucket **open, plait_error *err) {
+/* list: the clock's buckets so far; open: those of small sums that have room. */
+static plait_status lay(pli_bucket **list, pli_bucket **open, plait_table *table, plait_error *err) {
     pli_replica       *replica = table->replica;
     plait_job         *job = table->job;
     const int64_t      clock = job->clock;
     const pli_sum_form form = replica->form = pli_replica_form(replica);
     const pli_bucket   like = { .flies = pli_replica_may_start(replica, clock + 1, clock), .lists = form == PLI_SUM_LISTS };
     const int64_t      n = pli_replica_sum_values(replica, form);
-    if (like.lists) return put_alone(&job->bucket, table, &like, 0, 0, err);
-    if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(job, open, table, &like, n, err);
+    if (like.lists) return put_alone(list, table, &like, 0, 0, err);
+    if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(list, open, table, &like, n, err);
     for (int64_t i = pli_buckets_of(table, n); i-- > 0;) {
         int64_t first = pli_bucket_first(table, n, i);
-        PLI_TRY(put_alone(&job->bucket, table, &like, first, pli_bucket_first(table, n, i + 1) - first, err));
+        PLI_TRY(put_alone(list, table, &like, first, pli_bucket_first(table, n, i + 1) - first, err));
     }
     return PLAIT_OK;
 }
 
-plait_status pli_buckets_lay_table(plait_table *table, plait_error *err) {
-    pli_bucket  *open = NULL;
-    plait_status status = lay(table, &open, err);
-    append(&table->job->bucket, open);
+static void free_bucket(pli_bucket *bucket) {
+    pli_comm_drop(&bucket->request);
+    pli_free(bucket->joint);
+    pli_free(bucket->part);
+    pli_free(bucket);
+}
+
+static void free_list(pli_bucket *list) {
+    for (pli_bucket *next; list != NULL; list = next) {
+        next = list->next;
+        free_bucket(list);
+    }
+}
+
+/* All of them or none: where one were missing, the others' parts of its sum would be. */
+static plait_status put_in_job(plait_job *job, pli_bucket *list, pli_bucket *open, plait_status status) {
+    append(&list, open);
+    if (status < 0) free_list(list);
+    else append(&job->bucket, list);
     return status;
 }
 
+plait_status pli_buckets_lay_table(plait_table *table, plait_error *err) {
+    pli_bucket  *list = NULL, *open = NULL;
+    plait_status status = lay(&list, &open, table, err);
+    return put_in_job(table->job, list, open, status);
+}
+
 plait_status pli_buckets_lay(plait_job *job, plait_error *err) {
-    pli_bucket  *open = NULL;
+    pli_bucket  *list = NULL, *open = NULL;
     plait_status status = PLAIT_OK;
     if (job->laid) return PLAIT_OK;
-    job->laid = true;
     for (int64_t t = job->tables; t-- > 0 && status >= 0;) {
         const pli_topology_ops *ops = job->table[t]->ops;
         plait_table            *summed = ops->summed != NULL ? ops->summed(job->table[t]) : NULL;
-        if (summed != NULL) status = lay(summed, &open, err);
+        if (summed != NULL) status = lay(&list, &open, summed, err);
     }
-    append(&job->bucket, open);
-    return status;
+    job->laid = status >= 0;
+    return put_in_job(job, list, open, status);
 }
 
 void pli_buckets_add(plait_table *table, pli_sum *sum) {
@@ -146,6 +166,7 @@ void pli_buckets_add(plait_table *table, pli_sum *sum) {
             if (bucket->part[i].table != table || bucket->part[i].sum != NULL) continue;
             bucket->part[i].sum = sum;
             bucket->missing--;
+            sum->travels = true;
         }
 }
 
@@ -248,13 +269,6 @@ plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
     return PLAIT_OK;
 }
 
-static void free_bucket(pli_bucket *bucket) {
-    pli_comm_drop(&bucket->request);
-    pli_free(bucket->joint);
-    pli_free(bucket->part);
-    pli_free(bucket);
-}
-
 /* --- landing ------------------------------------------------------------------------------------------------------- */
 
 /* Its sum is complete: it is every sum's of which it has a part. */
@@ -314,9 +328,16 @@ static pli_bucket *bucket_with(const plait_job *job, const pli_sum *sum) {
     return NULL;
 }
 
+/* It was never handed to anybody: the others' parts are not in it. */
+static plait_status is_in_no_bucket(const plait_table *table, const pli_sum *sum, plait_error *err) {
+    return pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld is in no bucket, so it was not made", table->spec.name,
+                    (long long)sum->clock);
+}
+
 /* What is waited for lands in order, whichever is asked for: who is not begun comes after the ones before it. */
 plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err) {
     plait_job *job = table->job;
+    if (!sum->travels) return is_in_no_bucket(table, sum, err);
     for (pli_bucket *wanted; (wanted = bucket_with(job, sum)) != NULL;) {
         pli_bucket *next = wanted->begun && !is_waited_for(wanted) ? wanted : first_waited_for(job);
         if (next == NULL) return was_not_made(wanted, err);
