@@ -239,9 +239,12 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
  *  now, while it computes on, as the gradients of a net's last layers do: to servers as a push (small ones together); under
  *  allreduce, where sums go by messages, as sums, begun from the table that was created last to the first, whichever is
  *  flushed first: so create a net's tables in the order in which it reads them. Else it leaves with the clock: additive
- *  tables, policies that hold updates back, hosts that add up, backup workers, memory that is shared. Values and bits are the
- *  same in any case. A worker need not flush what others do; but until the clock has ended it calls no collective, and no
- *  barrier, leave or destroy (EINVAL). Not collective; does not wait for others.
+ *  tables, sharded ones, policies that hold updates back, hosts that add up, backup workers, a program's own policies that
+ *  end clocks without some workers or, at clocks, show the worker its own updates, and memory that is shared; where
+ *  threads may update it side by side (async over local) the call does nothing, and refuses no inc. Values and bits are
+ *  the same in any case. A worker need not flush what others do; but until the clock has ended it calls no collective,
+ *  and no table_create, barrier, leave or destroy (EINVAL). ENOMEM: it is as if the call had not been made, or the
+ *  clock fails. Not collective; does not wait for others.
  *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
 PLAIT_API plait_status plait_table_flush(plait_table *table);
 

@@ -158,7 +158,7 @@ static plait_status take(plait_table *table, plait_error *err) {
 }
 
 static plait_status replica_depart(plait_table *table, plait_error *err) {
-    if (table->spec.sharded || table->job->layout.workers == 1) return PLAIT_OK;
+    if (table->spec.sharded || table->job->layout.aggregates || table->job->layout.workers == 1) return PLAIT_OK;
     PLI_TRY(pli_buckets_lay(table->job, err));
     PLI_TRY(take(table, err));
     return pli_buckets_leave(table->job, err);

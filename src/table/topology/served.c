@@ -321,10 +321,26 @@ static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, 
 /* The worker's copies of a clock's updates are one message's worth of a network's time. */
 enum { DEPART_BYTES = 32 << 10 };
 
+/* Of a program: the library's own do so for backup workers alone. */
+static bool ends_clocks_without_some(const pli_layout *layout, const pli_policy *policy) {
+    const plait_consistency *own = layout->policies;
+    for (int32_t i = 0; i < layout->n_policies; i++)
+        if (policy->ops == &own[i]) return own[i].server.complete != NULL;
+    return false;
+}
+
+/* Where a clock may end without a worker, all of its updates must come with its end, or half of them would count; where own
+ * updates are read, they must be at hand until they are applied. */
 static bool may_depart(const plait_table *table) {
-    const pli_layout *layout = &table->job->layout;
-    return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 &&
-           table->served->policy.ops->worker.on_clock == NULL;
+    const plait_job  *job = table->job;
+    const pli_layout *layout = &job->layout;
+    const pli_policy *policy = &table->served->policy;
+    for (int64_t i = 0; i < job->tables; i++) {
+        const pli_client_table *served = job->table[i]->served;
+        if (served != NULL && served->at_clock && ends_clocks_without_some(layout, &served->policy)) return false;
+    }
+    return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 && policy->ops->worker.on_clock == NULL &&
+           !(table->served->at_clock && policy->ops->sees_own);
 }
 
 /* What is small waits for company: the next table that is done, or the clock. */
