@@ -49,6 +49,26 @@ def huge(*dims):
     return m
 
 
+def ints(name, *values):
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def image(op, **attrs):
+    return model([node(op, ["x", "w"] if op == "Conv" else ["x"], **attrs)], [array((1, 1, 3, 3))] if op == "Conv" else [],
+                 inputs=[helper.make_tensor_value_info("x", F, [1, 1, 5, 5])])
+
+
+def twice():
+    m = model([node("Softmax", axis=0)])
+    m.graph.node[0].attribute.append(helper.make_attribute("axis", 1))
+    return m
+
+
+def loss(how):
+    return model([node("SoftmaxCrossEntropyLoss", ["x", "i"], reduction=how)], [ints("i", 0, 1)],
+                 inputs=[helper.make_tensor_value_info("x", F, [2, 4])])
+
+
 relu = node("Relu")
 named = helper.make_tensor_value_info
 CASES = [
@@ -79,6 +99,30 @@ CASES = [
     (model([node("Gather", ["x", "i"], axis=7)], [numpy_helper.from_array(np.zeros(1, np.int64), "i")]), ["axis 7 of 2"]),
     (model([relu], inputs=[named("x", TensorProto.STRING, [None])]), ["'x'", "strings"]),
     (onnx.ModelProto(), ["no graph"]),
+    # attributes: what is not known, or of another kind, would else be as if it were left out
+    (model([node("Softmax", axis=1.0)]), ["the Softmax", "'axis' is a float", "an integer"]),
+    (model([node("Elu", alpha=1)]), ["the Elu", "'alpha' is an integer", "a float"]),
+    (model([node("Transpose", perm=1)]), ["'perm' is an integer", "integers"]),
+    (model([node("Softmax", axes=1)]), ["unknown attribute 'axes'", "'axis'"]),
+    (model([node("Clip", min=0.0)]), ["the Clip", "attribute 'min' is refused"]),
+    (model([node("Dropout", ratio=0.3)]), ["the Dropout", "unknown attribute 'ratio'"]),
+    (model([node("Relu", alpha=0.1)]), ["the Relu", "attribute 'alpha' is refused"]),
+    (twice(), ["'axis' is there twice"]),
+    (loss("max"), ["reduction 'max'", "none, sum and mean"]),
+    (model([node("Split", outputs=("y", "z"), axis=1, num_outputs=3)], opset=18), ["num_outputs 3", "2 outputs"]),
+    (model([node("RandomUniform", [], shape=[2, 2], seed=1.0)]), ["the RandomUniform", "'seed' is refused"]),
+    (model([node("Dropout", ["x", "r", "t"], seed=7)], [array((), "r"), array((), "t", bool)]), ["the Dropout", "'seed' is refused"]),
+    (model([node("Reshape", ["x", "s"])], [ints("s", -2, 4)]), ["the Reshape", "a length of -2"]),
+    (model([node("ReduceSum", ["x", "a"], axes=[0])], [ints("a", 1)]), ["axes as an attribute and as an input"]),
+    (model([node("LayerNormalization", ["x", "w"], stash_type=16)], [array((4,))]), ["stash_type"]),
+    (image("Conv", kernel_shape=[2, 2]), ["the Conv", "kernel_shape"]),
+    (image("MaxPool", kernel_shape=[2, 2], auto_pad="SAME_UPPER", pads=[1, 1, 0, 0]), ["pads beside auto_pad SAME_UPPER"]),
+    (model([node("LSTM", ["x", "w", "r"], hidden_size=2)], [array((1, 4, 4)), array((1, 4, 1), "r")],
+           inputs=[named("x", F, [3, 2, 4])]), ["hidden_size 2", "1 units"]),
+    (model([node("LSTM", ["x", "w", "r"], activations=["Relu", "Tanh", "Tanh"])], [array((1, 4, 4)), array((1, 4, 1), "r")],
+           inputs=[named("x", F, [3, 2, 4])]), ["LSTM", "'activations'"]),
+    (model([helper.make_node("Constant", [], ["y"], name="the Constant", value_int=1, value_float=2.0)]), ["more than one value"]),
+    (model([helper.make_node("Constant", [], ["y"], name="the Constant", value_string="a")]), ["unknown attribute 'value_string'"]),
 ]
 
 

@@ -5,7 +5,8 @@
  *     literal.c     arrays in JSON, and first values by rule
  *     order.c       nodes in any order -> one in which each comes after its inputs, or the cycle
  *     onnx.h        ONNX as plain structs, which the module plait-onnx makes of bytes and back
- *     import.c      ONNX -> graph, import_*.c its ops        export.c  graph -> ONNX */
+ *     import.c      ONNX -> graph, import_*.c its ops (import_attrs.c: which attributes they have)
+ *     export.c      graph -> ONNX */
 #ifndef PLI_GRAPH_FORM_FORM_H
 #define PLI_GRAPH_FORM_FORM_H
 
@@ -40,6 +41,8 @@ typedef struct pli_budget {
     size_t left;
 } pli_budget;
 
+/** What a tensor's elements take is off the budget. Errors: ESHAPE, ENOMEM more than is left. */
+plait_status pli_budget_count(pli_budget *budget, const plait_tensor *tensor, plait_error *err);
 /** Memory for the elements of a tensor whose type and shape are set; false with err: too large, or none. */
 plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_error *err);
 
@@ -58,7 +61,7 @@ plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint6
                               pli_budget *budget, plait_error *err);
 
 void pli_form_add_text(pli_text *text, const char *word, size_t bytes); /* in quotes */
-void pli_form_add_f64(pli_text *text, double value, bool single);
+void pli_form_add_f64(pli_text *text, double value);
 void pli_form_add_shape(pli_text *text, const plait_shape *shape);
 void pli_form_add_values(pli_text *text, const plait_tensor *tensor);
 

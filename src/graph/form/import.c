@@ -115,35 +115,6 @@ plait_status pli_import_number(const pli_import *im, int32_t k, double absent, d
     return PLAIT_OK;
 }
 
-const pli_onnx_attr *pli_import_attr(const pli_import *im, const char *name, pli_onnx_kind kind) {
-    for (int32_t i = 0; i < im->node->n_attrs; i++)
-        if (im->node->attr[i].kind == kind && strcmp(im->node->attr[i].name, name) == 0) return &im->node->attr[i];
-    return NULL;
-}
-
-int64_t pli_import_int(const pli_import *im, const char *name, int64_t absent) {
-    const pli_onnx_attr *a = pli_import_attr(im, name, PLI_ONNX_INT);
-    return a != NULL ? a->i : absent;
-}
-
-double pli_import_float(const pli_import *im, const char *name, double absent) {
-    const pli_onnx_attr *a = pli_import_attr(im, name, PLI_ONNX_FLOAT);
-    return a != NULL ? (double)a->f : absent;
-}
-
-const char *pli_import_text(const pli_import *im, const char *name, const char *absent) {
-    const pli_onnx_attr *a = pli_import_attr(im, name, PLI_ONNX_TEXT);
-    return a != NULL ? a->text : absent;
-}
-
-int32_t pli_import_list(const pli_import *im, const char *name, int32_t most, int64_t *ints) {
-    const pli_onnx_attr *a = pli_import_attr(im, name, PLI_ONNX_INTS);
-    if (a == NULL) return -1;
-    if (a->n > most) return -2;
-    for (int32_t i = 0; i < a->n; i++) ints[i] = a->ints[i];
-    return a->n;
-}
-
 bool pli_import_wants(const pli_import *im, int32_t k) { return k < im->node->n_out && im->node->out[k][0] != '\0'; }
 
 void pli_import_out(pli_import *im, int32_t k, plait_value value) {
@@ -151,6 +122,7 @@ void pli_import_out(pli_import *im, int32_t k, plait_value value) {
 }
 
 plait_status pli_import_out_known(pli_import *im, int32_t k, const plait_tensor *tensor) {
+    PLI_TRY(pli_budget_count(&im->budget, tensor, im->err));
     const size_t  bytes = (size_t)plait_shape_elements(&tensor->shape) * plait_type_bytes(tensor->type);
     plait_tensor *copy = pli_arena_take(&im->names->arena, sizeof *copy);
     void         *data = pli_arena_take(&im->names->arena, bytes);
@@ -195,6 +167,7 @@ static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
         for (const pli_import_op *op = tables[t]; im->op == NULL && op->name != NULL; op++)
             if (strcmp(op->name, node->op) == 0) im->op = op;
     if (im->op == NULL) return unknown_op(im);
+    PLI_TRY(pli_import_check_attrs(im));
     plait_status status = im->op->fn(im);
     PLI_TRY(plait_graph_check(im->g, im->err)); /* what failed first: an op may then have met what follows from it */
     PLI_TRY(status);
@@ -232,9 +205,12 @@ static plait_status check_versions(const pli_onnx_model *m, plait_error *err) {
 
 static plait_status add_inputs(pli_import *im) {
     const pli_onnx_model *m = im->model;
-    for (int64_t i = 0; i < m->n_tensors; i++)
+    for (int64_t i = 0; i < m->n_tensors; i++) {
+        if (pli_budget_count(&im->budget, &m->tensor[i].tensor, im->err) < 0)
+            return pli_fail_at(im->err, "tensor '%.60s'", m->tensor[i].name);
         PLI_TRY(add(im, m->tensor[i].name,
                     (entry){ .value = PLAIT_NONE, .known = &m->tensor[i].tensor, .node = -1, .initial = true }));
+    }
     for (int64_t i = 0; i < m->n_in; i++) {
         const pli_onnx_value *in = &m->in[i];
         const entry          *e = find(im, in->name);
@@ -348,7 +324,7 @@ static plait_status name_ends(pli_import *im) {
 static plait_status import_model(const pli_onnx_model *model, const plait_graph_file_opts *opts,
                                  plait_graph **graph_out, plait_error *err) {
     struct pli_import_names names = { .n = 0 };
-    pli_import              im = { .model = model, .err = err, .names = &names };
+    pli_import              im = { .model = model, .err = err, .names = &names, .budget = { opts->values_bytes } };
     pli_keymap_init(&names.map);
     pli_arena_init(&names.arena, 1 << 12);
     plait_status status = check_versions(model, err);

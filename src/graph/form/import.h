@@ -12,11 +12,13 @@
 typedef struct pli_import pli_import;
 typedef plait_status      pli_import_fn(pli_import *im);
 
-/* how: what fn is told by, where one function serves several ops ("add"). */
+/* how: what fn is told by, where one function serves several ops ("add"). attrs: all attributes that it may have, with
+ * their kinds, "axis int, alpha float, mode text, pads ints" (tensor, floats): others are refused before fn sees the
+ * node. NULL: none. */
 typedef struct pli_import_op {
     const char    *name;
     pli_import_fn *fn;
-    const char    *how;
+    const char    *how, *attrs;
 } pli_import_op;
 
 /** NULL-ended. */
@@ -29,7 +31,8 @@ struct pli_import {
     const pli_onnx_node     *node; /* at hand */
     const pli_import_op     *op;
     plait_error             *err;
-    struct pli_import_names *names; /* import.c's */
+    struct pli_import_names *names;  /* import.c's */
+    pli_budget               budget; /* for values  */
 };
 
 /** Fails with the node's op and name before the text. */
@@ -49,6 +52,9 @@ const plait_tensor *pli_import_known(const pli_import *im, int32_t k);
 plait_status pli_import_ints(const pli_import *im, int32_t k, int32_t most, int64_t *ints, int32_t *n_out);
 /** Input k as one number; absent where it is not given. Errors: as of ints. */
 plait_status pli_import_number(const pli_import *im, int32_t k, double absent, double *out);
+
+/** Errors: ENAME an attribute that the op does not list, EFORMAT one of another kind, or twice (import_attrs.c). */
+plait_status pli_import_check_attrs(const pli_import *im);
 
 const pli_onnx_attr *pli_import_attr(const pli_import *im, const char *name, pli_onnx_kind kind); /* NULL: none */
 int64_t              pli_import_int(const pli_import *im, const char *name, int64_t absent);

@@ -131,16 +131,27 @@ static plait_status cast(pli_import *im) {
     return PLAIT_OK;
 }
 
+/* A seed of ONNX's asks for numbers that can be had again. */
+static plait_status no_seed(const pli_import *im) {
+    for (int32_t i = 0; i < im->node->n_attrs; i++)
+        if (strcmp(im->node->attr[i].name, "seed") == 0)
+            return pli_import_fail(
+                im, PLAIT_EREFUSED,
+                "attribute 'seed' is refused: numbers are drawn by the session's seed; leave it out");
+    return PLAIT_OK;
+}
+
 static plait_status dropout(pli_import *im) {
     double rate, trains;
     PLI_TRY(pli_import_number(im, 1, 0.5, &rate));
     PLI_TRY(pli_import_number(im, 2, 0, &trains));
+    if (trains != 0) PLI_TRY(no_seed(im));
     const plait_value x = pli_import_in(im, 0);
     pli_import_out(im, 0, trains != 0 ? plait_op_dropout(im->g, x, rate) : x);
     return PLAIT_OK;
 }
 
-/* how: Plait's op. Its seed is the session's, ONNX's own is not looked at. */
+/* how: Plait's op. Its seed is the session's. */
 static plait_status random_numbers(pli_import *im) {
     const bool   uniform = strcmp(im->op->how, "random_uniform") == 0, like = im->node->n_in > 0;
     const double a = uniform ? pli_import_float(im, "low", 0) : pli_import_float(im, "mean", 0),
@@ -148,6 +159,7 @@ static plait_status random_numbers(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     plait_shape       shape = { .rank = 0 };
     plait_type        type;
+    PLI_TRY(no_seed(im));
     PLI_TRY(type_of(im, "dtype", like ? pli_onnx_type(plait_graph_describe(im->g, x).type) : 1, &type));
     if (!like) shape.rank = pli_import_list(im, "shape", PLAIT_RANK_MAX, shape.dim);
     if (shape.rank < 0) return pli_import_fail(im, PLAIT_ESHAPE, "it needs a shape of at most %d axes", PLAIT_RANK_MAX);
@@ -167,6 +179,7 @@ static plait_status constant(pli_import *im) {
                         *fs = pli_import_attr(im, "value_floats", PLI_ONNX_FLOATS);
     const plait_shape one_axis = plait_shape_1(is != NULL ? is->n : fs != NULL ? fs->n : 0), scalar = { .rank = 0 };
     plait_tensor      t;
+    if (im->node->n_attrs > 1) return pli_import_fail(im, PLAIT_EFORMAT, "a constant of more than one value");
     if (value != NULL)
         t = value->tensor->tensor;
     else if (i != NULL)
@@ -183,51 +196,52 @@ static plait_status constant(pli_import *im) {
 }
 
 const pli_import_op pli_import_elements[] = {
-    { "Abs", one, "abs" },
-    { "Neg", one, "neg" },
-    { "Sign", one, "sign" },
-    { "Sqrt", one, "sqrt" },
-    { "Exp", one, "exp" },
-    { "Log", one, "log" },
-    { "Reciprocal", one, "reciprocal" },
-    { "Erf", one, "erf" },
-    { "Sigmoid", one, "sigmoid" },
-    { "Tanh", one, "tanh" },
-    { "Relu", one, "relu" },
-    { "Softplus", one, "softplus" },
-    { "Not", one, "logical_not" },
-    { "Identity", one, "identity" },
-    { "Add", two, "add" },
-    { "Sub", two, "sub" },
-    { "Mul", two, "mul" },
-    { "Div", two, "div" },
-    { "Pow", power, NULL },
-    { "Equal", two, "equal" },
-    { "Less", two, "less" },
-    { "LessOrEqual", two, "less_equal" },
-    { "Greater", two, "greater" },
-    { "GreaterOrEqual", two, "greater_equal" },
-    { "And", two, "logical_and" },
-    { "Or", two, "logical_or" },
-    { "Max", many, "maximum" },
-    { "Min", many, "minimum" },
-    { "Sum", many, "add" },
-    { "Mean", many, "mean" },
-    { "Clip", clip, NULL },
-    { "LeakyRelu", leaky_relu, NULL },
-    { "Elu", elu, NULL },
-    { "Selu", selu, NULL },
-    { "HardSigmoid", hard_sigmoid, NULL },
-    { "HardSwish", hard_swish, NULL },
-    { "PRelu", prelu, NULL },
-    { "Gelu", gelu, NULL },
-    { "Where", where, NULL },
-    { "Cast", cast, NULL },
-    { "Dropout", dropout, NULL },
-    { "RandomUniform", random_numbers, "random_uniform" },
-    { "RandomNormal", random_numbers, "random_normal" },
-    { "RandomUniformLike", random_numbers, "random_uniform" },
-    { "RandomNormalLike", random_numbers, "random_normal" },
-    { "Constant", constant, NULL },
-    { NULL, NULL, NULL },
+    { "Abs", one, "abs", NULL },
+    { "Neg", one, "neg", NULL },
+    { "Sign", one, "sign", NULL },
+    { "Sqrt", one, "sqrt", NULL },
+    { "Exp", one, "exp", NULL },
+    { "Log", one, "log", NULL },
+    { "Reciprocal", one, "reciprocal", NULL },
+    { "Erf", one, "erf", NULL },
+    { "Sigmoid", one, "sigmoid", NULL },
+    { "Tanh", one, "tanh", NULL },
+    { "Relu", one, "relu", NULL },
+    { "Softplus", one, "softplus", NULL },
+    { "Not", one, "logical_not", NULL },
+    { "Identity", one, "identity", NULL },
+    { "Add", two, "add", NULL },
+    { "Sub", two, "sub", NULL },
+    { "Mul", two, "mul", NULL },
+    { "Div", two, "div", NULL },
+    { "Pow", power, NULL, NULL },
+    { "Equal", two, "equal", NULL },
+    { "Less", two, "less", NULL },
+    { "LessOrEqual", two, "less_equal", NULL },
+    { "Greater", two, "greater", NULL },
+    { "GreaterOrEqual", two, "greater_equal", NULL },
+    { "And", two, "logical_and", NULL },
+    { "Or", two, "logical_or", NULL },
+    { "Max", many, "maximum", NULL },
+    { "Min", many, "minimum", NULL },
+    { "Sum", many, "add", NULL },
+    { "Mean", many, "mean", NULL },
+    { "Clip", clip, NULL, NULL },
+    { "LeakyRelu", leaky_relu, NULL, "alpha float" },
+    { "Elu", elu, NULL, "alpha float" },
+    { "Selu", selu, NULL, "alpha float, gamma float" },
+    { "HardSigmoid", hard_sigmoid, NULL, "alpha float, beta float" },
+    { "HardSwish", hard_swish, NULL, NULL },
+    { "PRelu", prelu, NULL, NULL },
+    { "Gelu", gelu, NULL, "approximate text" },
+    { "Where", where, NULL, NULL },
+    { "Cast", cast, NULL, "to int, saturate int" },
+    { "Dropout", dropout, NULL, "seed int" },
+    { "RandomUniform", random_numbers, "random_uniform", "dtype int, high float, low float, seed float, shape ints" },
+    { "RandomNormal", random_numbers, "random_normal", "dtype int, mean float, scale float, seed float, shape ints" },
+    { "RandomUniformLike", random_numbers, "random_uniform", "dtype int, high float, low float, seed float" },
+    { "RandomNormalLike", random_numbers, "random_normal", "dtype int, mean float, scale float, seed float" },
+    { "Constant", constant, NULL,
+      "value tensor, value_float float, value_floats floats, value_int int, value_ints ints" },
+    { NULL, NULL, NULL, NULL },
 };

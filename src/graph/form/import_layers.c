@@ -83,6 +83,9 @@ static plait_status window_of(pli_import *im, const plait_shape *x, const int64_
                                "width] and [n, channels, height, width]",
                                x->rank);
     PLI_TRY(list_of(im, "kernel_shape", w, 0, false, w->size));
+    const bool said = pli_import_attr(im, "kernel_shape", PLI_ONNX_INTS) != NULL;
+    if (size != NULL && said && memcmp(w->size, size, sizeof w->size) != 0)
+        return pli_import_fail(im, PLAIT_ESHAPE, "kernel_shape is not that of the filters");
     if (size != NULL) memcpy(w->size, size, sizeof w->size);
     PLI_TRY(list_of(im, "strides", w, 1, false, w->stride));
     PLI_TRY(list_of(im, "dilations", w, 1, false, w->dilation));
@@ -92,7 +95,9 @@ static plait_status window_of(pli_import *im, const plait_shape *x, const int64_
             w->dilation[i] < 1 || w->dilation[i] > 1 << 20)
             return pli_import_fail(im, PLAIT_ESHAPE, "windows, strides and dilations are from 1 to 1048576");
     if (strcmp(how, "NOTSET") == 0) return PLAIT_OK;
-    memset(w->padding, 0, sizeof w->padding);
+    for (int i = 0; i < 4; i++)
+        if (w->padding[i] != 0)
+            return pli_import_fail(im, PLAIT_EREFUSED, "pads beside auto_pad %.20s are refused: which are meant?", how);
     if (strcmp(how, "VALID") == 0) return PLAIT_OK;
     if (strcmp(how, "SAME_UPPER") == 0 || strcmp(how, "SAME_LOWER") == 0) return pad_alike(im, x, how, w);
     return pli_import_fail(im, PLAIT_ENAME, "auto_pad '%.20s' is not known", how);
@@ -187,7 +192,9 @@ static plait_status batch_norm(pli_import *im) {
 
 static plait_status layer_norm(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
-    plait_value       y =
+    if (pli_import_int(im, "stash_type", 1) != 1)
+        return pli_import_fail(im, PLAIT_EREFUSED, "stash_type is refused unless it is 1, float");
+    plait_value y =
         plait_op_layer_norm(im->g, x, pli_import_int(im, "axis", -1), pli_import_float(im, "epsilon", (double)1e-5f));
     pli_import_out(im, 1, plait_graph_output(im->g, y, 1));
     y = plait_op_mul(im->g, y, pli_import_in(im, 1));
@@ -210,6 +217,8 @@ static plait_status cross_entropy(pli_import *im) {
     const char       *how = pli_import_text(im, "reduction", "mean");
     const plait_value scores = pli_import_in(im, 0);
     plait_value       labels = pli_import_in(im, 1);
+    if (strcmp(how, "none") != 0 && strcmp(how, "sum") != 0 && strcmp(how, "mean") != 0)
+        return pli_import_fail(im, PLAIT_ENAME, "reduction '%.20s'; known are none, sum and mean", how);
     if (pli_import_has(im, 2) || pli_import_attr(im, "ignore_index", PLI_ONNX_INT) != NULL ||
         pli_import_shape(im, scores).rank != 2)
         return pli_import_fail(im, PLAIT_EREFUSED,
@@ -224,18 +233,20 @@ static plait_status cross_entropy(pli_import *im) {
     return PLAIT_OK;
 }
 
+#define WINDOW "auto_pad text, dilations ints, kernel_shape ints, pads ints, strides ints"
+
 const pli_import_op pli_import_layers[] = {
-    { "MatMul", matmul, NULL },
-    { "Gemm", gemm, NULL },
-    { "Conv", conv, NULL },
-    { "MaxPool", pool, "max_pool2d" },
-    { "AveragePool", pool, "avg_pool2d" },
-    { "GlobalAveragePool", global_pool, "mean" },
-    { "GlobalMaxPool", global_pool, "max" },
-    { "BatchNormalization", batch_norm, NULL },
-    { "LayerNormalization", layer_norm, NULL },
-    { "Softmax", softmax, "softmax" },
-    { "LogSoftmax", softmax, "log_softmax" },
-    { "SoftmaxCrossEntropyLoss", cross_entropy, NULL },
-    { NULL, NULL, NULL },
+    { "MatMul", matmul, NULL, NULL },
+    { "Gemm", gemm, NULL, "alpha float, beta float, transA int, transB int" },
+    { "Conv", conv, NULL, WINDOW ", group int" },
+    { "MaxPool", pool, "max_pool2d", WINDOW ", ceil_mode int, storage_order int" },
+    { "AveragePool", pool, "avg_pool2d", WINDOW ", ceil_mode int, count_include_pad int" },
+    { "GlobalAveragePool", global_pool, "mean", NULL },
+    { "GlobalMaxPool", global_pool, "max", NULL },
+    { "BatchNormalization", batch_norm, NULL, "epsilon float, momentum float, training_mode int" },
+    { "LayerNormalization", layer_norm, NULL, "axis int, epsilon float, stash_type int" },
+    { "Softmax", softmax, "softmax", "axis int" },
+    { "LogSoftmax", softmax, "log_softmax", "axis int" },
+    { "SoftmaxCrossEntropyLoss", cross_entropy, NULL, "ignore_index int, reduction text" },
+    { NULL, NULL, NULL, NULL },
 };

@@ -163,13 +163,13 @@ static plait_status top_k(pli_import *im) {
 }
 
 const pli_import_op pli_import_numbers[] = {
-    { "Gather", gather, NULL },
-    { "GatherElements", gather_elements, NULL },
-    { "ScatterElements", scatter_elements, NULL },
-    { "ScatterND", scatter_nd, NULL },
-    { "OneHot", one_hot, NULL },
-    { "ArgMax", arg, "" },
-    { "ArgMin", arg, "-" },
-    { "TopK", top_k, NULL },
-    { NULL, NULL, NULL },
+    { "Gather", gather, NULL, "axis int" },
+    { "GatherElements", gather_elements, NULL, "axis int" },
+    { "ScatterElements", scatter_elements, NULL, "axis int, reduction text" },
+    { "ScatterND", scatter_nd, NULL, "reduction text" },
+    { "OneHot", one_hot, NULL, "axis int" },
+    { "ArgMax", arg, "", "axis int, keepdims int, select_last_index int" },
+    { "ArgMin", arg, "-", "axis int, keepdims int, select_last_index int" },
+    { "TopK", top_k, NULL, "axis int, largest int, sorted int" },
+    { NULL, NULL, NULL, NULL },
 };

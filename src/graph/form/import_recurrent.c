@@ -99,10 +99,6 @@ static plait_status check(pli_import *im, int32_t gates) {
         return pli_import_fail(im, PLAIT_EREFUSED, "layout 1 is refused: x is [steps, batch, inputs]");
     if (pli_import_int(im, "input_forget", 0) != 0 || pli_import_attr(im, "clip", PLI_ONNX_FLOAT) != NULL)
         return pli_import_fail(im, PLAIT_EREFUSED, "input_forget and clip are refused");
-    for (int32_t i = 0; i < im->node->n_attrs; i++)
-        if (strcmp(im->node->attr[i].name, "activations") == 0)
-            return pli_import_fail(im, PLAIT_EREFUSED,
-                                   "activations are refused: they are sigmoid and tanh; leave them out");
     if (gates == 3 && pli_import_int(im, "linear_before_reset", 0) == 0)
         return pli_import_fail(
             im, PLAIT_EREFUSED,
@@ -129,6 +125,9 @@ static plait_status recurrent(pli_import *im) {
         return pli_import_fail(im, PLAIT_ENAME, "direction '%.20s' is not known", way);
     if (weights.rank != 3 || weights.dim[0] != n || weights.dim[2] < 1)
         return pli_import_fail(im, PLAIT_ESHAPE, "R is to be [%d, %d units, units]", n, is_lstm ? 4 : 3);
+    if (pli_import_int(im, "hidden_size", weights.dim[2]) != weights.dim[2])
+        return pli_import_fail(im, PLAIT_ESHAPE, "hidden_size %lld, but R has %lld units",
+                               (long long)pli_import_int(im, "hidden_size", 0), (long long)weights.dim[2]);
     for (int32_t d = 0; d < n; d++) {
         layer l = {
             .number = d, .gates = is_lstm ? 4 : 3, .units = weights.dim[2], .backward = d == 1 || way[0] == 'r'
@@ -145,8 +144,10 @@ static plait_status recurrent(pli_import *im) {
     return PLAIT_OK;
 }
 
+#define RECURRENT "direction text, hidden_size int, input_forget int, layout int, clip float"
+
 const pli_import_op pli_import_recurrent[] = {
-    { "LSTM", recurrent, "lstm" },
-    { "GRU", recurrent, "gru" },
-    { NULL, NULL, NULL },
+    { "LSTM", recurrent, "lstm", RECURRENT },
+    { "GRU", recurrent, "gru", RECURRENT ", linear_before_reset int" },
+    { NULL, NULL, NULL, NULL },
 };

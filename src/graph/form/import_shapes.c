@@ -10,8 +10,11 @@ enum { MOST = PLAIT_RANK_MAX };
 /* Axes of an op as ONNX gives them: as an attribute in older opsets, as an input in newer ones. *n_out -1: not given.
  * */
 static plait_status axes_of(pli_import *im, int32_t input, int64_t axes[MOST], int32_t *n_out) {
-    if (pli_import_has(im, input)) return pli_import_ints(im, input, MOST, axes, n_out);
     *n_out = pli_import_list(im, "axes", MOST, axes);
+    if (pli_import_has(im, input) && *n_out != -1)
+        return pli_import_fail(im, PLAIT_EREFUSED,
+                               "axes as an attribute and as an input are refused: which are meant?");
+    if (pli_import_has(im, input)) return pli_import_ints(im, input, MOST, axes, n_out);
     return *n_out == -2 ? pli_import_fail(im, PLAIT_ESHAPE, "more than %d axes", MOST) : PLAIT_OK;
 }
 
@@ -58,6 +61,10 @@ static plait_status reshape(pli_import *im) {
     const bool        literal = pli_import_int(im, "allowzero", 0) != 0;
     int32_t           open = -1;
     if (shape.rank < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs a shape");
+    for (int32_t i = 0; i < shape.rank; i++) /* -2 is our mark below */
+        if (shape.dim[i] < -1)
+            return pli_import_fail(im, PLAIT_ESHAPE, "a length of %lld; lengths are from 0, or -1: what is left",
+                                   (long long)shape.dim[i]);
     for (int32_t i = 0; i < shape.rank; i++)
         if (shape.dim[i] == 0 && !literal && i < from.rank) shape.dim[i] = from.dim[i] >= 0 ? from.dim[i] : -2;
     for (int32_t i = 0; i < shape.rank; i++)
@@ -152,6 +159,9 @@ static plait_status split(pli_import *im) {
     int32_t           n;
     PLI_TRY(pli_import_ints(im, 1, PARTS, length, &n));
     PLI_TRY(plait_graph_check(im->g, im->err));
+    const int64_t said = pli_import_int(im, "num_outputs", parts);
+    if (said != parts)
+        return pli_import_fail(im, PLAIT_EFORMAT, "num_outputs %lld, and %d outputs", (long long)said, parts);
     if (parts > PARTS || (n >= 0 && n != parts))
         return pli_import_fail(im, PLAIT_ESHAPE, "%d outputs%s; at most %d", parts,
                                n >= 0 && n != parts ? " for other parts" : "", PARTS);
@@ -204,24 +214,26 @@ static plait_status pad(pli_import *im) {
     return PLAIT_OK;
 }
 
+#define REDUCE "axes ints, keepdims int, noop_with_empty_axes int"
+
 const pli_import_op pli_import_shapes[] = {
-    { "ReduceSum", reduce, ".sum" },
-    { "ReduceMean", reduce, ".mean" },
-    { "ReduceMax", reduce, ".max" },
-    { "ReduceMin", reduce, ".min" },
-    { "ReduceSumSquare", reduce, "2sum" },
-    { "ReduceL2", reduce, "rsum" },
-    { "ReduceL1", reduce, "1sum" },
-    { "ReduceLogSum", reduce, "lsum" },
-    { "ReduceLogSumExp", reduce, "esum" },
-    { "Reshape", reshape, NULL },
-    { "Flatten", flatten, NULL },
-    { "Squeeze", squeeze, NULL },
-    { "Unsqueeze", unsqueeze, NULL },
-    { "Transpose", transpose, NULL },
-    { "Concat", concat, NULL },
-    { "Split", split, NULL },
-    { "Slice", slice, NULL },
-    { "Pad", pad, NULL },
-    { NULL, NULL, NULL },
+    { "ReduceSum", reduce, ".sum", REDUCE },
+    { "ReduceMean", reduce, ".mean", REDUCE },
+    { "ReduceMax", reduce, ".max", REDUCE },
+    { "ReduceMin", reduce, ".min", REDUCE },
+    { "ReduceSumSquare", reduce, "2sum", REDUCE },
+    { "ReduceL2", reduce, "rsum", REDUCE },
+    { "ReduceL1", reduce, "1sum", REDUCE },
+    { "ReduceLogSum", reduce, "lsum", REDUCE },
+    { "ReduceLogSumExp", reduce, "esum", REDUCE },
+    { "Reshape", reshape, NULL, "allowzero int" },
+    { "Flatten", flatten, NULL, "axis int" },
+    { "Squeeze", squeeze, NULL, "axes ints" },
+    { "Unsqueeze", unsqueeze, NULL, "axes ints" },
+    { "Transpose", transpose, NULL, "perm ints" },
+    { "Concat", concat, NULL, "axis int" },
+    { "Split", split, NULL, "axis int, num_outputs int" },
+    { "Slice", slice, NULL, NULL },
+    { "Pad", pad, NULL, "mode text" },
+    { NULL, NULL, NULL, NULL },
 };
