@@ -39,8 +39,6 @@ plait_status plait_graph_create(const plait_op *const *ops, int32_t n_ops, plait
     pli_arena_init(&g->arena, ARENA_CHUNK_BYTES);
     pli_keymap_init(&g->by_op);
     pli_keymap_init(&g->by_name);
-    g->own = ops;
-    g->n_own = n_ops;
     g->op = pli_array((size_t)(n_builtin + n_ops), sizeof *g->op);
     plait_status status = g->op == NULL ? pli_fail(error_out, PLAIT_ENOMEM, "no memory for the names of ops")
                                         : add_ops(g, pli_ops(), n_builtin, error_out);

@@ -38,29 +38,27 @@ typedef struct pli_variable {
 typedef struct pli_paths pli_paths; /* paths.h */
 
 struct plait_graph {
-    pli_node     *node;
-    plait_value  *input;
-    pli_value    *value;
-    int64_t      *dim;
-    plait_attr   *attr;
-    pli_variable *variable;
-    int64_t       n_nodes, n_inputs, n_values, n_dims, n_attrs, n_variables;
-    int64_t       node_capacity, input_capacity, value_capacity, dim_capacity, attr_capacity, variable_capacity;
-    pli_arena     arena;
-    const plait_op *const *own; /* ops of the program's; borrowed */
-    int32_t       n_own;
-    pli_keymap    by_op;   /* hash of an op's name -> its place in op                             */
-    const plait_op **op;   /* Plait's own, then own                                               */
-    pli_keymap    by_name; /* hash of a name -> its place in named                                */
+    pli_node        *node;
+    plait_value     *input;
+    pli_value       *value;
+    int64_t         *dim;
+    plait_attr      *attr;
+    pli_variable    *variable;
+    int64_t          n_nodes, n_inputs, n_values, n_dims, n_attrs, n_variables;
+    int64_t          node_capacity, input_capacity, value_capacity, dim_capacity, attr_capacity, variable_capacity;
+    pli_arena        arena;
+    pli_keymap       by_op;   /* hash of an op's name -> its place in op                             */
+    const plait_op **op;      /* Plait's own, then the program's, which are borrowed; the list is not */
+    pli_keymap       by_name; /* hash of a name -> its place in named                                */
     struct pli_named {
         const char *name;
         plait_value value;
-    }            *named;
-    int64_t       n_named, named_capacity;
-    pli_paths   **paths; /* one a target that gradients was called for */
-    int64_t       n_paths, paths_capacity;
-    plait_status  status; /* OK, or what went wrong first ... */
-    plait_error   error;  /* ... and its text                 */
+    } * named;
+    int64_t      n_named, named_capacity;
+    pli_paths  **paths; /* one a target that gradients was called for */
+    int64_t      n_paths, paths_capacity;
+    plait_status status; /* OK, or what went wrong first ... */
+    plait_error  error;  /* ... and its text                 */
 };
 
 /** Plait's own ops, NULL-ended (ops.c). */
@@ -93,9 +91,7 @@ static inline plait_tensor pli_value_tensor(const plait_graph *g, plait_value v)
 
 static inline const pli_node *pli_value_node(const plait_graph *g, plait_value v) { return &g->node[g->value[v].node]; }
 
-static inline bool pli_type_is_float(int type) {
-    return type == PLAIT_F32 || type == PLAIT_F64 || type == PLAIT_BF16;
-}
+static inline bool pli_type_is_float(int type) { return type == PLAIT_F32 || type == PLAIT_F64 || type == PLAIT_BF16; }
 
 /* --- for infer ----------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,11 @@ plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, co
     const char           *text = bytes;
     size_t                at = 0;
     plait_graph_file_opts_init(&all);
+    if (opts != NULL && opts->size != sizeof *opts)
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "%s: options of a graph's file: fill them by "
+                        "plait_graph_file_opts_init",
+                        name);
     if (opts != NULL) all = *opts;
     if (all.values_bytes == 0) all.values_bytes = (size_t)pli_memory_bytes();
     if (n > FILE_BYTES_MAX) return pli_fail(error_out, PLAIT_EFORMAT, "%s: more than 2 GiB are no graph", name);

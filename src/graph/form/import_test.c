@@ -37,6 +37,31 @@ static int64_t survive(const pli_text *file) {
     }
 }
 
+/* What initialisers and constants take together: one byte less than they do is too little. */
+static void test_values_have_a_budget(void **state) {
+    const char *root = getenv("PLAIT_SOURCE_DIR");
+    char       *path = pli_format("%s/tests/fuzz/corpus/graph.form.import/ops3.onnx", root != NULL ? root : ".");
+    plait_graph_file_opts opts;
+    pli_text              file = { 0 };
+    plait_error           err = { 0 };
+    plait_status          status = PLAIT_ENOMEM;
+    size_t                bytes = 0;
+    (void)state;
+    plait_graph_file_opts_init(&opts);
+    assert_int_equal(pli_read_whole(path, 1 << 20, &file, NULL), PLAIT_OK);
+    while (status == PLAIT_ENOMEM && bytes < 1 << 16) {
+        plait_graph *g = NULL;
+        opts.values_bytes = ++bytes; /* 0: all the memory that is free */
+        status = plait_graph_parse("g.onnx", file.data, file.length, &opts, &g, &err);
+        plait_graph_destroy(&g);
+        if (status == PLAIT_ENOMEM) assert_non_null(strstr(err.text, "left for values"));
+    }
+    pli_text_free(&file);
+    pli_free(path);
+    if (status == PLAIT_EMODULE) skip();
+    if (status != PLAIT_OK || bytes < 4) fail_msg("%zu bytes: %s", bytes, err.text);
+}
+
 static void test_every_failed_allocation_is_survived(void **state) {
     const char *root = getenv("PLAIT_SOURCE_DIR");
     char       *folder = pli_format("%s/tests/fuzz/corpus/graph.form.import", root != NULL ? root : ".");
@@ -64,6 +89,7 @@ static void test_every_failed_allocation_is_survived(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_failed_allocation_is_survived) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_failed_allocation_is_survived),
+                                        cmocka_unit_test(test_values_have_a_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

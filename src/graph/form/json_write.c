@@ -53,7 +53,7 @@ static void add_attr(const plait_attr *attr, pli_text *text) {
     pli_text_add(text, ": ");
     switch (attr->kind) {
     case PLAIT_ATTR_INT: pli_text_add(text, "%lld", (long long)attr->u.i); break;
-    case PLAIT_ATTR_FLOAT: pli_form_add_f64(text, attr->u.f, false); break;
+    case PLAIT_ATTR_FLOAT: pli_form_add_f64(text, attr->u.f); break;
     case PLAIT_ATTR_TEXT: pli_form_add_text(text, attr->u.text, strlen(attr->u.text)); break;
     case PLAIT_ATTR_TYPE: pli_text_add(text, "\"%s\"", plait_type_name((plait_type)attr->u.i)); break;
     case PLAIT_ATTR_INTS:

@@ -8,7 +8,7 @@
 #include "graph/form/form.h"
 #include "graph/kernel.h"
 
-plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_error *err) {
+plait_status pli_budget_count(pli_budget *budget, const plait_tensor *tensor, plait_error *err) {
     const int64_t n = plait_shape_elements(&tensor->shape);
     const size_t  each = plait_type_bytes(tensor->type);
     char          shape[128];
@@ -16,10 +16,14 @@ plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_err
     if (n < 0) return pli_fail(err, PLAIT_ESHAPE, "%s is larger than any array can be", shape);
     if ((size_t)n > budget->left / each)
         return pli_fail(err, PLAIT_ENOMEM, "%s: more than the %zu bytes that are left for values", shape, budget->left);
-    tensor->data = pli_calloc((size_t)n, each);
-    if (tensor->data == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", shape);
     budget->left -= (size_t)n * each;
     return PLAIT_OK;
+}
+
+plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_error *err) {
+    PLI_TRY(pli_budget_count(budget, tensor, err));
+    tensor->data = pli_calloc((size_t)plait_shape_elements(&tensor->shape), plait_type_bytes(tensor->type));
+    return tensor->data != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for an array of values");
 }
 
 plait_status pli_form_type(const json_t *value, plait_type *type_out, plait_error *err) {
@@ -187,13 +191,11 @@ void pli_form_add_text(pli_text *text, const char *word, size_t bytes) {
     pli_text_add_bytes(text, "\"", 1);
 }
 
-void pli_form_add_f64(pli_text *text, double value, bool single) {
-    if (isnan(value))
-        pli_text_add(text, "\"nan\"");
-    else if (isinf(value))
-        pli_text_add(text, value > 0 ? "\"inf\"" : "\"-inf\"");
-    else
-        pli_text_add(text, single ? "%.9g" : "%.17g", value);
+/* Whatever the locale of the host: a comma for the point is no number of JSON's. */
+void pli_form_add_f64(pli_text *text, double value) {
+    char word[32];
+    pli_format_f64(value, word);
+    pli_text_add(text, isfinite(value) ? "%s" : "\"%s\"", word);
 }
 
 void pli_form_add_shape(pli_text *text, const plait_shape *shape) {
@@ -214,7 +216,7 @@ void pli_form_add_values(pli_text *text, const plait_tensor *tensor) {
     for (int64_t i = 0; i < n; i++) {
         if (i > 0) pli_text_add(text, ", ");
         if (pli_type_is_float(tensor->type))
-            pli_form_add_f64(text, pli_element(tensor, i), tensor->type != PLAIT_F64);
+            pli_form_add_f64(text, pli_element(tensor, i));
         else if (tensor->type == PLAIT_BOOL)
             pli_text_add(text, pli_element_int(tensor, i) != 0 ? "true" : "false");
         else

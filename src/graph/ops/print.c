@@ -19,8 +19,9 @@ static plait_status run(const plait_call *call, int64_t item) {
     size_t              at = 0;
     list[0] = '\0';
     for (int64_t i = 0; i < n && i < ELEMENTS; i++) {
-        const double value = pli_element(x, i);
-        at += (size_t)snprintf(list + at, sizeof list - at, x->type == PLAIT_F64 ? " %.17g" : " %.9g", value);
+        char word[32];
+        pli_format_f64(pli_element(x, i), word);
+        at += (size_t)snprintf(list + at, sizeof list - at, " %s", word);
     }
     if (n > ELEMENTS) snprintf(list + at, sizeof list - at, " ...");
     pli_shape_text(x, shape);
