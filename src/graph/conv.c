@@ -1,3 +1,5 @@
+/* What the attributes must be and the lengths that follow; patches laid out as columns, and columns added back to
+ * the image (col2im), which is the derivative of the first. */
 #include "graph/conv.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The text for Graphviz: what a plan reads from outside as dashed boxes, each node with its kernel, values as edges. */
 #include "graph/dump.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* The kernels of both: one that compares elements of any type, and one for floats whose axes lie side by side; and
+ * the derivative, built of other ops. */
 #include "graph/extreme.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The two kernels: elements of any type, and a plain loop for floats. */
 #include "graph/fill.h"
 
 static plait_status run(const plait_call *call, int64_t item) {

@@ -1,3 +1,4 @@
+/* How BLAS is called, how b is packed once for many products, and how large products are cut for threads. */
 #include "graph/gemm.h"
 
 #include <cblas.h>

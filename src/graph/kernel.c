@@ -1,3 +1,5 @@
+/* Elements of any type read and written as numbers (rounding to BF16, holding to a type's range), strides of shapes,
+ * walks in which axes that lie together are joined, and rows that are added. */
 #include "graph/kernel.h"
 
 #include <math.h>

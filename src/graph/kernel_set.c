@@ -1,3 +1,5 @@
+/* Loads a module of kernels by name; and chooses for a call: the module's own first, then those of the op in their
+ * order. */
 #include "graph/kernel_set.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* First planning: axes joined, buffers given to inputs and steps. Then running: a block of each input made ready,
+ * the steps over it, the last into the output. */
 #include "graph/map.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Where the groups of lines and of channels lie; then sums in the lanes of the header: a reference by places for
+ * any type, and loops over runs of floats. */
 #include "graph/norm.h"
 
 #include <math.h>

@@ -10,7 +10,9 @@
  *     passes/      what makes it smaller or faster, and the same values
  *     order.c      the order of the nodes, and of the store's calls among them
  *     tasks.c      what threads take
- *     instance.c   the memory of a run */
+ *     instance.c   the memory of a run
+ *     run.c        a run: node after node
+ *     crew.c       a run by several threads, which take tasks */
 #ifndef PLI_GRAPH_PLAN_H
 #define PLI_GRAPH_PLAN_H
 

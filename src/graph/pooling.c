@@ -1,3 +1,4 @@
+/* What its attributes must be, the shape that comes out, and both as plain numbers for the kernels. */
 #include "graph/pooling.h"
 
 static const int64_t zeros[] = { 0, 0, 0, 0 };

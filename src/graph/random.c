@@ -1,3 +1,4 @@
+/* Which shape and type come out, and the one kernel: an item is a piece with a stream of its own. */
 #include "graph/random.h"
 
 enum { SHAPE, TYPE };

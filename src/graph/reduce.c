@@ -1,3 +1,5 @@
+/* From axes to places: a walk over what an output element sums, or blocks of it. Then three kernels: any type by
+ * the walk, floats by blocks, floats by runs. */
 #include "graph/reduce.h"
 
 #include <string.h>

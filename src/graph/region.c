@@ -1,3 +1,4 @@
+/* The list: kernels that say which elements an item makes, each with the function that says it. */
 #include "graph/region.h"
 
 static const struct {

@@ -1,3 +1,4 @@
+/* Which tiles this processor runs, and b packed for all of them: panel after panel. */
 #include "graph/sgemm.h"
 
 #include <stddef.h>

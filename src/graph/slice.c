@@ -1,3 +1,4 @@
+/* Bounds as NumPy has them: counted from the end where below 0, held to the array, steps of both signs. */
 #include "graph/slice.h"
 
 enum { AXES, STARTS, ENDS, STEPS };
