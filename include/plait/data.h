@@ -30,7 +30,8 @@ typedef struct plait_data_opts {
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label;         /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
-                                         if no header names "label", "target", "class" or "y"             */
+                                         if no header names "label", "target", "class" or "y";
+                                         idx: the file of the labels; NULL: the one beside the images, which is found by its name */
     const char        *weight_column; /* csv, tsv: name or number; NULL: none (libsvm: FILE.weight)        */
     int32_t            hash_bits;     /* > 0: features are hashed to 2^bits                               */
     int                cache;         /* 1: read and write a binary cache beside the file                 */

@@ -156,7 +156,9 @@ PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
 /** Fits a model. Every worker gets it whole; report_out may be NULL. Errors as of plait_data_read and
  *  plait_table_create, and EDIVERGED the loss is not finite (the text has the remedy), EMISMATCH ranks were
  *  started with different options or data. Collective over all ranks (server ranks serve, and get no model).
- *  The error's text is in plait_comm_error. */
+ *  The error's text is in plait_comm_error. *model_out is NULL after an error in training; after one in what follows, as
+ *  in judging the model on the test set, it is the trained model nevertheless, to be destroyed by the caller. A run that
+ *  *stop has ended is not judged: its losses but the progressive one are NaN. */
 PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                                    plait_model **model_out);
 

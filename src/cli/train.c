@@ -35,7 +35,7 @@ typedef struct run {
     plait_report report;
     plait_simulated simulated;
     bool         saved, noted;
-    int64_t      epochs; /* planned; as last told */
+    int64_t      epochs; /* planned: as asked for, then as last told; 0: not known */
 } run;
 
 /* Once, and only when what has been asked for is under way: a mistake is told without them. */
@@ -152,6 +152,13 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, NULL, 0, err);
 }
 
+/* What failed came behind the training. */
+static void save_unjudged(run *r, const plait_model *model) {
+    plait_error why = { .rank = -1 };
+    if (r->settings->out == NULL || model == NULL) return;
+    r->saved = plait_model_save(model, r->settings->out, &why) >= 0;
+}
+
 static plait_status work(plait_comm *comm, void *user) {
     run         *r = user;
     plait_error  err = { .rank = plait_comm_rank(comm) };
@@ -194,6 +201,7 @@ static plait_status work(plait_comm *comm, void *user) {
         r->led = true;
         r->report = report;
         if (status >= 0) status = save(r, model, &err);
+        else save_unjudged(r, model);
         if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
         if (status >= 0) pli_board_end(r->board, &report);
         pli_metrics_end(r->metrics,
@@ -251,7 +259,7 @@ static void add_written(const char *option, const char *path, char sign, pli_tex
     pli_free(name);
 }
 
-/* The command as it was given, for the epochs that are left, from what was saved. */
+/* The command as it was given, for the epochs that are left (0: as many as by default), from what was saved. */
 static void add_command(const run *r, int argc, char *const *argv, int64_t left, pli_text *text) {
     pli_text_add(text, "plait train");
     for (int i = 0; i < argc; i++) {
@@ -261,7 +269,8 @@ static void add_command(const run *r, int argc, char *const *argv, int64_t left,
         else if (!with_value)
             i++;
     }
-    pli_text_add(text, " --epochs %" PRId64 " --init-model", left);
+    if (left > 0) pli_text_add(text, " --epochs %" PRId64, left);
+    pli_text_add(text, " --init-model");
     quote(text, r->settings->out);
     add_written("--metrics", r->settings->metrics, '.', text);
     add_written("--events", r->settings->events, r->alone >= 0 ? '-' : '.', text);
@@ -274,10 +283,11 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
         return;
     }
     const plait_report *report = &r->report;
-    int64_t             left = r->epochs - report->epochs > 0 ? r->epochs - report->epochs : 1;
+    int64_t             left = r->epochs - report->epochs > 0 ? r->epochs - report->epochs : r->epochs > 0;
     pli_text            text = { 0 };
-    pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64 " of %" PRId64 " epochs done; ", report->clocks,
-                 report->epochs, r->epochs);
+    pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
+    if (r->epochs > 0) pli_text_add(&text, " of %" PRId64, r->epochs);
+    pli_text_add(&text, " epochs done; ");
     if (report->features == 0) {
         pli_text_add(&text,
                      "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
@@ -326,6 +336,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
         if (!told && !pli_talk_has_heard(&r->talk, text)) pli_talk_tell_once(&r->talk, "%s", text);
+        if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
     } else if (r->led) {
         bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
         if (interrupted) say_how_to_go_on(r, argc, argv);
@@ -349,7 +360,7 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings, .opts = opts, .alone = -1, .events = PLI_RUN_EVENTS_INIT, .trace = PLI_RUN_TRACE_INIT };
+    run r = { .settings = &settings, .opts = opts, .alone = -1, .epochs = settings.epochs, .events = PLI_RUN_EVENTS_INIT, .trace = PLI_RUN_TRACE_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);

@@ -91,6 +91,8 @@ int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own ones: first
 int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
 const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
 int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
+/** Are its labels in a file of their own (images in idx format)? */
+bool pli_dataset_has_label_file(const pli_dataset *dataset);
 /** A number that is the same if and only if all files have the same names, lengths and contents' samples. */
 uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
 const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, a line each; "" */

@@ -507,6 +507,8 @@ static uint64_t source_print(const pli_source *source, uint64_t seed) {
     return print;
 }
 
+bool pli_dataset_has_label_file(const pli_dataset *d) { return d->idx != NULL; }
+
 uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
     if (d->cached != NULL) return pli_datacache_fingerprint(d);
     uint64_t print = pli_hash_u64((uint64_t)d->blocks);

@@ -106,22 +106,13 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
     return PLAIT_OK;
 }
 
-/* --label names the labels of --data; a test's are then those beside it by name, told by their number. */
+/* A file that is given, is the one: never another in its place. */
 static plait_status find_labels(struct pli_idx *idx, const char *path, const char *given, bool optional, plait_error *err) {
-    char *beside = sibling(path);
-    bool  there = beside != NULL && is_there(beside);
-    if (given != NULL && pli_file_exists(given)) {
-        plait_status status = open_labels(idx, given, path, err);
-        if (status == PLAIT_EMISMATCH && there && strcmp(beside, given) != 0) {
-            pli_sources_release(&idx->labels);
-            status = open_labels(idx, beside, path, err);
-        }
-        pli_free(beside);
-        return status;
-    }
+    if (given != NULL && !pli_file_exists(given)) return pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
+    if (given != NULL) return open_labels(idx, given, path, err);
+    char        *beside = sibling(path);
     plait_status status = PLAIT_OK;
-    if (given != NULL) status = pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
-    else if (there) status = open_labels(idx, beside, path, err);
+    if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, err);
     else if (!optional)
         status = pli_fail(err, PLAIT_EINVAL, "%s: images have no labels in them: name their file by --label FILE", path);
     pli_free(beside);

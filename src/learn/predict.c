@@ -116,7 +116,8 @@ typedef struct judge_block {
     const judge *judge;
     double      *score; /* of the block's rows, or NULL */
     pli_sums     sums;
-    double       unknown; /* a label that the model does not know, else NaN */
+    double       unknown; /* a label that the model does not know, NaN: none given */
+    int64_t      row;     /* of it */
     bool         failed;
 } judge_block;
 
@@ -129,6 +130,7 @@ static bool judge_row(void *user, const pli_block *block, int64_t row, double la
     double weight = block->weight != NULL ? (double)block->weight[row] : 1.0;
     if (!pli_linear_judge(j->linear, score, label, weight, scratch, &b->sums)) {
         b->unknown = label;
+        b->row = row;
         b->failed = true;
         return false;
     }
@@ -136,13 +138,10 @@ static bool judge_row(void *user, const pli_block *block, int64_t row, double la
     return true;
 }
 
-static void tell_unknown(const judge *j, double label, plait_error *err) {
-    if (pli_schema_symbols(pli_dataset_schema(j->data)) > 0)
-        pli_fail(err, PLAIT_EFORMAT,
-                 "the text has a character that the model does not know: it cannot be foretold; leave such out, "
-                 "or train on text that has it");
-    else if (isnan(label)) pli_fail(err, PLAIT_EFORMAT, "a row has no label, or one that the model does not know");
-    else pli_fail(err, PLAIT_EFORMAT, "the label %g is not among the model's labels", label);
+static void tell_unknown(const judge *j, int64_t row, double label, plait_error *err) {
+    if (pli_schema_symbols(pli_dataset_schema(j->data)) > 0) pli_fail(err, PLAIT_EFORMAT, PLI_UNKNOWN_CHARACTER, (long long)row);
+    else if (isnan(label)) pli_fail(err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)row);
+    else pli_fail(err, PLAIT_EFORMAT, "row %lld: the label %g is not among the model's labels", (long long)row, label);
 }
 
 static void judge_one(void *user, int64_t own, int32_t thread) {
@@ -151,7 +150,7 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
-        tell_unknown(j, b.unknown, &j->error[own]);
+        tell_unknown(j, block->first_row + b.row + 1, b.unknown, &j->error[own]);
     j->sums[own] = b.sums;
 }
 

@@ -420,28 +420,20 @@ static plait_status open_data(pli_run *run) {
 }
 
 plait_status pli_prepare(pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    uint64_t                begun_ns = pli_comm_now(run->comm);
+    uint64_t begun_ns = pli_comm_now(run->comm);
     PLI_TRY(read_graph(run));
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
     PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
-    PLI_TRY(agree_schema(run, run->data, o->memory != NULL, &run->schema));
+    PLI_TRY(agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     PLI_TRY(make_net(run));
     settle_defaults(run);
     PLI_TRY(pli_tables_settle(run));
     PLI_TRY(check_start(run));
     PLI_TRY(check_memory(run));
-    if (o->validation != NULL && run->fraction == 0) {
-        plait_data_opts file = *o->data;
-        file.paths = &o->validation;
-        file.n_paths = 1;
-        PLI_TRY(pli_run_open(run, &file, NULL, run->schema, false, &run->validation));
-    }
-    if (o->test != NULL || o->test_memory != NULL)
-        PLI_TRY(pli_run_open(run, o->test, o->test_memory, run->schema, false, &run->test));
+    PLI_TRY(pli_run_open_judged(run));
     PLI_TRY(measure_scale(run));
     if (run->net != NULL) pli_net_even_scale(run->net, &run->scale);
     pli_sample_free(run);

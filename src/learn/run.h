@@ -3,8 +3,9 @@
  *     options.c  names, ranges, pairs; equal on every rank
  *     tables.c   how each table of the model travels
  *     open.c     data opened and read
+ *     judged.c   test and validation: opened, their labels looked at
  *     sample.c   the first rows of a stream's blocks
- *     prepare.c  schema and labels agreed, test and validation, scales, defaults that follow from the data
+ *     prepare.c  schema and labels agreed, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     balance.c  whose blocks a worker computes, where they may change hands
  *     blocks.c   block by block: --reduce exact
@@ -143,6 +144,10 @@ bool pli_run_streams(const pli_run *run);
  *  follow. Errors: EREFUSED a pipe where ranks are processes. Collective over the workers. */
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
+
+/** run->test and run->validation, by the run's schema. Errors: as pli_run_open, EFORMAT a row without a label that the
+ *  model knows. Collective over the workers. */
+plait_status pli_run_open_judged(pli_run *run);
 
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);

@@ -203,18 +203,14 @@ static plait_status warn_if_astray(pli_run *run, double objective) {
 }
 
 /* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
-static plait_status judge(pli_run *run, plait_report *report) {
+static plait_status judge(pli_run *run, const pli_solution *solution, double penalty, plait_report *report) {
     pli_total   total;
     pli_sums    sums;
     pli_ranking ranking = { 0 };
     double      auc = NAN;
     pli_linear  linear = run->linear;
-    double penalty = pli_run_penalty_of(run, &run->solution);
-    PLI_TRY(pli_run_finite(run, penalty, run->clocks_done));
-    PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
-    report->progressive_loss = pli_sums_loss(&sums);
     if (!run->stream) {
-        PLI_TRY(pli_model_judge(&linear, &run->solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
+        PLI_TRY(pli_model_judge(&linear, solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
                                 run, &total, NULL, run->err));
         pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
         sums = pli_total_sums(&total);
@@ -226,7 +222,7 @@ static plait_status judge(pli_run *run, plait_report *report) {
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;
-    plait_status status = pli_model_judge(&linear, &run->solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
+    plait_status status = pli_model_judge(&linear, solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
     if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
     if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES) status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
     if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
@@ -272,14 +268,9 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     return PLAIT_OK;
 }
 
-static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
-    plait_report report;
+static plait_status make_model(pli_run *run, plait_model **model_out) {
     pli_text     description = { 0 };
-    pli_report_init(&report);
-    plait_status status = judge(run, &report);
-    if (status == PLAIT_OK) status = fill_report(run, &report);
-    if (status == PLAIT_OK) status = pli_curve_measure(run, &report);
-    if (status == PLAIT_OK) status = describe(run, &description);
+    plait_status status = describe(run, &description);
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
         run->schema = NULL;
@@ -289,7 +280,25 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
         status = pli_model_make(&form, &run->solution, schema, description.data, model_out, run->err);
     }
     pli_text_free(&description);
-    if (status < 0) return status;
+    return status;
+}
+
+/* The model comes first: what goes wrong in judging it does not lose it. A run that was asked to stop ends with its clock:
+ * what it has reached is not judged. Of that the leading worker, which saves and reports, decides for all. */
+static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
+    plait_report report;
+    pli_sums     sums;
+    double       penalty = pli_run_penalty_of(run, &run->solution);
+    bool         ends = run->interrupted;
+    pli_report_init(&report);
+    PLI_TRY(pli_run_finite(run, penalty, run->clocks_done));
+    PLI_TRY(make_model(run, model_out));
+    PLI_TRY(plait_comm_broadcast(run->comm, &ends, sizeof ends, pli_comm_lead(run->comm)));
+    PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
+    report.progressive_loss = pli_sums_loss(&sums);
+    if (!ends) PLI_TRY(judge(run, &(*model_out)->solution, penalty, &report));
+    PLI_TRY(fill_report(run, &report));
+    if (!ends) PLI_TRY(pli_curve_measure(run, &report));
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
     if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
     if (report_out != NULL) *report_out = report;
@@ -354,10 +363,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
         status = fill_report(run, report_out);
     }
     if (status == PLAIT_OK) status = end_job(run->comm, &run->job, report_out);
-    if (status < 0) {
-        pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
-        plait_model_destroy(model_out);
-    }
+    if (status < 0) pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
     return status;
 }
 

@@ -41,6 +41,27 @@ works packed train --data x-images-idx3-ubyte.gz --label x-labels-idx1-ubyte --f
 [ "$(field images features)" = 4 ] || fail "2 x 2 images have $(field images features) features"
 works told predict --model-file x.model --data x-images-idx3-ubyte
 [ "$(wc -l <told.out)" -eq 4 ] || fail "4 images get $(wc -l <told.out) predictions"
+# --label is the file for --data alone: other images have theirs beside them, and none takes another's place.
+printf '\000\000\010\001\000\000\000\004\001\000\001\007' >y-labels-idx1-ubyte
+printf '\000\000\010\001\000\000\000\003\001\000\001' >few
+cp x-images-idx3-ubyte y-images-idx3-ubyte
+cp x-images-idx3-ubyte z-images-idx3-ubyte
+exits 1 'y-images-idx3-ubyte: row 4 has no label, or one' beside train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte \
+    --test y-images-idx3-ubyte --epochs 2 --out untrained.model
+[ -e untrained.model ] && fail "a test that cannot be judged is seen after the training"
+exits 2 'z-images-idx3-ubyte: these images have no labels beside them' none train --data x-images-idx3-ubyte \
+    --label x-labels-idx1-ubyte --test z-images-idx3-ubyte --epochs 2
+exits 2 'few has 3 labels' mismatch train --data x-images-idx3-ubyte --label few --epochs 2
+works itself train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte --test x-images-idx3-ubyte --epochs 2 --json --quiet
+works given eval --model-file x.model --data z-images-idx3-ubyte --label x-labels-idx1-ubyte --json
+exits 1 'z-images-idx3-ubyte: row 4' unknown eval --model-file x.model --data z-images-idx3-ubyte --label y-labels-idx1-ubyte
+
+# Text: a character that training never saw is told with file and row, before the training.
+for i in 1 2 3 4 5 6; do echo "the quick brown fox jumps over the lazy dog"; done >fox.txt
+echo "the quick brown fox jumps over 1 lazy dog" >one.txt
+for model in logistic lstm; do
+    exits 1 'one.txt: row [0-9]+ has a character' $model train --model $model --data fox.txt --test one.txt --format text --epochs 2
+done
 mv x-labels-idx1-ubyte elsewhere
 exits 2 'name their file by --label FILE' unlabelled train --data x-images-idx3-ubyte
 

@@ -28,13 +28,16 @@ goes_on() {
 for signal in INT TERM; do
     for workers in 1 3; do
         rm -f model model.done m.2 e.2
-        start --data part --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
+        start --data part --test part --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
         until_holds 60 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         ends 75
         [ -s model ] || fail "SIG$signal: no model"
         [ -e model.done ] && fail "SIG$signal: an interrupted run is said to be done"
         [ "$(wc -l <out)" -eq 1 ] || fail "SIG$signal: no record"
+        # What was saved ends the run: nobody waits for its scores.
+        cp out scored.out
+        [ "$(field scored train_loss) $(field scored test_loss)" = "null null" ] || fail "SIG$signal: an interrupted run is judged"
         tail -n 1 m | grep -q interrupted || fail "SIG$signal: the metrics do not tell it"
         # What is told works, for as many epochs as are left, and leaves the metrics of this run alone.
         cp out first.out
@@ -72,6 +75,20 @@ until_holds 60 says m '"epoch"' || fail "no epoch of the mixed net ends"
 kill -INT $pid
 ends 75
 [ -s mixed ] || fail "no model of the mixed net"
+
+# Before the first clock: all epochs are left.
+mkfifo late
+exec 3<>late
+rm -f m err
+"$PLAIT" train --data - --format libsvm --epochs 3 --metrics m --out model <late 2>err >out 3<&- &
+pid=$!
+until_holds 30 says m start || fail "the run does not begin"
+kill -INT $pid
+until_holds 30 says err 'second' || fail "the signal is not confirmed"
+cat part >&3
+exec 3>&-
+ends 75
+grep -q -- '--epochs 3 --init-model model' err || fail "interrupted while it loads, a run loses epochs: $(tail -n 1 err)"
 
 # SIGUSR1 says something of each wait, and harms nothing.
 start --data part --epochs 1000000 --workers 3 --topology ps
