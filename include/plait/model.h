@@ -64,7 +64,8 @@ typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
                                              "cnn" | "lstm" | "graph"                                       */
-    const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: the model's own  */
+    const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: those of init_model,
+                                             else the model's own                                          */
     const char            *graph_file;    /* of model "graph": the file that holds it (plait/graph_file.h)   */
     const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
                                              are no classes                                                 */

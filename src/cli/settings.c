@@ -31,7 +31,7 @@ const pli_opt pli_train_rows[] = {
     { "normalize", PLI_OPT_CHOICE, AT(normalize), "auto", "auto|none",
       "scale features while fitting; undone in the model", 0, 0, "model" },
     { "init-model", PLI_OPT_TEXT, AT(init_model), NULL, "FILE", "start from this model", 0, 0, "model" },
-    { "layers", PLI_OPT_TEXT, AT(layers), NULL, "N,...", "hidden widths of a net, from the data's end on; default 128", 0, 0, "model" },
+    { "layers", PLI_OPT_TEXT, AT(layers), NULL, "N,...", "hidden widths of a net, from the data's end on; default 128, of cnn 32,64,128, with --init-model its own", 0, 0, "model" },
     { "graph", PLI_OPT_TEXT, AT(graph), NULL, "FILE", "fit this graph, in JSON or ONNX: from a placeholder x to scores; it is the model", 0, 0,
       "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber",

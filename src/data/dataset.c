@@ -148,6 +148,17 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
     return d->schema->segment_rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
 }
 
+/* What has no meaning for a format is refused, not passed over. */
+static plait_status check_use(const plait_data_opts *opts, pli_data_format format, const char *path, plait_error *err) {
+    const bool  parsed = format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE;
+    const char *what = opts->window > 0 && format != PLI_FORMAT_CHARS           ? "window"
+                       : opts->cache && !parsed                                 ? "cache"
+                       : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
+                                                                                : NULL;
+    if (what == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s: --%s has no meaning for %s data; leave it out", path, what, format_text(format));
+}
+
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     if (d->workers < 1 || d->worker < 0 || d->worker >= d->workers)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
@@ -156,19 +167,16 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(choose_format(opts, d->sources, fixed, &format, err));
+    PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
     if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
-    if (format == PLI_FORMAT_IDX) {
-        pli_datacache_forget(&d->wish); /* it is binary already */
-        PLI_TRY(pli_idx_open(d, opts, fixed, err));
-    }
+    if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
     if (format == PLI_FORMAT_CHARS) {
         if (fixed == NULL && (opts->format == NULL || strcmp(opts->format, "text") != 0))
             pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", d->sources->source[0].path);
-        pli_datacache_forget(&d->wish); /* there is next to nothing to parse */
         PLI_TRY(pli_chars_open(d, opts, fixed, err));
     }
     PLI_TRY(pli_dataset_cut(d, err));

@@ -202,9 +202,23 @@ static plait_status read_model(const pli_safetensors *file, const char *path, pl
     return pli_model_make(&form, &solution, schema, description, model_out, err);
 }
 
+/* Does it begin as ONNX files do: field 1, a small version, then one of the model's other fields (onnx.proto)? */
+static bool is_onnx(const char *path) {
+    pli_mapped file;
+    if (pli_map_file(path, &file, NULL) < 0) return false;
+    const unsigned char *at = file.data;
+    const bool is = file.bytes > 2 && at[0] == 0x08 && at[1] > 0 && at[1] < 0x80 && (at[2] == 0x12 || at[2] == 0x3a || at[2] == 0x42);
+    pli_unmap_file(&file);
+    return is;
+}
+
 plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out) {
     pli_safetensors *file = NULL;
-    PLI_TRY(pli_safetensors_open(path, &file, error_out));
+    plait_status     opened = pli_safetensors_open(path, &file, error_out);
+    if (opened < 0 && is_onnx(path))
+        return pli_fail(error_out, PLAIT_EFORMAT, "%s: an ONNX file, not a model of plait; 'plait train --graph FILE' trains the graph in it",
+                        path);
+    if (opened < 0) return opened;
     plait_status status = read_model(file, path, model_out, error_out);
     pli_safetensors_close(&file);
     return status;

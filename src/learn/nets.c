@@ -137,7 +137,10 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     int64_t width[PLI_NET_LAYERS];
     int32_t n = 0;
     if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
-    if (linear->features < 1 || (large && !kind->entries))
+    if (linear->features < 1)
+        return pli_fail(err, PLAIT_EFORMAT, "the data have no features for model %s to see; if they are a text, read it by characters: "
+                        "--format text", kind->name);
+    if (large && !kind->entries)
         return pli_fail(err, PLAIT_EREFUSED,
                         "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "
                         "--hash-bits 14, or take --model mlp",

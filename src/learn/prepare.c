@@ -373,8 +373,8 @@ static plait_status check_memory(pli_run *run) {
     double values = run->net != NULL ? (double)run->net->values : ((double)run->linear.features + 1) * (double)run->linear.columns;
     double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
     if (run->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; hash the features, as "
-                                            "--hash-bits 22", values, bytes / 1e9, there / 1e9);
+    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; %s", values, bytes / 1e9, there / 1e9,
+                    run->net != NULL ? "take smaller --layers" : "hash the features, as --hash-bits 22");
 }
 
 static plait_status make_net(pli_run *run) {
@@ -382,7 +382,8 @@ static plait_status make_net(pli_run *run) {
     if (kind == NULL) return PLAIT_OK;
     const bool   of_file = run->file.text != NULL;
     const double density = (double)run->entries / ((double)run->rows * (double)run->linear.features);
-    plait_status status = pli_net_create(kind, of_file ? run->file.text : run->opts->layers, run->schema, &run->linear, density, &run->net, run->err);
+    const char  *layers = run->opts->layers == NULL && run->start != NULL ? run->start->net->layers : run->opts->layers;
+    plait_status status = pli_net_create(kind, of_file ? run->file.text : layers, run->schema, &run->linear, density, &run->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     run->linear.net = run->net;
     if (run->lbfgs && run->net->calm != NULL)

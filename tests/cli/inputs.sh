@@ -56,6 +56,20 @@ works itself train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte --test
 works given eval --model-file x.model --data z-images-idx3-ubyte --label x-labels-idx1-ubyte --json
 exits 1 'z-images-idx3-ubyte: row 4' unknown eval --model-file x.model --data z-images-idx3-ubyte --label y-labels-idx1-ubyte
 
+# What has no meaning for images is refused, not passed over.
+for option in --cache --weight-column=1 --window=4; do
+    exits 2 "x-images-idx3-ubyte: ${option%=*} has no meaning for idx" "no${option%=*}" train --data x-images-idx3-ubyte $option --epochs 2
+done
+exits 2 'part: --window has no meaning for libsvm' nowindow train --data part --window 4 --epochs 2
+
+# A net that goes on has the layers of its file; what is no model of plait is called by its name.
+works net train --model mlp --layers 3 --data x-images-idx3-ubyte --epochs 2 --out net.model
+works onward train --model mlp --data x-images-idx3-ubyte --epochs 2 --init-model net.model
+exits 2 'has layers 3, not 4' other train --model mlp --layers 4 --data x-images-idx3-ubyte --epochs 2 --init-model net.model
+printf '\010\010\022\005plait\072\000' >net.onnx
+exits 1 'net.onnx: an ONNX file' onnx inspect net.onnx
+exits 1 'smaller --layers' huge train --model mlp --layers 1000000,1000000 --data x-images-idx3-ubyte --epochs 2
+
 # Text: a character that training never saw is told with file and row, before the training.
 for i in 1 2 3 4 5 6; do echo "the quick brown fox jumps over the lazy dog"; done >fox.txt
 echo "the quick brown fox jumps over 1 lazy dog" >one.txt

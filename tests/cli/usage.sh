@@ -125,4 +125,10 @@ for file in command option value word nodata; do
     [ "$(wc -l <$file.err)" -eq 1 ] || fail "$file: $(wc -l <$file.err) lines"
     grep -q '^plait: ' $file.err || fail "$file: not begun by plait:"
 done
+# A net has tables and options of its own, not those of linear models.
+for model in mlp cnn lstm graph; do
+    works net help $model
+    grep -Eq 'no-intercept|the intercepts' net.out && fail "help $model tells of linear models"
+    grep -q -- '--table NAME' net.out || fail "help $model does not tell how its tables are named"
+done
 finish

@@ -263,6 +263,7 @@ static void test_images_are_sequences_of_lines(void **state) {
         plait_data_opts          file = reads(0);
         file.paths = &path;
         file.format = "auto";
+        file.window = 0;
         t.opts.data = t.opts.test = &file;
         t.opts.layers = "10";
         t.opts.epochs = 25;
