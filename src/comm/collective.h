@@ -47,7 +47,7 @@ typedef struct pli_coll {
     plait_reduce  op;     /* of a reduction                                                      */
     const pli_coll_form *form; /* of a reduction by messages, filled by pli_coll_choose; else NULL   */
     const pli_hosts     *hosts; /* for forms that ask; NULL: all workers are on one                  */
-    int32_t       root;   /* broadcast; else 0                                                   */
+    int32_t       root;   /* broadcast; reductions and pieces: PLI_COLL_OF_TABLES, or 0; else 0  */
     int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given; pieces: 0 */
     void         *buf;    /* reductions, broadcast: [n]; allgather: all pieces, own one in place  */
     pli_msg     **piece;  /* pieces: [workers], own one there, the others' are put there; else NULL */
@@ -55,6 +55,9 @@ typedef struct pli_coll {
     bool          begun;  /* waited for later: it meets others that are                           */
     bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
 } pli_coll;
+
+/* A clock's sums of tables never meet a caller's own collective of the same shape: ranks compare the root, too. */
+enum { PLI_COLL_OF_TABLES = 1 };
 
 /** Of the elements of a reduction, or of a broadcast. */
 static inline size_t pli_coll_buffer_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }

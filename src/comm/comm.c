@@ -575,11 +575,9 @@ static plait_status begin_reduction(plait_comm *comm, pli_coll *coll, plait_requ
     return begin_later(comm, call, coll, request_out);
 }
 
-plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells,
-                                      plait_request **request_out) {
-    pli_coll coll = { .kind = PLI_ALLREDUCE, .type = wide ? PLI_CELLS_F64 : PLI_CELLS_F32, .op = PLAIT_SUM, .n = n,
-                      .buf = cells };
-    return begin_reduction(comm, &coll, request_out);
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out) {
+    pli_coll coll = { .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .root = PLI_COLL_OF_TABLES, .n = n, .buf = buf };
+    return request_out != NULL ? begin_reduction(comm, &coll, request_out) : run_call(comm, &coll, "the sum of a clock");
 }
 
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
@@ -596,9 +594,9 @@ plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_
     return begin_reduction(comm, &coll, request_out);
 }
 
-/* to: where the outcome goes. */
+/* to: where the outcome goes; of whom the pieces are. */
 static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out) {
-    pli_coll  coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true };
+    pli_coll  coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .root = to->coll.root, .begun = true };
     pli_call *call = new_call(comm, "allgatherv");
     if (call != NULL) coll.piece = pli_calloc((size_t)comm->world->place.workers, sizeof *coll.piece);
     if (coll.piece == NULL) {
@@ -635,7 +633,7 @@ plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, siz
 }
 
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out) {
-    return begin_pieces(comm, mine, &(pli_call){ .piece_out = piece }, request_out);
+    return begin_pieces(comm, mine, &(pli_call){ .coll.root = PLI_COLL_OF_TABLES, .piece_out = piece }, request_out);
 }
 
 plait_status plait_request_wait(plait_request **request_ptr) {

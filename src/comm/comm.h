@@ -154,8 +154,9 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** The same, begun, as plait_comm_allreduce_begin. */
-plait_status pli_comm_sum_cells_begin(plait_comm *comm, bool wide, int64_t n, void *cells, plait_request **request_out);
+/** Sums buf [n] of a clock's tables (type may be one of cells), begun as plait_comm_allreduce_begin or, request_out NULL,
+ *  waited for. It meets no collective of a caller: EMISMATCH where the workers' order differs. */
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is
  *  begun costs no more, and goes on while its worker computes. */
 bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);
@@ -178,7 +179,7 @@ plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_ms
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 
-/** plait_comm_allgatherv_begin of pieces that are handed over as they are, within a process without a copy. mine is
+/** plait_comm_allgatherv_begin of tables' pieces (they, too, meet no caller's) that are handed over as they are, within a process without a copy. mine is
  *  taken, whatever the outcome, and nobody writes to it any more; piece [workers], NULL before, is lent, and filled by
  *  a wait that returns PLAIT_OK: the caller's to free, and to read only. */
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);

@@ -4,21 +4,23 @@
 
 #include "comm/forms/forms.h"
 
+static const char *of_tables(const pli_coll *call) { return call->root == PLI_COLL_OF_TABLES ? ", of tables" : ""; }
+
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     switch (call->kind) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
     case PLI_REDUCE_SCATTER:
-        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
+        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
                  (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
                  call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "",
-                 call->begun ? ", begun" : "");
+                 call->begun ? ", begun" : "", of_tables(call));
         return;
     case PLI_BROADCAST:
         snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
         return;
     case PLI_ALLGATHER: snprintf(text, bytes, "allgather of %lld bytes", (long long)call->n); return;
-    case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun"); return;
+    case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun%s", of_tables(call)); return;
     }
     snprintf(text, bytes, "unknown collective %d", (int)call->kind);
 }

@@ -28,6 +28,7 @@ typedef struct job {
     int64_t     turn; /* of a list of cases */
     bool        departs; /* a flush sends at once */
     atomic_bool flushed;
+    float      *own; /* what the workers sum themselves */
 } job;
 
 static plait_status try_run(job *j, int32_t workers, plait_work_fn *work, plait_error *err) {
@@ -117,6 +118,34 @@ static void test_a_sum_in_no_bucket_has_not_landed(void **state) {
     plait_error err;
     assert_int_equal(try_run(&(job){ .topology = "allreduce" }, 2, in_no_bucket, &err), PLAIT_ECOMM);
     assert_non_null(strstr(err.text, "is in no bucket"));
+}
+
+/* --- a collective between a flush and the clock, in another order here than there ------------------------------------------- */
+
+enum { ROWS = 100000, BUCKET = ROWS + PLI_SUM_EXTRA };
+
+static plait_status swap(plait_job *pj, void *user) {
+    const job     *j = user;
+    plait_comm    *comm = plait_job_comm(pj);
+    const int32_t  rank = plait_comm_rank(comm);
+    plait_table   *a;
+    plait_request *request;
+    PLI_TRY(create(pj, "a", ROWS, &a));
+    PLI_TRY(push(a, 1));
+    if (rank == 0) PLI_TRY(plait_table_flush(a));
+    PLI_TRY(plait_comm_allreduce_begin(comm, j->own + rank * BUCKET, BUCKET, PLAIT_F32, PLAIT_SUM, &request));
+    if (rank != 0) PLI_TRY(plait_table_flush(a));
+    PLI_TRY(plait_request_wait(&request));
+    return plait_job_clock(pj);
+}
+
+static void test_a_bucket_is_taken_for_no_other_sum(void **state) {
+    (void)state;
+    plait_error err;
+    job         j = { .topology = "allreduce", .own = calloc(3 * BUCKET, sizeof(float)) };
+    assert_int_equal(try_run(&j, 3, swap, &err), PLAIT_EMISMATCH);
+    assert_non_null(strstr(err.text, "100003 f32 (sum) by ring, begun, of tables"));
+    free(j.own);
 }
 
 /* --- no memory ------------------------------------------------------------------------------------------------------------ */
@@ -279,6 +308,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_table_comes_after_a_flush),
         cmocka_unit_test(test_a_sum_in_no_bucket_has_not_landed),
+        cmocka_unit_test(test_a_bucket_is_taken_for_no_other_sum),
         cmocka_unit_test(test_without_memory_a_clock_fails_or_is_whole),
         cmocka_unit_test(test_a_flush_outlasts_a_clock_that_fails),
         cmocka_unit_test(test_what_leaves_with_the_clock),

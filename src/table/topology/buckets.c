@@ -196,8 +196,7 @@ static plait_status fill(pli_bucket *bucket, plait_error *err) {
 }
 
 static plait_status begin(pli_bucket *bucket, plait_error *err) {
-    const pli_spec *spec = spec_of(bucket);
-    plait_comm     *comm = bucket->part->table->job->comm;
+    plait_comm *comm = bucket->part->table->job->comm;
     if (bucket->lists) {
         pli_sum *sum = bucket->part->sum;
         pli_msg *list = sum->list;
@@ -206,17 +205,12 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
         return pli_comm_pieces_begin(comm, list, sum->piece, &bucket->request);
     }
     PLI_TRY(fill(bucket, err));
-    if (spec->exact)
-        return pli_comm_sum_cells_begin(comm, spec->type == PLAIT_F64, bucket->n, bucket->values, &bucket->request);
-    return plait_comm_allreduce_begin(comm, bucket->values, bucket->n, spec->type, PLAIT_SUM, &bucket->request);
+    return pli_comm_sum_tables(comm, type_of(spec_of(bucket)), bucket->n, bucket->values, &bucket->request);
 }
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
-    const pli_spec *spec = spec_of(bucket);
-    plait_comm     *comm = bucket->part->table->job->comm;
     PLI_TRY(fill(bucket, err));
-    PLI_TRY(spec->exact ? pli_comm_sum_cells(comm, spec->type == PLAIT_F64, bucket->n, bucket->values)
-                        : plait_comm_allreduce(comm, bucket->values, bucket->n, spec->type, PLAIT_SUM));
+    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)), bucket->n, bucket->values, NULL));
     bucket->summed = true;
     return PLAIT_OK;
 }
