@@ -108,34 +108,6 @@ static plait_value unknown_op(plait_graph *g, const char *name) {
     return pli_graph_failed(g, PLAIT_ENAME, "%s", err.text);
 }
 
-/* --- texts ----------------------------------------------------------------------------------------------------- */
-
-const char *pli_value_name(const plait_graph *graph, plait_value value) {
-    for (int64_t i = 0; i < graph->n_named; i++)
-        if (graph->named[i].value == value) return graph->named[i].name;
-    return NULL;
-}
-
-void pli_value_text(const plait_graph *graph, plait_value value, char text[80]) {
-    const char *name = pli_value_name(graph, value), *op = pli_value_node(graph, value)->op->name;
-    if (name != NULL)
-        snprintf(text, 80, "%.24s '%.40s'", op, name);
-    else
-        snprintf(text, 80, "%.40s#%d", op, graph->value[value].node);
-}
-
-void pli_shape_text(const plait_tensor *t, char text[128]) {
-    size_t at = (size_t)snprintf(text, 128, "%s[", plait_type_name(t->type));
-    for (int32_t i = 0; i < t->shape.rank && at < 120; i++) {
-        const char *comma = i > 0 ? ", " : "";
-        if (t->shape.dim[i] < 0)
-            at += (size_t)snprintf(text + at, 128 - at, "%s?", comma);
-        else
-            at += (size_t)snprintf(text + at, 128 - at, "%s%lld", comma, (long long)t->shape.dim[i]);
-    }
-    if (at < 126) snprintf(text + at, 128 - at, "]");
-}
-
 /* "add: <why>; its inputs are relu 'h' f32[?, 4], variable 'w' f32[3]" */
 static plait_value failed_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
                                plait_status code, const char *why) {

@@ -240,17 +240,33 @@ static void test_survives_every_failed_allocation(void **state) {
     }
 }
 
+/* A node without a name is never called as a value is. */
+static void test_names_that_are_made_are_free(void **state) {
+    (void)state;
+    plait_graph *g = NULL;
+    char         text[80];
+    assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
+    const plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(2)), y = op2(g, "add", x, x);
+    pli_node_name(g, g->value[y].node, text);
+    assert_string_equal(text, "add_1");
+    plait_graph_name(g, x, "add_1");
+    plait_graph_name(g, x, "add_1_");
+    pli_node_name(g, g->value[y].node, text);
+    assert_string_equal(text, "add_1__");
+    const char **names = pli_value_names(g);
+    assert_string_equal(names[x], "x"); /* the first that was given */
+    assert_null(names[y]);
+    pli_free(names);
+    plait_graph_destroy(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes_are_inferred),
-        cmocka_unit_test(test_scalars_are_rounded_to_their_type),
-        cmocka_unit_test(test_the_first_failure_is_kept),
-        cmocka_unit_test(test_own_ops_are_held_to_be_whole),
-        cmocka_unit_test(test_paths_are_chains_of_edges),
-        cmocka_unit_test(test_a_vertex_sums_its_edges),
-        cmocka_unit_test(test_integers_have_no_gradient),
-        cmocka_unit_test(test_the_sweep_is_linear),
-        cmocka_unit_test(test_survives_every_failed_allocation),
+        cmocka_unit_test(test_shapes_are_inferred),          cmocka_unit_test(test_scalars_are_rounded_to_their_type),
+        cmocka_unit_test(test_the_first_failure_is_kept),    cmocka_unit_test(test_own_ops_are_held_to_be_whole),
+        cmocka_unit_test(test_paths_are_chains_of_edges),    cmocka_unit_test(test_a_vertex_sums_its_edges),
+        cmocka_unit_test(test_integers_have_no_gradient),    cmocka_unit_test(test_the_sweep_is_linear),
+        cmocka_unit_test(test_names_that_are_made_are_free), cmocka_unit_test(test_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

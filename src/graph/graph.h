@@ -77,8 +77,15 @@ plait_value pli_graph_failed(plait_graph *graph, plait_status code, const char *
 
 /** The name given to a value, or NULL. Looks through all names: for texts. */
 const char *pli_value_name(const plait_graph *graph, plait_value value);
+/** The same of all values at once: [n_values], NULL where a value has no name. Freed by pli_free, but for the names.
+ *  NULL: no memory. */
+const char **pli_value_names(const plait_graph *graph);
 /** For errors and pictures: "matmul 'h1'" or "matmul#12". */
 void pli_value_text(const plait_graph *graph, plait_value value, char text[80]);
+/** The same, of a value whose name is known; NULL: it has none. */
+void pli_value_text_as(const plait_graph *graph, plait_value value, const char *name, char text[80]);
+/** What a node without a name is called in files and pictures: "add_3", with "_" behind where a value is called so. */
+void pli_node_name(const plait_graph *graph, int64_t node, char text[80]);
 /** "f32[?, 784]" */
 void pli_shape_text(const plait_tensor *t, char text[128]);
 

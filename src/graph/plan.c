@@ -1,6 +1,7 @@
 /* Making a plan: the key by which it is found, kernels, places, and the order in which the parts of it are made. */
 #include "graph/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/dump.h"
@@ -177,6 +178,36 @@ static plait_status list_patches(pli_plan *p, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* --- texts ----------------------------------------------------------------------------------------------------- */
+
+/* "matmul#12"; a fused node is called after all its ops and its last number: "fused add, relu#3", or "matmul + add,
+ * relu#3" where they are an epilogue. */
+static void node_text(const plait_graph *graph, const pli_plan_node *n, const char *called, char name[256]) {
+    char text[80], *number;
+    int  at = 0;
+    pli_value_text_as(graph, n->origin, called, text);
+    if (n->n_members > 0) at = snprintf(name, 256, "%.60s%s", n->op->name, n->work == PLI_WORK_KERNEL ? " + " : " ");
+    for (int32_t i = 0; i < n->n_members && at < 160; i++)
+        at += snprintf(name + at, 256 - (size_t)at, "%s%.24s", i > 0 ? ", " : "", n->member[i]->name);
+    number = text + (n->n_members > 0 ? strcspn(text, "# ") : 0);
+    snprintf(name + at, 256 - (size_t)at, "%s", number);
+}
+
+/* Made with the plan, so that a trace of a run has the run in it and not the looking up of names. */
+static plait_status keep_texts(pli_plan *p, plait_error *err) {
+    const char **names = pli_value_names(p->graph);
+    p->text = pli_arena_take(&p->arena, (size_t)p->n_nodes * sizeof *p->text);
+    bool ok = names != NULL && p->text != NULL;
+    for (int64_t k = 0; ok && k < p->n_nodes; k++) {
+        char text[256];
+        node_text(p->graph, &p->node[k], names[p->node[k].origin], text);
+        p->text[k] = copy(&p->arena, text, strlen(text) + 1, 1);
+        ok = p->text[k] != NULL;
+    }
+    pli_free(names);
+    return ok ? PLAIT_OK : pli_plan_no_memory(err);
+}
+
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
 static plait_status run_passes(pli_plan *p, const pli_plan_opts *opts, bool late, plait_error *err) {
@@ -199,6 +230,7 @@ static plait_status make(pli_plan *p, const pli_plan_opts *opts, plait_error *er
     PLI_TRY(place(p, err));
     PLI_TRY(run_passes(p, opts, true, err));
     PLI_TRY(list_patches(p, err));
+    if (opts->texts) PLI_TRY(keep_texts(p, err));
     return pli_plan_tasks(p, err);
 }
 

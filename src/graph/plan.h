@@ -118,6 +118,7 @@ typedef struct pli_plan {
     int32_t           *patch;  /* an input, or ~ a value that is a view */
     int32_t           *fed;    /* values that are feeds */
     int32_t           *expect; /* variables in the order of first need */
+    const char       **text;   /* [n_nodes] what a trace calls them; NULL: nobody traces */
     int64_t            n_nodes, n_inputs, n_values, n_tasks, n_next_tasks, n_after, n_patches, n_expect;
     int64_t            node_capacity, input_capacity, value_capacity, task_capacity, next_task_capacity, after_capacity;
     size_t             block_bytes, scratch_bytes;
@@ -137,6 +138,7 @@ typedef struct pli_plan_opts {
     uint32_t           passes; /* bit k: pass k of passes/passes.h */
     int32_t            threads;
     const char        *dump;
+    bool               texts;    /* for a trace */
     double             grain_ns; /* work that is worth a thread's while */
     const pli_kernel_set *kernels;  /* of a module, tried first; NULL: none */
 } pli_plan_opts;

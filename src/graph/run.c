@@ -1,5 +1,4 @@
 /* Running a plan: one node after the other, or by a crew of threads. */
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/crew.h"
@@ -94,27 +93,11 @@ static plait_status run_node(const run *r, int64_t k, int64_t first, int64_t end
     return status == PLAIT_OK ? status : failed_at(r, n, status, err);
 }
 
-/* "matmul#12"; a fused node is called after all its ops and its last number: "fused add, relu#3", or "matmul + add,
- * relu#3" where they are an epilogue. */
-static void node_text(const plait_graph *graph, const pli_plan_node *n, char name[256]) {
-    char text[80], *number;
-    int  at = 0;
-    pli_value_text(graph, n->origin, text);
-    if (n->n_members > 0) at = snprintf(name, 256, "%.60s%s", n->op->name, n->work == PLI_WORK_KERNEL ? " + " : " ");
-    for (int32_t i = 0; i < n->n_members && at < 160; i++)
-        at += snprintf(name + at, 256 - (size_t)at, "%s%.24s", i > 0 ? ", " : "", n->member[i]->name);
-    number = text + (n->n_members > 0 ? strcspn(text, "# ") : 0);
-    snprintf(name + at, 256 - (size_t)at, "%s", number);
-}
-
 static plait_status run_traced(const run *r, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const plait_session_opts *opts = &r->session->opts;
-    const pli_plan_node      *n = &r->plan->node[k];
     const uint64_t            begin = pli_now_ns();
     const plait_status        status = run_node(r, k, first, end, thread, err);
-    char                      name[256];
-    node_text(r->plan->graph, n, name);
-    opts->trace(opts->trace_user, name, thread, begin, pli_now_ns());
+    opts->trace(opts->trace_user, r->plan->text[k], thread, begin, pli_now_ns());
     return status;
 }
 

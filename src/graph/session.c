@@ -36,8 +36,11 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
     plait_status status = PLAIT_OK;
     if (s->opts.dump != NULL && (s->dump = pli_strdup(s->opts.dump)) == NULL)
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
-    s->plan_opts =
-        (pli_plan_opts){ .passes = passes, .threads = pli_pool_threads(pool), .dump = s->dump, .grain_ns = 20000 };
+    s->plan_opts = (pli_plan_opts){ .passes = passes,
+                                    .threads = pli_pool_threads(pool),
+                                    .dump = s->dump,
+                                    .texts = s->opts.trace != NULL,
+                                    .grain_ns = 20000 };
     if (status == PLAIT_OK && s->opts.kernels != NULL)
         status = pli_kernel_set_open(s->opts.kernels, &s->module, &s->plan_opts.kernels, err);
     if (s->opts.store != NULL)
@@ -230,9 +233,11 @@ plait_status plait_session_variable(plait_session *session, int32_t k, void *dat
 
 plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data, plait_error *error_out) {
     if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
-        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_set_variable: there is no variable %d, or nothing to set it to", k);
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "plait_session_set_variable: there is no variable %d, or nothing to set it to", k);
     if (session->memory == NULL)
-        return pli_fail(error_out, PLAIT_EREFUSED, "variable '%s' lies in a store of yours; set it there, as by an inc of its table",
+        return pli_fail(error_out, PLAIT_EREFUSED,
+                        "variable '%s' lies in a store of yours; set it there, as by an inc of its table",
                         session->graph->variable[k].name);
     PLI_TRY(pli_memory_enter(session->memory, true, error_out));
     pli_memory_set(session->memory, k, data);

@@ -1,6 +1,5 @@
 /* A graph in Plait's JSON form, a node a line, in the graph's own order. A value without a name gets one of its op and
  * number. */
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/form/form.h"
@@ -14,8 +13,7 @@ static void add_name(const plait_graph *g, const name_list *names, int32_t node,
     char        made[80];
     const char *name = names->own[node];
     if (name == NULL) {
-        snprintf(made, sizeof made, "%.40s_%d", g->node[node].op->name, node);
-        while (plait_graph_find(g, made) >= 0 && strlen(made) + 2 < sizeof made) strcat(made, "_");
+        pli_node_name(g, node, made);
         name = made;
     }
     pli_form_add_text(text, name, strlen(name));

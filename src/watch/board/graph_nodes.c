@@ -13,12 +13,12 @@ static char *copy(pli_arena *arena, const char *text) {
     return to == NULL ? NULL : memcpy(to, text, bytes);
 }
 
-static char *name_of(const plait_graph *g, int64_t k, pli_arena *arena) {
-    char        text[128];
+static char *name_of(const plait_graph *g, const char *const *names, int64_t k, pli_arena *arena) {
+    char        text[80];
     const char *named = NULL;
-    for (int32_t v = 0; named == NULL && v < g->node[k].n_values; v++) named = pli_value_name(g, g->node[k].value + v);
+    for (int32_t v = 0; named == NULL && v < g->node[k].n_values; v++) named = names[g->node[k].value + v];
     if (named != NULL && strpbrk(named, ":/^ ") == NULL) return copy(arena, named);
-    snprintf(text, sizeof text, "%.80s_%" PRId64, g->node[k].op->name, k);
+    pli_node_name(g, k, text);
     return copy(arena, text);
 }
 
@@ -32,12 +32,13 @@ static char *input_of(const plait_graph *g, plait_value value, const pli_board_n
 
 const pli_board_node *pli_board_nodes(const plait_graph *g, pli_arena *arena, int64_t *n_out) {
     pli_board_node *nodes = pli_arena_take(arena, (size_t)g->n_nodes * sizeof *nodes);
-    bool            ok = nodes != NULL;
+    const char    **names = pli_value_names(g);
+    bool            ok = nodes != NULL && names != NULL;
     for (int64_t k = 0; ok && k < g->n_nodes; k++) {
         const pli_node *node = &g->node[k];
         const char    **input = pli_arena_take(arena, (size_t)(node->n_inputs + 1) * sizeof *input);
         plait_tensor   *output = pli_arena_take(arena, (size_t)(node->n_values + 1) * sizeof *output);
-        char           *name = name_of(g, k, arena);
+        char           *name = name_of(g, names, k, arena);
         ok = input != NULL && output != NULL && name != NULL;
         if (!ok) break;
         nodes[k] = (pli_board_node){ .name = name,
@@ -50,6 +51,7 @@ const pli_board_node *pli_board_nodes(const plait_graph *g, pli_arena *arena, in
         for (int32_t i = 0; ok && i < node->n_inputs; i++)
             ok = (input[i] = input_of(g, g->input[node->input + i], nodes, arena)) != NULL;
     }
+    pli_free(names);
     *n_out = ok ? g->n_nodes : 0;
     return ok ? nodes : NULL;
 }
