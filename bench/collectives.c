@@ -132,7 +132,8 @@ static plait_status time_tables(plait_job *job, void *user) {
     opts.rows = ROWS;
     opts.keyed = strcmp(r->what, "sparse") == 0;
     PLI_TRY(plait_table_create(job, &opts, &u.table));
-    bool enough = (!opts.keyed || draw_keys(&u, plait_comm_rank(comm))) && (u.values = pli_array((size_t)u.n, sizeof *u.values)) != NULL;
+    bool enough = (!opts.keyed || draw_keys(&u, plait_comm_rank(comm))) &&
+                  (u.values = pli_array((size_t)u.n, sizeof *u.values)) != NULL;
     plait_status status = enough ? check_clock(&u, plait_comm_workers(comm)) : PLAIT_ENOMEM;
     if (status >= 0) status = time_calls(comm, r, clock_once, &u);
     pli_free(u.values);
@@ -192,10 +193,13 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--collective") == 0) opts.collective = argv[i + 1];
         else good = number != NULL && pli_parse_i64(argv[i + 1], number) && *number >= 1;
     }
-    bool buffers = strcmp(r.what, "allreduce") == 0 || strcmp(r.what, "exact") == 0, tables = strcmp(r.what, "dense") == 0 || strcmp(r.what, "sparse") == 0;
+    bool buffers = strcmp(r.what, "allreduce") == 0 || strcmp(r.what, "exact") == 0,
+         tables = strcmp(r.what, "dense") == 0 || strcmp(r.what, "sparse") == 0;
     bool served = strcmp(r.what, "push") == 0 || strcmp(r.what, "pull") == 0;
     if (!good || (!buffers && !tables && !served) || r.rounds > ROUNDS_MAX) {
-        fputs("collectives allreduce|exact|dense|sparse|push|pull [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N] [--rounds N] [--collective FORM]\n", stderr);
+        fputs("collectives allreduce|exact|dense|sparse|push|pull [--transport NAME] [--workers N] [--servers N] "
+              "[--bytes N] [--calls N] [--rounds N] [--collective FORM]\n",
+              stderr);
         return 2;
     }
     opts.workers = (int32_t)workers;

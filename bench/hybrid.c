@@ -56,7 +56,8 @@ static plait_status one_clock(plait_job *job, plait_table *dense, plait_table *s
     return plait_job_clock(job);
 }
 
-static plait_status create(plait_job *job, const char *name, const char *topology, const char *filter, int64_t rows, plait_table **table_out) {
+static plait_status create(plait_job *job, const char *name, const char *topology, const char *filter, int64_t rows,
+                           plait_table **table_out) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
     opts.name = name;
@@ -120,7 +121,9 @@ int main(int argc, char **argv) {
         else good = number != NULL && pli_parse_i64(argv[i + 1], number) && *number >= 0;
     }
     if (!good || r.draws < 1 || r.clocks < 1 || r.clocks > CLOCKS_MAX) {
-        fputs("hybrid --dense TOPOLOGY --sparse TOPOLOGY [--filter NAMES] [--draws N] [--clocks N] [--servers N] [--transport NAME] [--workers N]\n", stderr);
+        fputs("hybrid --dense TOPOLOGY --sparse TOPOLOGY [--filter NAMES] [--draws N] [--clocks N] [--servers N] "
+              "[--transport NAME] [--workers N]\n",
+              stderr);
         return 2;
     }
     opts.workers = (int32_t)r.workers;

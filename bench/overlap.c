@@ -57,7 +57,8 @@ static plait_value variable(net *n, plait_shape shape, int64_t fan_in) {
     float        *values = n->values[n->n] = pli_array((size_t)all, sizeof *values);
     n->gradient[n->n] = pli_calloc((size_t)all, sizeof *values);
     if (values == NULL || n->gradient[n->n] == NULL) return PLAIT_NONE;
-    for (int64_t i = 0; i < all; i++) values[i] = fan_in > 0 ? (float)(sqrt(2 / (double)fan_in) * pli_random_normal(&r)) : 0;
+    for (int64_t i = 0; i < all; i++)
+        values[i] = fan_in > 0 ? (float)(sqrt(2 / (double)fan_in) * pli_random_normal(&r)) : 0;
     n->table_rows[n->n] = rows;
     n->cols[n->n] = all / rows;
     snprintf(name, sizeof name, "v%d", n->n);
@@ -95,7 +96,8 @@ static plait_value cnn(net *n) {
 }
 
 static plait_status build(net *n, const char *name, plait_error *err) {
-    static const int64_t deep[] = { 64, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 10 }, wide[] = { 784, 512, 256, 10 };
+    static const int64_t deep[] = { 64, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 10 },
+                         wide[] = { 784, 512, 256, 10 };
     plait_value scores, d[VARIABLES_MAX];
     PLI_TRY(plait_graph_create(NULL, 0, &n->g, err));
     if (strcmp(name, "deep") == 0) scores = layers(n, deep, 13);
@@ -144,7 +146,8 @@ static plait_status inc(void *user, int32_t v, const void *delta, plait_error *e
     return n->phase == FLUSHED ? plait_table_flush(n->table[v]) : PLAIT_OK;
 }
 
-static plait_status inc_rows(void *user, int32_t v, int64_t n, const int64_t *rows, const void *delta, plait_error *err) {
+static plait_status inc_rows(void *user, int32_t v, int64_t n, const int64_t *rows, const void *delta,
+                             plait_error *err) {
     (void)delta;
     return get_rows(user, v, n, rows, NULL, err);
 }
@@ -159,8 +162,9 @@ static plait_status end(void *user, plait_status how, plait_error *err) {
 static plait_status compute(net *n, plait_session *s, const float *x, const int64_t *label, plait_error *err) {
     float            sum;
     const plait_feed feeds[] = { { n->x, plait_tensor_of(PLAIT_F32, n->x_shape, (void *)(uintptr_t)x) },
-                                 { n->label, plait_tensor_of(PLAIT_I64, plait_shape_1(n->rows), (void *)(uintptr_t)label) } };
-    plait_fetch      fetches[VARIABLES_MAX + 1] = { { .value = n->sum, .tensor = { .data = &sum }, .bytes = sizeof sum } };
+                                 { n->label,
+                                   plait_tensor_of(PLAIT_I64, plait_shape_1(n->rows), (void *)(uintptr_t)label) } };
+    plait_fetch fetches[VARIABLES_MAX + 1] = { { .value = n->sum, .tensor = { .data = &sum }, .bytes = sizeof sum } };
     for (int32_t i = 0; i < n->n; i++) fetches[1 + i] = (plait_fetch){ .value = n->inc[i] };
     return plait_session_run(s, feeds, 2, fetches, n->phase == FORWARD ? 1 : 1 + n->n, NULL, 0, err);
 }
@@ -206,9 +210,10 @@ static plait_status time_phases(net *n, const run *r, plait_session *s, const fl
     }
     for (int32_t v = 0; v < n->n; v++) values += (double)(n->table_rows[v] * n->cols[v]);
     const double backward = at[BACKWARD] - at[FORWARD], least = backward < at[MESSAGES] ? backward : at[MESSAGES];
-    printf("{\"values\":%.0f,\"forward\":%.6f,\"backward\":%.6f,\"communication\":%.6f,\"both\":%.6f,\"one_after_the_other\":%.6f,\"cpu\":[%.4f,%.4f,%.4f],\"hidden\":%.4f}\n",
-           values, at[FORWARD], backward, at[MESSAGES], at[FLUSHED], at[TOGETHER], cpu[BACKWARD], cpu[MESSAGES], cpu[FLUSHED],
-           (at[MESSAGES] + at[BACKWARD] - at[FLUSHED]) / least);
+    printf("{\"values\":%.0f,\"forward\":%.6f,\"backward\":%.6f,\"communication\":%.6f,\"both\":%.6f,\"one_after_the_"
+           "other\":%.6f,\"cpu\":[%.4f,%.4f,%.4f],\"hidden\":%.4f}\n",
+           values, at[FORWARD], backward, at[MESSAGES], at[FLUSHED], at[TOGETHER], cpu[BACKWARD], cpu[MESSAGES],
+           cpu[FLUSHED], (at[MESSAGES] + at[BACKWARD] - at[FLUSHED]) / least);
     return PLAIT_OK;
 }
 
@@ -239,12 +244,15 @@ static plait_status measure(net *n, const run *r, plait_error *err) {
     pli_random    random = pli_random_at(2, PLI_RANDOM_DATA, 0, 0);
     for (int64_t i = 0; x != NULL && i < all; i++) x[i] = (float)pli_random_normal(&random);
     for (int64_t i = 0; label != NULL && i < n->rows; i++) label[i] = (int64_t)pli_random_below(&random, 10);
-    const plait_store  store = { .user = n, .expect = expect, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end };
+    const plait_store store = {
+        .user = n, .expect = expect, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end
+    };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = &store;
-    plait_status status = x != NULL && label != NULL ? pli_session_create(n->g, &opts, pli_comm_pool(plait_job_comm(n->job)), &s, err)
-                                                     : PLAIT_ENOMEM;
+    plait_status status = x != NULL && label != NULL
+                              ? pli_session_create(n->g, &opts, pli_comm_pool(plait_job_comm(n->job)), &s, err)
+                              : PLAIT_ENOMEM;
     if (status == PLAIT_OK) status = time_phases(n, r, s, x, label);
     plait_session_destroy(&s);
     pli_free(x);
@@ -291,8 +299,10 @@ int main(int argc, char **argv) {
     }
     good = good && (strcmp(r.net, "cnn") == 0 || strcmp(r.net, "deep") == 0 || strcmp(r.net, "wide") == 0);
     if (!good || r.rows < 1 || r.clocks < 1 || r.clocks > CLOCKS_MAX) {
-        fputs("overlap [--net cnn|deep|wide] [--rows N] [--clocks N] [--topology NAME] [--collective NAME] [--workers N] [--servers N] "
-              "[--transport NAME]\n", stderr);
+        fputs("overlap [--net cnn|deep|wide] [--rows N] [--clocks N] [--topology NAME] [--collective NAME] [--workers "
+              "N] [--servers N] "
+              "[--transport NAME]\n",
+              stderr);
         return 2;
     }
     opts.workers = (int32_t)r.workers;

@@ -19,7 +19,8 @@ static int64_t bound(const void *state, const plait_part *part, int64_t n) {
     return 1 + n * (int64_t)sizeof(double);
 }
 
-static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values, void *bytes) {
+static int64_t encode(void *state, const plait_part *part, int64_t n, const uint64_t *row, const void *values,
+                      void *bytes) {
     const double *x = values;
     signed char  *to = bytes;
     (void)state, (void)part, (void)row;
@@ -33,7 +34,8 @@ static int64_t encode(void *state, const plait_part *part, int64_t n, const uint
     return 1 + n * (int64_t)sizeof *x;
 }
 
-static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size, void *values) {
+static plait_status decode(void *state, const plait_part *part, int64_t n, const void *bytes, int64_t size,
+                           void *values) {
     const signed char *from = bytes;
     double            *x = values;
     (void)state, (void)part;
@@ -44,8 +46,14 @@ static plait_status decode(void *state, const plait_part *part, int64_t n, const
 }
 
 static const plait_filter counts = {
-    .name = "counts", .parameters = "", .summary = "small whole numbers as a byte each", .state_bytes = 1, .loss = PLAIT_EXACT,
-    .answers = 1, .parse = parse, .values = { .bound = bound, .encode = encode, .decode = decode },
+    .name = "counts",
+    .parameters = "",
+    .summary = "small whole numbers as a byte each",
+    .state_bytes = 1,
+    .loss = PLAIT_EXACT,
+    .answers = 1,
+    .parse = parse,
+    .values = { .bound = bound, .encode = encode, .decode = decode },
 };
 
 /* Every worker counts every third row, from its rank on; user: bytes that rank 0 has sent. */
@@ -89,6 +97,7 @@ int main(int argc, char **argv) {
         job.filter = filtered ? "key-cache,counts" : NULL;
         if (plait_run(&comm, &job, work, &bytes[filtered], &error) < 0) return fprintf(stderr, "%s\n", error.text), 2;
     }
-    printf("%llu bytes without, %llu with key-cache,counts\n", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
+    printf("%llu bytes without, %llu with key-cache,counts\n", (unsigned long long)bytes[0],
+           (unsigned long long)bytes[1]);
     return bytes[1] * 5 <= bytes[0] ? 0 : 1;
 }

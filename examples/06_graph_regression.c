@@ -25,14 +25,20 @@ int main(void) {
         xs[i][0] = (float)(i % 20) / 10 - 1, xs[i][1] = (float)(i / 20) / 5 - 1;
         ts[i] = 3 * xs[i][0] - 2 * xs[i][1] + 0.5F;
     }
-    const plait_feed feeds[] = { { x, plait_tensor_of(PLAIT_F32, plait_shape_2(ROWS, 2), xs) }, { t, plait_tensor_of(PLAIT_F32, plait_shape_2(ROWS, 1), ts) } };
-    plait_fetch fetches[] = { { loss, { .data = &l }, sizeof l }, { .value = op(g, "inc", by[0], op(g, "mul", d[0], rate)) }, { .value = op(g, "inc", by[1], op(g, "mul", d[1], rate)) } };
+    const plait_feed feeds[] = { { x, plait_tensor_of(PLAIT_F32, plait_shape_2(ROWS, 2), xs) },
+                                 { t, plait_tensor_of(PLAIT_F32, plait_shape_2(ROWS, 1), ts) } };
+    plait_fetch      fetches[] = { { loss, { .data = &l }, sizeof l },
+                                   { .value = op(g, "inc", by[0], op(g, "mul", d[0], rate)) },
+                                   { .value = op(g, "inc", by[1], op(g, "mul", d[1], rate)) } };
     plait_session *s = NULL;
     plait_error    err = { .code = PLAIT_OK };
     plait_status   status = plait_session_create(g, NULL, &s, &err);
-    for (int step = 0; step < 200 && status == PLAIT_OK; step++) status = plait_session_run(s, feeds, 2, fetches, 3, NULL, 0, &err);
-    if (status == PLAIT_OK && (status = plait_session_variable(s, 0, w, &err)) == PLAIT_OK) status = plait_session_variable(s, 1, &b, &err);
-    printf("%sy = %.3f x0 %+.3f x1 %+.3f, loss %.2g\n", status == PLAIT_OK ? "" : err.text, (double)w[0], (double)w[1], (double)b, (double)l);
+    for (int step = 0; step < 200 && status == PLAIT_OK; step++)
+        status = plait_session_run(s, feeds, 2, fetches, 3, NULL, 0, &err);
+    if (status == PLAIT_OK && (status = plait_session_variable(s, 0, w, &err)) == PLAIT_OK)
+        status = plait_session_variable(s, 1, &b, &err);
+    printf("%sy = %.3f x0 %+.3f x1 %+.3f, loss %.2g\n", status == PLAIT_OK ? "" : err.text, (double)w[0], (double)w[1],
+           (double)b, (double)l);
     plait_session_destroy(&s);
     plait_graph_destroy(&g);
     return status == PLAIT_OK && l < 1e-6F ? 0 : 1;

@@ -95,7 +95,7 @@ typedef struct plait_consistency {
     int (*reuses)(const void *state);
     int reads_norms;   /* view.norm is to be filled (it costs a pass over the update)                 */
     int refreshes;     /* server.on_clock may answer PLAIT_REFRESH: servers note who reads what       */
-    int sees_own;      /* ruled tables: the worker's gradients move its copy at once, by plain steps of the table's rate */
+    int sees_own; /* ruled tables: the worker's gradients move its copy at once, by plain steps of the table's rate */
     /* on_pull lets wait by view.slowest, view.applied and what changes with them alone, so that one who waits is asked for
        again only when one of the two has moved. 0, which is always right: after every change, by any worker; with many
        workers that is most of a server's work. */

@@ -29,7 +29,7 @@ typedef struct plait_data_opts {
     const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text"               */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
-    const char        *label;         /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
+    const char        *label; /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
                                          if no header names "label", "target", "class" or "y";
                                          idx: the file of the labels; NULL: the one beside the images, which is found by its name */
     const char        *weight_column; /* csv, tsv: name or number; NULL: none (libsvm: FILE.weight)        */
@@ -38,7 +38,7 @@ typedef struct plait_data_opts {
     int32_t            threads;       /* that parse; default 1                                            */
     uint64_t           seed;
     const plait_log   *log;
-    const char        *text_columns;  /* csv, tsv: names or numbers, "zip,3": their cells are texts, numbers too; NULL: none */
+    const char *text_columns; /* csv, tsv: names or numbers, "zip,3": their cells are texts, numbers too; NULL: none */
     int32_t            window;        /* text: characters that a row sees, at most 1024; 0: 16, apart 128 */
     int                apart;         /* text: 0: a row for each character, its label; 1: a row for each window of them,
                                          which has a label at each place: the character that follows there, as models of
@@ -55,9 +55,9 @@ PLAIT_API plait_status plait_data_read(const plait_data_opts *opts, plait_data *
 /** A data set of rows in compressed sparse row form, copied. row_start [rows + 1], column [row_start[rows]]
  *  increasing within a row, value NULL: all ones; label [rows]; weight [rows] or NULL: all 1.
  *  features: columns are 0 .. features-1. Errors: EINVAL not increasing, out of range, not finite. */
-PLAIT_API plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start, const uint32_t *column,
-                                           const float *value, const double *label, const double *weight,
-                                           plait_data **data_out, plait_error *error_out);
+PLAIT_API plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start,
+                                           const uint32_t *column, const float *value, const double *label,
+                                           const double *weight, plait_data **data_out, plait_error *error_out);
 
 /** A dense matrix x [rows, features], row-major, copied. */
 PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,

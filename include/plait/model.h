@@ -67,7 +67,7 @@ typedef struct plait_train_opts {
     const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: those of init_model,
                                              else the model's own                                          */
     const char            *graph_file;    /* of model "graph": the file that holds it (plait/graph_file.h)   */
-    const char            *loss;          /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
+    const char *loss; /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
                                              are no classes                                                 */
     const char            *kernels;       /* of a net: "own" or NULL | "onednn", as plait_session_opts has it; needs its
                                              module. How rows are scored afterwards is not changed            */
@@ -88,7 +88,7 @@ typedef struct plait_train_opts {
                                              gradients are formed block by block and summed as plait_table_opts.exact
                                              has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
-    const plait_rule      *rules;         /* update rules of the program's own [n_rules], for `optimizer`, as plait_job_opts has
+    const plait_rule      *rules; /* update rules of the program's own [n_rules], for `optimizer`, as plait_job_opts has
                                              them */
     int32_t                n_rules;
     const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the
@@ -118,7 +118,8 @@ typedef struct plait_train_opts {
                       rows grow by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB
                       of them */
     void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
-    void (*weights)(void *user, const plait_weights *weights); /* each table, before training (epoch 0) and at the end of each
+    void (*weights)(void                *user,
+                    const plait_weights *weights); /* each table, before training (epoch 0) and at the end of each
                                                                   epoch (lbfgs: of the last), on one rank. Set on all
                                                                   ranks or on none: epochs end with a barrier then */
     void (*graph)(void *user, const plait_graph *graph);       /* of a net, before training; on one rank */

@@ -51,8 +51,9 @@ static inline plait_value plait_op_dropout(plait_graph *g, plait_value x, double
     return plait_graph_op(g, "dropout", &x, 1, &a, 1);
 }
 /** filters [out channels, channels / groups, height, width]; stride [2], dilation [2] (NULL: 1), padding [4]. */
-static inline plait_value plait_op_conv2d(plait_graph *g, plait_value images, plait_value filters, const int64_t *stride,
-                                          const int64_t *padding, const int64_t *dilation, int64_t groups) {
+static inline plait_value plait_op_conv2d(plait_graph *g, plait_value images, plait_value filters,
+                                          const int64_t *stride, const int64_t *padding, const int64_t *dilation,
+                                          int64_t groups) {
     const plait_value in[2] = { images, filters };
     plait_attr        a[4];
     int32_t           n = 0;

@@ -83,7 +83,7 @@ typedef struct plait_kernel {
     plait_status (*open)(const plait_call *call, void **state_out); /* once a memory that a plan runs in; NULL: none */
     void (*close)(void *state);
     size_t (*scratch)(const plait_call *call);  /* bytes an item needs; NULL: 0                               */
-    int64_t (*items)(const plait_call *call);   /* parts that may run at once, of the shapes alone, so that threads never
+    int64_t (*items)(const plait_call *call); /* parts that may run at once, of the shapes alone, so that threads never
                                                    change a bit; NULL: 1                                      */
     plait_status (*run)(const plait_call *call, int64_t item);
 } plait_kernel;

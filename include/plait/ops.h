@@ -219,21 +219,22 @@ static inline plait_value plait_op_concat(plait_graph *g, int32_t n, const plait
     return plait_graph_op(g, "concat", x, n, &a, 1);
 }
 /** Parts of equal length along an axis (at most 64), or of the given lengths [parts]; outputs 0 .. parts - 1. */
-static inline plait_value plait_op_split(plait_graph *g, plait_value x, int64_t axis, int32_t parts, const int64_t *lengths) {
+static inline plait_value plait_op_split(plait_graph *g, plait_value x, int64_t axis, int32_t parts,
+                                         const int64_t *lengths) {
     const plait_attr a[3] = { plait_attr_int("axis", axis), plait_attr_int("parts", parts),
                               plait_attr_ints("lengths", lengths == NULL ? 0 : parts, lengths) };
     return plait_graph_op(g, "split", &x, 1, a, 3);
 }
 /** From starts to before ends, by steps (NULL: 1) along the first n axes. As in Python. */
-static inline plait_value plait_op_slice(plait_graph *g, plait_value x, int32_t n, const int64_t *starts, const int64_t *ends,
-                                         const int64_t *steps) {
+static inline plait_value plait_op_slice(plait_graph *g, plait_value x, int32_t n, const int64_t *starts,
+                                         const int64_t *ends, const int64_t *steps) {
     const plait_attr a[3] = { plait_attr_ints("starts", n, starts), plait_attr_ints("ends", n, ends),
                               plait_attr_ints("steps", steps == NULL ? 0 : n, steps) };
     return plait_graph_op(g, "slice", &x, 1, a, 3);
 }
 /** before and after [n]: how many elements of one value more, for each of the n axes. */
-static inline plait_value plait_op_pad(plait_graph *g, plait_value x, int32_t n, const int64_t *before, const int64_t *after,
-                                       double value) {
+static inline plait_value plait_op_pad(plait_graph *g, plait_value x, int32_t n, const int64_t *before,
+                                       const int64_t *after, double value) {
     const plait_attr a[3] = { plait_attr_ints("before", n, before), plait_attr_ints("after", n, after),
                               plait_attr_float("value", value) };
     return plait_graph_op(g, "pad", &x, 1, a, 3);
@@ -258,9 +259,10 @@ static inline plait_value plait_op_one_hot(plait_graph *g, plait_value numbers, 
 static inline plait_value plait_op_get_rows(plait_graph *g, plait_value variable, plait_value rows) {
     return plait_op_2(g, "get_rows", variable, rows);
 }
-
 /** Matrices in the last two axes; the axes before them broadcast. */
-static inline plait_value plait_op_matmul(plait_graph *g, plait_value a, plait_value b) { return plait_op_2(g, "matmul", a, b); }
+static inline plait_value plait_op_matmul(plait_graph *g, plait_value a, plait_value b) {
+    return plait_op_2(g, "matmul", a, b);
+}
 /* --- effects ------------------------------------------------------------------------------------------ */
 
 /** Adds delta to a variable, or pushes a gradient: what it means is the store's. Fetch it to have it done, as the next two. */
@@ -278,13 +280,15 @@ static inline plait_value plait_op_assert(plait_graph *g, plait_value x, const c
     return plait_graph_op(g, "assert", &x, 1, &a, 1);
 }
 /** Anew in each run, by the session's seed: even in [low, high). */
-static inline plait_value plait_op_random_uniform(plait_graph *g, plait_type type, plait_shape shape, double low, double high) {
+static inline plait_value plait_op_random_uniform(plait_graph *g, plait_type type, plait_shape shape, double low,
+                                                  double high) {
     const plait_attr a[4] = { plait_attr_type("type", type), plait_attr_ints("shape", shape.rank, shape.dim),
                               plait_attr_float("low", low), plait_attr_float("high", high) };
     return plait_graph_op(g, "random_uniform", NULL, 0, a, 4);
 }
 /** The same: normal. */
-static inline plait_value plait_op_random_normal(plait_graph *g, plait_type type, plait_shape shape, double mean, double deviation) {
+static inline plait_value plait_op_random_normal(plait_graph *g, plait_type type, plait_shape shape, double mean,
+                                                 double deviation) {
     const plait_attr a[4] = { plait_attr_type("type", type), plait_attr_ints("shape", shape.rank, shape.dim),
                               plait_attr_float("mean", mean), plait_attr_float("deviation", deviation) };
     return plait_graph_op(g, "random_normal", NULL, 0, a, 4);

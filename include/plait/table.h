@@ -40,7 +40,7 @@ typedef struct plait_table plait_table;
 /* Which rule an owner applies to pushed gradients, and its numbers; docs/optimizers.md has the formulas. */
 typedef struct plait_rule_opts {
     size_t      size;            /* set by plait_rule_opts_init                                        */
-    const char *name;            /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl", or one of the job's; NULL: additive */
+    const char *name; /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl", or one of the job's; NULL: additive */
     double      learning_rate;   /* > 0; default per rule: 0 means the rule's own                      */
     double      momentum;        /* momentum: 0.9; in [0, 1)                                           */
     double      beta1, beta2;    /* adam: 0.9, 0.999                                                   */

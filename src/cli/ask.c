@@ -76,17 +76,21 @@ static plait_status cannot_ask(int64_t pid, int errnum, plait_error *err) {
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
         return pli_fail(err, PLAIT_EINVAL, "there is no process %lld", (long long)pid);
     if (errnum == ECONNREFUSED || errnum == ENOENT)
-        return pli_fail(err, PLAIT_EINVAL, "process %lld is no running plait train; under a launcher ask one of the ranks that it "
-                        "has started ('pgrep plait' lists them)", (long long)pid);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "process %lld is no running plait train; under a launcher ask one of the ranks that it "
+                        "has started ('pgrep plait' lists them)",
+                        (long long)pid);
     return pli_fail_errno(err, errnum, "process %lld cannot be asked", (long long)pid);
 }
 
 static plait_status no_answer(int64_t pid, uint64_t timeout_ns, plait_error *err) {
     char state = state_of(pid);
     if (state == 'T' || state == 't')
-        return pli_fail(err, PLAIT_ETIMEOUT, "process %lld is stopped and cannot answer; 'kill -CONT %lld' lets it go on",
-                        (long long)pid, (long long)pid);
-    return pli_fail(err, PLAIT_ETIMEOUT, "no sign of life of process %lld within %.3g s", (long long)pid, (double)timeout_ns * 1e-9);
+        return pli_fail(err, PLAIT_ETIMEOUT,
+                        "process %lld is stopped and cannot answer; 'kill -CONT %lld' lets it go on", (long long)pid,
+                        (long long)pid);
+    return pli_fail(err, PLAIT_ETIMEOUT, "no sign of life of process %lld within %.3g s", (long long)pid,
+                    (double)timeout_ns * 1e-9);
 }
 
 static plait_status read_answer(int fd, int64_t pid, uint64_t timeout_ns, pli_text *answer, plait_error *err) {
@@ -106,10 +110,12 @@ static plait_status read_answer(int fd, int64_t pid, uint64_t timeout_ns, pli_te
         pli_text_add(answer, "%s", text);
     }
     if (answer->failed) return pli_fail(err, PLAIT_ENOMEM, "no memory for an answer");
-    if (answer->length == 0) return pli_fail(err, PLAIT_EIO, "process %lld has hung up without an answer", (long long)pid);
+    if (answer->length == 0)
+        return pli_fail(err, PLAIT_EIO, "process %lld has hung up without an answer", (long long)pid);
     if (answer->data[0] != REFUSED[0]) return PLAIT_OK;
     pli_text_free(answer);
-    return pli_fail(err, PLAIT_EREFUSED, "process %lld is another user's; ask as that user, or as root", (long long)pid);
+    return pli_fail(err, PLAIT_EREFUSED, "process %lld is another user's; ask as that user, or as root",
+                    (long long)pid);
 }
 
 plait_status pli_ask(int64_t pid, uint64_t timeout_ns, pli_text *answer, plait_error *err) {

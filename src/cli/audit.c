@@ -39,8 +39,10 @@ static bool check_names(const pli_text_list *files) {
     for (int64_t i = 0; right && i < files->n; i++) {
         char *own = pli_format("%s.0", files->item[i]);
         right = own == NULL || pli_file_exists(files->item[i]) || !pli_file_exists(own);
-        if (!right) pli_cli_usage("%s: no such file; did you mean %s.*? Where ranks are processes each has written one, and "
-                                  "the audit wants them all", files->item[i], files->item[i]);
+        if (!right)
+            pli_cli_usage("%s: no such file; did you mean %s.*? Where ranks are processes each has written one, and "
+                          "the audit wants them all",
+                          files->item[i], files->item[i]);
         pli_free(own);
     }
     return right;
@@ -78,7 +80,8 @@ const pli_command pli_command_audit = {
     .details =
         "Reads what train --events FILE has written (FILE.0, FILE.1, ... where ranks are processes: give them all) and "
         "proves for every table that each update was applied once at every shard, that a get holds the reader's own "
-        "updates, that what was read of a row never goes back, and what the table's consistency promises of the updates "
+        "updates, that what was read of a row never goes back, and what the table's consistency promises of the "
+        "updates "
         "of others. It prints how stale the gets were. The first violation is named with rank, row and clock.\n\n"
         "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty.",
     .rows = rows,

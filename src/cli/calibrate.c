@@ -74,7 +74,7 @@ static void values(bench *b) {
 
 static void entries(bench *b) {
     pli_linear      linear = { .features = FEATURES, .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } };
-    pli_block       block = { .rows = N / PER_ROW, .entries = N, .row_start = b->start, .col = b->col, .label = b->label };
+    pli_block block = { .rows = N / PER_ROW, .entries = N, .row_start = b->start, .col = b->col, .label = b->label };
     double          bias[1] = { 0 }, scratch[2];
     pli_weights     weights = { .f32 = b->a, .bias = bias };
     pli_visit       visit = { .part = { .block = &block, .rows = block.rows } };
@@ -169,9 +169,11 @@ static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_tex
     PLI_TRY(measure_message(&message_ns, err));
     fill(b);
     double entry_ns = best(entries, b);
-    pli_text_add(text, "# Written by `plait calibrate`: costs of one core of this machine. docs/simulation.md explains all keys.\n");
-    pli_text_add(text, "version: 1\nhosts:\n  - {count: %lld, bandwidth: %s, latency: %s}\ncost:\n", (long long)s->hosts, s->bandwidth,
-                 s->latency);
+    pli_text_add(
+        text,
+        "# Written by `plait calibrate`: costs of one core of this machine. docs/simulation.md explains all keys.\n");
+    pli_text_add(text, "version: 1\nhosts:\n  - {count: %lld, bandwidth: %s, latency: %s}\ncost:\n",
+                 (long long)s->hosts, s->bandwidth, s->latency);
     add_cost(text, "parsed", best(parsed, b), "an entry of LIBSVM read");
     add_cost(text, "entry", entry_ns, "of a row, in a gradient pass");
     add_cost(text, "key", best(keys, b), "sorted or looked up");
@@ -183,12 +185,19 @@ static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_tex
 }
 
 static plait_status measure_all(const calibrate_settings *s, pli_text *text, plait_error *err) {
-    bench b = { .a = pli_array(N, sizeof(float)), .b = pli_array(N, sizeof(float)), .state = pli_array(N, sizeof(float)),
-                .g = pli_calloc(FEATURES, sizeof(double)), .label = pli_array(N / PER_ROW, sizeof(double)),
-                .keys = pli_array(N, sizeof(uint64_t)), .text = pli_array(N * ENTRY_BYTES + PLI_PARSE_PAD, 1), .order = pli_array(N, sizeof(uint32_t)),
-                .col = pli_array(N, sizeof(uint32_t)), .start = pli_array(N / PER_ROW + 1, sizeof(int64_t)) };
+    bench        b = { .a = pli_array(N, sizeof(float)),
+                       .b = pli_array(N, sizeof(float)),
+                       .state = pli_array(N, sizeof(float)),
+                       .g = pli_calloc(FEATURES, sizeof(double)),
+                       .label = pli_array(N / PER_ROW, sizeof(double)),
+                       .keys = pli_array(N, sizeof(uint64_t)),
+                       .text = pli_array(N * ENTRY_BYTES + PLI_PARSE_PAD, 1),
+                       .order = pli_array(N, sizeof(uint32_t)),
+                       .col = pli_array(N, sizeof(uint32_t)),
+                       .start = pli_array(N / PER_ROW + 1, sizeof(int64_t)) };
     bool  whole = b.a && b.b && b.state && b.g && b.label && b.keys && b.text && b.order && b.col && b.start;
-    plait_status status = whole ? write_cluster(s, &b, text, err) : pli_fail(err, PLAIT_ENOMEM, "no memory to measure in");
+    plait_status status =
+        whole ? write_cluster(s, &b, text, err) : pli_fail(err, PLAIT_ENOMEM, "no memory to measure in");
     pli_free(b.a);
     pli_free(b.b);
     pli_free(b.state);
@@ -218,8 +227,8 @@ static int calibrate(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_calibrate, argc, argv, &set, NULL, &opts, &code)) return code;
-    if (pli_cluster_check_host("bandwidth", set.bandwidth, &err) < 0 || pli_cluster_check_host("latency", set.latency, &err) < 0 ||
-        measure_all(&set, &text, &err) < 0) {
+    if (pli_cluster_check_host("bandwidth", set.bandwidth, &err) < 0 ||
+        pli_cluster_check_host("latency", set.latency, &err) < 0 || measure_all(&set, &text, &err) < 0) {
         pli_fail_at(&err, "calibrate");
         code = pli_cli_fail(&err);
     } else if (strcmp(set.out, "-") == 0) {
@@ -237,7 +246,8 @@ const pli_command pli_command_calibrate = {
     .name = "calibrate",
     .usage = "calibrate [--out FILE]",
     .summary = "measure this machine for --transport sim",
-    .details = "Writes the file of a cluster of equal hosts whose costs are those of one core of this machine. Edit it (hosts, "
+    .details = "Writes the file of a cluster of equal hosts whose costs are those of one core of this machine. Edit it "
+               "(hosts, "
                "racks, sites, events), then give it to train --transport sim --cluster FILE.",
     .rows = rows,
     .run = calibrate,

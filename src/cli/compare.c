@@ -54,9 +54,10 @@ typedef struct work {
 /* --- options -------------------------------------------------------------------------------------------------- */
 
 /* What compare sets itself, or what would be lost. */
-static const char *const not_of_job[] = { "topology", "consistency", "table", "out",   "metrics", "curve",
-                                          "events",   "trace",       "tensorboard", "config", "json", "quiet", "dry-run", NULL };
-static const char *const refused[] = { "table", "out", "metrics", "curve", "events", "trace", "tensorboard", "dry-run", NULL };
+static const char *const not_of_job[] = { "topology", "consistency", "table",  "out",  "metrics", "curve",   "events",
+                                          "trace",    "tensorboard", "config", "json", "quiet",   "dry-run", NULL };
+static const char *const refused[] = { "table", "out",         "metrics", "curve", "events",
+                                       "trace", "tensorboard", "dry-run", NULL };
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names != NULL && strcmp(*names, name) != 0) names++;
@@ -97,12 +98,13 @@ static void part_words(int argc, char *const *argv, char **own, int *n_own, char
 static bool check_report(const work *w) {
     const pli_train_settings *job = &w->job;
     const pli_path            written = { "--report", w->set.report, false };
-    const pli_path            read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
-                                         { "--label", job->in.label, false },  { "--config", job->config, false },
-                                         { "--cluster", job->cluster, false }, { "--init-model", job->init_model, false } };
+    const pli_path read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
+                              { "--label", job->in.label, false },  { "--config", job->config, false },
+                              { "--cluster", job->cluster, false }, { "--init-model", job->init_model, false } };
     if (w->set.report == NULL || strcmp(w->set.report, "-") != 0)
         return pli_paths_apart("compare", &written, 1, read, sizeof read / sizeof *read, &job->in.data);
-    pli_cli_usage("compare: --report -: the page is not written to standard output; name a file, as --report page.html");
+    pli_cli_usage(
+        "compare: --report -: the page is not written to standard output; name a file, as --report page.html");
     return false;
 }
 
@@ -171,7 +173,8 @@ static bool add_pair(work *w, const char *topology, size_t t, const char *consis
     memcpy(pair->topology, topology, t);
     memcpy(pair->consistency, consistency, c);
     for (const pli_compared_pair *before = r->pair; before < pair; before++) {
-        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0) continue;
+        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0)
+            continue;
         pli_cli_usage("compare: %s x %s is named twice", pair->topology, pair->consistency);
         return false;
     }
@@ -510,7 +513,8 @@ static int run(work *w) {
     r->title = w->title.data;
     r->transport = w->job.transport != NULL ? w->job.transport : "threads";
     describe_machine(&r->machine);
-    if (w->job.workers <= 1) pli_talk_say(&w->talk, "note: one worker has nobody to exchange updates with; --workers N takes more");
+    if (w->job.workers <= 1)
+        pli_talk_say(&w->talk, "note: one worker has nobody to exchange updates with; --workers N takes more");
     pli_spawn_begin();
     plait_status status = run_all(w, &err);
     if (w->talk.terminal && !w->talk.quiet) fputs("\r\033[K", stderr);

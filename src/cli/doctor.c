@@ -50,10 +50,12 @@ const pli_command pli_command_doctor = {
     .name = "doctor",
     .usage = "doctor PID",
     .summary = "who waits for what in a live run",
-    .details =
-        "PID is a process of the run, of whichever rank: a line for each rank of the job says what it waits for, who holds "
-        "it up, in which call of the library, and for how long; a rank that computes \"works\". Ranks in other processes "
-        "are asked, and have a second to answer. 'kill -USR1 PID' makes the process say the same on its standard error.",
+    .details = "PID is a process of the run, of whichever rank: a line for each rank of the job says what it waits "
+               "for, who holds "
+               "it up, in which call of the library, and for how long; a rank that computes \"works\". Ranks in other "
+               "processes "
+               "are asked, and have a second to answer. 'kill -USR1 PID' makes the process say the same on its "
+               "standard error.",
     .rows = rows,
     .run = doctor,
 };

@@ -43,7 +43,8 @@ static plait_status measure(const eval_settings *set, const plait_log *log, plai
     if (status >= 0) {
         report->load_seconds = (double)(pli_now_ns() - begin) / 1e9;
         status = plait_model_eval(model, data, &found, err);
-        if (status == PLAIT_EFORMAT && set->in.data.n == 1) pli_fail_at(err, "%s", set->in.data.item[0]); /* a row of it */
+        if (status == PLAIT_EFORMAT && set->in.data.n == 1)
+            pli_fail_at(err, "%s", set->in.data.item[0]); /* a row of it */
     }
     if (status >= 0) {
         report->rows = found.rows;

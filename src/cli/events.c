@@ -22,7 +22,8 @@ static plait_status share_id(plait_comm *comm, char id[ID_BYTES]) {
     return PLAIT_OK;
 }
 
-static plait_status open_own(pli_run_events *events, plait_comm *comm, const char *path, const char *id, plait_error *err) {
+static plait_status open_own(pli_run_events *events, plait_comm *comm, const char *path, const char *id,
+                             plait_error *err) {
     char  shared[ID_BYTES];
     char *own = pli_format("%s.%" PRId32, path, plait_comm_rank(comm));
     memcpy(shared, id, sizeof shared);
@@ -33,11 +34,13 @@ static plait_status open_own(pli_run_events *events, plait_comm *comm, const cha
     return status;
 }
 
-plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17], plait_error *err) {
+plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17],
+                                 plait_error *err) {
     plait_status status = PLAIT_OK;
     if (pli_comm_shares_process(comm)) {
         pthread_mutex_lock(&events->lock);
-        if (events->log == NULL) status = pli_eventlog_open(path, plait_comm_size(comm), id, stamp, comm, &events->log, err);
+        if (events->log == NULL)
+            status = pli_eventlog_open(path, plait_comm_size(comm), id, stamp, comm, &events->log, err);
         pthread_mutex_unlock(&events->lock);
     } else {
         status = open_own(events, comm, path, id, err);

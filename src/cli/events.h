@@ -18,7 +18,8 @@ typedef struct pli_run_events {
 
 /** From here on the rank's jobs raise their events into the log at path. id: of the run, as the leading worker has it.
  *  Collective over all ranks. */
-plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17], plait_error *err);
+plait_status pli_run_events_open(pli_run_events *events, plait_comm *comm, const char *path, const char id[17],
+                                 plait_error *err);
 /** After the run. */
 plait_status pli_run_events_close(pli_run_events *events, plait_error *err);
 

@@ -23,41 +23,58 @@ static const struct topic {
     const char *name, *text;
     bool        net;
 } models[] = {
-    { "logistic", "logistic regression: classification, binary or multinomial.\n"
-                  "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
-                  "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
-                  "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n", false },
-    { "hinge", "linear support vector machine: classification, binary or multiclass.\n"
-               "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
-               "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n", false },
-    { "squared", "linear regression by least squares.\n"
-                 "  loss     (f - y)^2 / 2\n"
-                 "  tells    loss, root mean squared error, mean absolute error\n", false },
-    { "huber", "linear regression that outliers move little.\n"
-               "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
-               "  tells    loss, root mean squared error, mean absolute error\n", false },
-    { "mlp", "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
-             "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
-             "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where\n"
-             "           labels are no classes\n"
-             "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
-             "  tells    as the model of that loss\n", true },
-    { "cnn", "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
-             "  rows     images (--format idx), or features as a square of pixels, line by line\n"
-             "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
-             "  loss, tables, tells: as mlp has them\n", true },
-    { "lstm", "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
-              "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines\n"
-              "           of pixels; else: the features, in their order\n"
-              "  layers   --layers 256,256: units of each layer, default 128\n"
-              "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
-              "  loss, tells: as mlp has them; of text in nats a character\n", true },
-    { "graph", "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
-               "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two classes\n"
-               "           (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
-               "  units    x is the data as they are: --normalize has no effect\n"
-               "  tables   its variables, by their names; those of two axes and more are penalised\n"
-               "  loss, tells: as mlp has them\n", true },
+    { "logistic",
+      "logistic regression: classification, binary or multinomial.\n"
+      "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
+      "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
+      "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n",
+      false },
+    { "hinge",
+      "linear support vector machine: classification, binary or multiclass.\n"
+      "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
+      "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n",
+      false },
+    { "squared",
+      "linear regression by least squares.\n"
+      "  loss     (f - y)^2 / 2\n"
+      "  tells    loss, root mean squared error, mean absolute error\n",
+      false },
+    { "huber",
+      "linear regression that outliers move little.\n"
+      "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
+      "  tells    loss, root mean squared error, mean absolute error\n",
+      false },
+    { "mlp",
+      "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
+      "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
+      "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where\n"
+      "           labels are no classes\n"
+      "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
+      "  tells    as the model of that loss\n",
+      true },
+    { "cnn",
+      "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
+      "  rows     images (--format idx), or features as a square of pixels, line by line\n"
+      "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
+      "  loss, tables, tells: as mlp has them\n",
+      true },
+    { "lstm",
+      "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
+      "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines\n"
+      "           of pixels; else: the features, in their order\n"
+      "  layers   --layers 256,256: units of each layer, default 128\n"
+      "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
+      "  loss, tells: as mlp has them; of text in nats a character\n",
+      true },
+    { "graph",
+      "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
+      "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
+      "classes\n"
+      "           (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
+      "  units    x is the data as they are: --normalize has no effect\n"
+      "  tables   its variables, by their names; those of two axes and more are penalised\n"
+      "  loss, tells: as mlp has them\n",
+      true },
 };
 enum { MODELS = sizeof models / sizeof models[0] };
 
@@ -69,7 +86,8 @@ static const char objective[] =
 static const char objective_of_net[] =
     "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, biases never penalised.\n"
     "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"
-    "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of all values.\n";
+    "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "
+    "all values.\n";
 
 static void add_tables(pli_text *text) {
     const pli_model_table *table = pli_model_tables();
@@ -103,7 +121,8 @@ static bool topic(const char *name, pli_text *text) {
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text)) return true;
     for (int i = 0; i < MODELS; i++) {
         if (strcmp(name, models[i].name) == 0) {
-            pli_text_add(text, "%s: %s%s", models[i].name, models[i].text, models[i].net ? objective_of_net : objective);
+            pli_text_add(text, "%s: %s%s", models[i].name, models[i].text,
+                         models[i].net ? objective_of_net : objective);
             if (!models[i].net) add_tables(text);
             return true;
         }
@@ -113,12 +132,15 @@ static bool topic(const char *name, pli_text *text) {
 
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     size_t n = 0;
-    for (size_t i = 0; pli_commands()[i] != NULL && n < PLI_CLI_TOPICS_MAX / 2; i++) names[n++] = pli_commands()[i]->name;
+    for (size_t i = 0; pli_commands()[i] != NULL && n < PLI_CLI_TOPICS_MAX / 2; i++)
+        names[n++] = pli_commands()[i]->name;
     for (int i = 0; i < MODELS; i++) names[n++] = models[i].name;
     static const char *const settings[] = { "pairs", "topology", "consistency", "filters" };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) names[n++] = settings[i];
-    for (size_t i = 0; pli_topologies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_topologies()[i]->name;
-    for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_consistencies()[i]->name;
+    for (size_t i = 0; pli_topologies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
+        names[n++] = pli_topologies()[i]->name;
+    for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
+        names[n++] = pli_consistencies()[i]->name;
     for (size_t i = 0; pli_filters()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_filters()[i]->name;
     return n;
 }
@@ -156,10 +178,11 @@ const pli_command pli_command_help = {
     .name = "help",
     .usage = "help [COMMAND|MODEL|pairs|topology|consistency|filters] [--man] [--completion bash]",
     .summary = "tell about a command or a model",
-    .details =
-        "'plait help pairs' shows which topologies and consistencies train together, and why the others are refused; 'plait help "
-        "topology' lists how updates travel, 'plait help consistency' what a read may miss, 'plait help filters' what makes "
-        "messages smaller; each of their names is a topic, too.",
+    .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
+               "refused; 'plait help "
+               "topology' lists how updates travel, 'plait help consistency' what a read may miss, 'plait help "
+               "filters' what makes "
+               "messages smaller; each of their names is a topic, too.",
     .rows = rows,
     .run = help,
 };

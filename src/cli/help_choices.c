@@ -25,7 +25,8 @@ static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
     const pli_topology_kind *const      *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
     pli_text_add(text, "%-16s", "");
-    for (int t = 0; topology[t] != NULL; t++) pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
+    for (int t = 0; topology[t] != NULL; t++)
+        pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
     pli_text_add(text, "\n");
     for (int p = 0; policy[p] != NULL; p++) {
         char spec[PLI_CONSISTENCY_TEXT], own[64];
@@ -39,7 +40,8 @@ static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
             char        example[PLI_TOPOLOGY_TEXT];
             pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
             pli_topology_example(topology[t], example);
-            if (pli_pair_check(&pair, &err) < 0) snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
+            if (pli_pair_check(&pair, &err) < 0)
+                snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
             else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
             else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
             pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
@@ -99,7 +101,8 @@ static void topologies(pli_text *text) {
 static bool goes(const pli_topology_kind *kind, const char *spec, bool one_process) {
     char example[PLI_TOPOLOGY_TEXT];
     pli_topology_example(kind, example);
-    return pli_pair_check(&(pli_pair){ .topology = example, .consistency = spec, .one_process = one_process }, NULL) >= 0;
+    return pli_pair_check(&(pli_pair){ .topology = example, .consistency = spec, .one_process = one_process }, NULL) >=
+           0;
 }
 
 static void add_topologies(const char *spec, bool one_process, pli_text *text) {
@@ -107,7 +110,8 @@ static void add_topologies(const char *spec, bool one_process, pli_text *text) {
     for (int t = 0; pli_topologies()[t] != NULL; t++) {
         char name[64];
         name_of(pli_topologies()[t], name);
-        if (goes(pli_topologies()[t], spec, one_process)) pli_text_add(&list, "%s%s", list.length > 0 ? ", " : "", name);
+        if (goes(pli_topologies()[t], spec, one_process))
+            pli_text_add(&list, "%s%s", list.length > 0 ? ", " : "", name);
     }
     pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
     pli_text_free(&list);
@@ -132,7 +136,8 @@ static void add_consistencies(const pli_topology_kind *kind, bool one_process, p
         const plait_consistency *policy = pli_consistencies()[p];
         char                     spec[48];
         pli_cli_example(policy, spec);
-        if (goes(kind, spec, one_process)) pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", policy->name, policy->parameters);
+        if (goes(kind, spec, one_process))
+            pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", policy->name, policy->parameters);
     }
     pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
     pli_text_free(&list);
@@ -150,7 +155,8 @@ static void topology(const pli_topology_kind *kind, pli_text *text) {
     pli_text_add(text, "  consistency on mpi, sim  ");
     add_consistencies(kind, false, text);
     if (kind->dense != NULL)
-        pli_text_add(text, "a dense table takes what goes with %s, a sparse one what goes with %s\n", kind->dense->name, kind->sparse->name);
+        pli_text_add(text, "a dense table takes what goes with %s, a sparse one what goes with %s\n", kind->dense->name,
+                     kind->sparse->name);
     pli_text_add(text, "more: plait help topology, plait help pairs\n");
 }
 
@@ -158,7 +164,8 @@ static void topology(const pli_topology_kind *kind, pli_text *text) {
 static const plait_consistency *find_policy(const char *name) {
     for (int p = 0; pli_consistencies()[p] != NULL; p++) {
         const plait_consistency *policy = pli_consistencies()[p];
-        if (strlen(policy->name) == strcspn(name, ":") && strncmp(policy->name, name, strlen(policy->name)) == 0) return policy;
+        if (strlen(policy->name) == strcspn(name, ":") && strncmp(policy->name, name, strlen(policy->name)) == 0)
+            return policy;
     }
     return NULL;
 }

@@ -16,8 +16,10 @@ static bool goes(const plait_filter *filter, const plait_consistency *policy, pl
     char name[64], spec[48];
     snprintf(name, sizeof name, "%s%s", filter->name, filter->parameters[0] != '\0' ? ":0.5" : "");
     pli_cli_example(policy, spec);
-    return pli_pair_check(&(pli_pair){ .topology = "ps", .consistency = spec, .one_process = true, .rule = "adagrad", .filter = name },
-                          err) >= 0;
+    return pli_pair_check(
+               &(pli_pair){
+                   .topology = "ps", .consistency = spec, .one_process = true, .rule = "adagrad", .filter = name },
+               err) >= 0;
 }
 
 /* The number under which it is told why not; 0: it goes. */
@@ -30,7 +32,9 @@ static int reason_of(pli_reasons *all, const plait_filter *filter, const plait_c
     snprintf(spec, sizeof spec, " ");
     pli_cli_example(policy, spec + 1);
     snprintf(policy_name, sizeof policy_name, " %s", policy->name);
-    const pli_renamed renamed[] = { { filter_name, "filter F" }, { is_name, "is F" }, { spec, " C" }, { policy_name, " C" }, { NULL, NULL } };
+    const pli_renamed renamed[] = {
+        { filter_name, "filter F" }, { is_name, "is F" }, { spec, " C" }, { policy_name, " C" }, { NULL, NULL }
+    };
     return pli_reasons_number(all, err.text, renamed);
 }
 
@@ -55,7 +59,11 @@ static void matrix(pli_text *text) {
     pli_text_add(text, "\nWith which consistency, on topology ps:\n\n%-*s", NAME_COLUMNS, "");
     for (int p = 0; pli_consistencies()[p] != NULL; p++) {
         int columns = (int)strlen(pli_consistencies()[p]->name) + 2;
-        pli_text_add(text, "%-*s", pli_consistencies()[p + 1] == NULL ? 0 : columns < 6 ? 6 : columns, pli_consistencies()[p]->name);
+        pli_text_add(text, "%-*s",
+                     pli_consistencies()[p + 1] == NULL ? 0
+                     : columns < 6                      ? 6
+                                                        : columns,
+                     pli_consistencies()[p]->name);
     }
     pli_text_add(text, "\n");
     for (int f = 0; pli_filters()[f] != NULL; f++) row_of(text, all, pli_filters()[f]);
@@ -76,7 +84,8 @@ static void filters(pli_text *text) {
 }
 
 static void one(const plait_filter *filter, pli_text *text) {
-    static const char *const losses[] = { [PLAIT_EXACT] = "nothing", [PLAIT_ROUNDED] = "rounds; the rest goes with the worker's next push",
+    static const char *const losses[] = { [PLAIT_EXACT] = "nothing",
+                                          [PLAIT_ROUNDED] = "rounds; the rest goes with the worker's next push",
                                           [PLAIT_KEPT_BACK] = "keeps rows back until a later push",
                                           [PLAIT_SKIPPED] = "lets updates fall that would move nothing" };
     pli_text list = { 0 };
@@ -87,7 +96,8 @@ static void one(const plait_filter *filter, pli_text *text) {
     pli_text_add(text, "  loses          %s\n  consistency    ", losses[filter->loss]);
     for (int p = 0; pli_consistencies()[p] != NULL; p++)
         if (goes(filter, pli_consistencies()[p], NULL))
-            pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", pli_consistencies()[p]->name, pli_consistencies()[p]->parameters);
+            pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", pli_consistencies()[p]->name,
+                         pli_consistencies()[p]->parameters);
     pli_cli_wrap(text, list.data != NULL ? list.data : "none", NAME_COLUMNS, width());
     pli_text_add(text, "more: plait help filters\n");
     pli_text_free(&list);
@@ -99,7 +109,9 @@ bool pli_cli_help_filter(const char *name, pli_text *text) {
         return true;
     }
     for (int f = 0; pli_filters()[f] != NULL; f++) {
-        if (strlen(pli_filters()[f]->name) != strcspn(name, ":") || strncmp(pli_filters()[f]->name, name, strcspn(name, ":")) != 0) continue;
+        if (strlen(pli_filters()[f]->name) != strcspn(name, ":") ||
+            strncmp(pli_filters()[f]->name, name, strcspn(name, ":")) != 0)
+            continue;
         one(pli_filters()[f], text);
         return true;
     }

@@ -97,7 +97,8 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     if (was_killed(code)) {
         char who[32] = "a rank";
         if (lost >= 0) snprintf(who, sizeof who, "rank %" PRId32, lost);
-        pli_cli_usage("launch: %s was lost (signal %d), and with it the run; start it again", who, code - PLI_EXIT_SIGNAL);
+        pli_cli_usage("launch: %s was lost (signal %d), and with it the run; start it again", who,
+                      code - PLI_EXIT_SIGNAL);
         code = PLI_EXIT_PEERS;
     } else if ((code != PLI_EXIT_DONE && said != 0) || said == PLI_EXIT_FAILED) {
         code = said; /* also where the work is done: what was to be written beside the model could not be */

@@ -53,8 +53,8 @@ static bool check_names(const char *command, const pli_path *written, size_t n_w
     return apart;
 }
 
-bool pli_paths_apart(const char *command, const pli_path *written, size_t n_written, const pli_path *read, size_t n_read,
-                     const pli_text_list *data) {
+bool pli_paths_apart(const char *command, const pli_path *written, size_t n_written, const pli_path *read,
+                     size_t n_read, const pli_text_list *data) {
     for (size_t i = 0; i < n_written; i++) {
         if (written[i].path == NULL) continue;
         for (size_t j = 0; j < n_written; j++)
@@ -62,6 +62,7 @@ bool pli_paths_apart(const char *command, const pli_path *written, size_t n_writ
                 return refuse(command, &written[i], written[j].option, written[j].path);
     }
     for (size_t j = 0; j < n_read; j++)
-        if (read[j].path != NULL && !check_names(command, written, n_written, read[j].option, &read[j].path, 1)) return false;
+        if (read[j].path != NULL && !check_names(command, written, n_written, read[j].option, &read[j].path, 1))
+            return false;
     return check_names(command, written, n_written, "--data", data->item, data->n);
 }

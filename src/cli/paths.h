@@ -12,7 +12,7 @@ typedef struct pli_path {
 } pli_path;
 
 /** data [n_data]: as --data takes it. false: two are the same file; said. What is no regular file does not count. */
-bool pli_paths_apart(const char *command, const pli_path *written, size_t n_written, const pli_path *read, size_t n_read,
-                     const pli_text_list *data);
+bool pli_paths_apart(const char *command, const pli_path *written, size_t n_written, const pli_path *read,
+                     size_t n_read, const pli_text_list *data);
 
 #endif

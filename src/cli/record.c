@@ -120,11 +120,12 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
     if (isfinite(r->train_seconds))
         pli_text_add(text, "%-18s %.3g loading, %.3g training\n", "seconds", r->load_seconds, r->train_seconds);
     if (simulated != NULL)
-        pli_text_add(text, "%-18s %.6g, trace %.16s\n", "simulated seconds", simulated->virtual_seconds, simulated->trace_hash);
+        pli_text_add(text, "%-18s %.6g, trace %.16s\n", "simulated seconds", simulated->virtual_seconds,
+                     simulated->trace_hash);
     if (r->bytes_sent > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "bytes sent", r->bytes_sent);
     if (r->updates_dropped >= 0)
-        pli_text_add(text, "%-18s %" PRId64 " updates dropped, %" PRId64 " clocks skipped\n", "late", r->updates_dropped,
-                     r->clocks_skipped);
+        pli_text_add(text, "%-18s %" PRId64 " updates dropped, %" PRId64 " clocks skipped\n", "late",
+                     r->updates_dropped, r->clocks_skipped);
     if (r->model_hash[0] != '\0') pli_text_add(text, "%-18s %.16s\n", "model hash", r->model_hash);
 }
 

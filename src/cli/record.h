@@ -7,7 +7,8 @@
 /** A report in which nothing applies. */
 void pli_record_init(plait_report *report);
 /** One line, exactly the contract's keys, in its order. */
-void pli_record_json(const plait_report *report, const plait_simulated *simulated, pli_text *text); /* simulated may be NULL */
+void pli_record_json(const plait_report *report, const plait_simulated *simulated,
+                     pli_text *text); /* simulated may be NULL */
 /** For people, a line a figure; what does not apply is left out. */
 void pli_record_text(const plait_report *report, const plait_simulated *simulated, pli_text *text);
 

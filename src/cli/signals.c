@@ -58,7 +58,8 @@ static char *waits(pli_signals *s) {
 
 static void tell_waits(pli_signals *s) {
     char *text = waits(s), *rest = NULL;
-    for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
         pli_talk_tell(s->talk, "%s", line);
     pli_free(text);
 }

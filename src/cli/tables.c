@@ -20,7 +20,8 @@ static const char *keep(pli_train_plan *plan, const char *text, size_t length) {
 /* The table's setting, new if it has none yet. */
 static plait_table_setting *setting_of(pli_train_plan *plan, const char *name, size_t length) {
     for (int32_t i = 0; i < plan->train.n_tables; i++)
-        if (strlen(plan->table[i].name) == length && memcmp(plan->table[i].name, name, length) == 0) return &plan->table[i];
+        if (strlen(plan->table[i].name) == length && memcmp(plan->table[i].name, name, length) == 0)
+            return &plan->table[i];
     if (plan->train.n_tables == PLI_PLAN_TABLES) {
         pli_cli_usage("train: --table: settings for more than %d tables", PLI_PLAN_TABLES);
         return NULL;
@@ -42,7 +43,8 @@ static const char **slot_of(plait_table_setting *setting, const char *text, cons
     for (size_t i = 0; i < 3; i++) {
         if (strcmp(key, keys[i]) != 0) continue;
         if (equals != NULL && *slots[i] == NULL) return slots[i];
-        pli_cli_usage("train: --table '%s': %s %s", text, key, equals == NULL ? "has no value; write it as key=value" : "is given twice");
+        pli_cli_usage("train: --table '%s': %s %s", text, key,
+                      equals == NULL ? "has no value; write it as key=value" : "is given twice");
         return NULL;
     }
     const char *nearest = pli_nearest(key, keys, 3);

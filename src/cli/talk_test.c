@@ -141,9 +141,13 @@ static void every_status_has_an_exit_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bar_fits_any_terminal), cmocka_unit_test(bar_tells_simulated_time),         cmocka_unit_test(bar_is_as_full_as_the_run),
-        cmocka_unit_test(bar_of_a_stream_counts_epochs), cmocka_unit_test(figures_are_short),
-        cmocka_unit_test(json_knows_no_nan_and_escapes), cmocka_unit_test(record_of_nothing_is_all_null),
+        cmocka_unit_test(bar_fits_any_terminal),
+        cmocka_unit_test(bar_tells_simulated_time),
+        cmocka_unit_test(bar_is_as_full_as_the_run),
+        cmocka_unit_test(bar_of_a_stream_counts_epochs),
+        cmocka_unit_test(figures_are_short),
+        cmocka_unit_test(json_knows_no_nan_and_escapes),
+        cmocka_unit_test(record_of_nothing_is_all_null),
         cmocka_unit_test(every_status_has_an_exit_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,8 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     }
     if (s->tensorboard != NULL && !s->dry_run) PLI_TRY(pli_board_open(s->tensorboard, &r->board, err));
     if (s->metrics == NULL) return PLAIT_OK;
-    return s->dry_run ? pli_check_writable(s->metrics, " (--metrics)", err) : pli_metrics_open(s->metrics, &r->metrics, err);
+    return s->dry_run ? pli_check_writable(s->metrics, " (--metrics)", err)
+                      : pli_metrics_open(s->metrics, &r->metrics, err);
 }
 
 static plait_status save(run *r, const plait_model *model, plait_error *err) {
@@ -192,7 +193,8 @@ static plait_status work(plait_comm *comm, void *user) {
             opts.user = r;
         }
         status = plait_train(comm, &opts, &report, &model);
-        if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run && plait_comm_rank(comm) < plait_comm_workers(comm))
+        if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run &&
+            plait_comm_rank(comm) < plait_comm_workers(comm))
             status = tell_times(comm, &report, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
         else if (traces) status = pli_run_trace_gather(&r->trace, comm, r->settings->trace, &err);
@@ -348,10 +350,13 @@ static int run_all(run *r, int argc, char *const *argv) {
     if (events_failed) pli_talk_tell(&r->talk, "%s", events_err.text);
     if (trace_failed) pli_talk_tell(&r->talk, "%s", trace_err.text);
     if (dropped > 0)
-        pli_talk_tell(&r->talk, "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
-                      "(fewer --epochs)", r->settings->trace, dropped);
+        pli_talk_tell(&r->talk,
+                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
+                      "(fewer --epochs)",
+                      r->settings->trace, dropped);
     if (board_failed) pli_talk_tell(&r->talk, "%s", board_err.text);
-    return (metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED : code;
+    return (metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED
+                                                                                                      : code;
 }
 
 static int train(int argc, char *const *argv) {
@@ -360,13 +365,19 @@ static int train(int argc, char *const *argv) {
     plait_error        err = { .rank = -1 };
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
-    run r = { .settings = &settings, .opts = opts, .alone = -1, .epochs = settings.epochs, .events = PLI_RUN_EVENTS_INIT, .trace = PLI_RUN_TRACE_INIT };
+    run r = { .settings = &settings,
+              .opts = opts,
+              .alone = -1,
+              .epochs = settings.epochs,
+              .events = PLI_RUN_EVENTS_INIT,
+              .trace = PLI_RUN_TRACE_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);
     r.talk.simulated = settings.transport != NULL && strcmp(settings.transport, "sim") == 0;
     if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
-    if (settings.events != NULL && pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
+    if (settings.events != NULL &&
+        pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
         code = pli_cli_fail(&err);
         goto close_talk;
     }

@@ -60,7 +60,9 @@ typedef struct pli_coll {
 enum { PLI_COLL_OF_TABLES = 1 };
 
 /** Of the elements of a reduction, or of a broadcast. */
-static inline size_t pli_coll_buffer_bytes(const pli_coll *call) { return (size_t)call->n * pli_type_bytes(call->type); }
+static inline size_t pli_coll_buffer_bytes(const pli_coll *call) {
+    return (size_t)call->n * pli_type_bytes(call->type);
+}
 
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {

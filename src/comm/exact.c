@@ -11,7 +11,8 @@ plait_status pli_exact_begin(pli_call *call, plait_error *err) {
     size_t     bytes = (size_t)coll->n * pli_type_bytes(type);
     call->wide = coll->type == PLAIT_F64;
     call->cells = pli_aligned(bytes);
-    if (call->cells == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %lld elements", (long long)coll->n);
+    if (call->cells == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %lld elements", (long long)coll->n);
     memset(call->cells, 0, bytes);
     pli_cells_add(call->wide, coll->n, coll->buf, call->cells);
     call->exact = coll->buf;

@@ -204,8 +204,9 @@ plait_status pli_launch(int32_t processes, char *const *argv, int32_t *exit_out,
     PLI_TRY(pli_launch_find(&mpirun, err));
     snprintf(number, sizeof number, "%d", processes);
     const char **all = command(mpirun, number, argv), **env = environment();
-    plait_status status = all != NULL && env != NULL ? run(all, env, exit_out, err)
-                                                     : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
+    plait_status status = all != NULL && env != NULL
+                              ? run(all, env, exit_out, err)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
     pli_free(all);
     pli_free(env);
     pli_free(mpirun);

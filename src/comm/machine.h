@@ -49,7 +49,11 @@ void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) __attri
 void pli_out_lost(pli_out *out, int32_t rank, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void pli_out_drop(pli_out *out); /* frees what was not taken */
 
-typedef enum pli_member_kind { PLI_MEMBER_JOINED, PLI_MEMBER_LEFT /* in good order */, PLI_MEMBER_DIED } pli_member_kind;
+typedef enum pli_member_kind {
+    PLI_MEMBER_JOINED,
+    PLI_MEMBER_LEFT /* in good order */,
+    PLI_MEMBER_DIED
+} pli_member_kind;
 typedef struct pli_member_event {
     pli_member_kind kind;
     int32_t         rank;

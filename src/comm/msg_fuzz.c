@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t      rest = 0;
     plait_error err;
     /* a claim of terabytes is allowed to fail for lack of memory only; keep it small here */
-    if (size >= sizeof(pli_head) && (data[59] | data[60] | data[61] | data[62] | data[63]) != 0 && data[62] == 0) return 0;
+    if (size >= sizeof(pli_head) && (data[59] | data[60] | data[61] | data[62] | data[63]) != 0 && data[62] == 0)
+        return 0;
     plait_status status = pli_msg_decode(data, size, 2, 4, 1, 1, &msg, &rest, &err);
     if ((status < 0) != (msg == NULL)) abort();
     if (msg == NULL) return 0;

@@ -11,10 +11,10 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
     case PLI_REDUCE_SCATTER:
-        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s%s", call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter",
-                 (long long)call->n, pli_type_name(call->type), pli_op_name(call->type, call->op),
-                 call->form != NULL ? " by " : "", call->form != NULL ? call->form->name : "",
-                 call->begun ? ", begun" : "", of_tables(call));
+        snprintf(text, bytes, "%s of %lld %s (%s)%s%s%s%s",
+                 call->kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter", (long long)call->n,
+                 pli_type_name(call->type), pli_op_name(call->type, call->op), call->form != NULL ? " by " : "",
+                 call->form != NULL ? call->form->name : "", call->begun ? ", begun" : "", of_tables(call));
         return;
     case PLI_BROADCAST:
         snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);

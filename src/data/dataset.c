@@ -156,7 +156,8 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
                        : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
                                                                                 : NULL;
     if (what == NULL) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%s: --%s has no meaning for %s data; leave it out", path, what, format_text(format));
+    return pli_fail(err, PLAIT_EINVAL, "%s: --%s has no meaning for %s data; leave it out", path, what,
+                    format_text(format));
 }
 
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {

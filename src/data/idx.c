@@ -32,14 +32,20 @@ static uint64_t big_endian(const unsigned char *at, size_t bytes) {
 }
 
 bool pli_idx_is(const unsigned char *data, size_t bytes) {
-    return bytes >= 8 && data[0] == 0 && data[1] == 0 && element_bytes(data[2]) > 0 && data[3] >= 1 && data[3] <= PLI_IDX_AXES;
+    return bytes >= 8 && data[0] == 0 && data[1] == 0 && element_bytes(data[2]) > 0 && data[3] >= 1 &&
+           data[3] <= PLI_IDX_AXES;
 }
 
-plait_status pli_idx_read(const char *name, const unsigned char *data, size_t bytes, pli_idx_array *array_out, plait_error *err) {
+plait_status pli_idx_read(const char *name, const unsigned char *data, size_t bytes, pli_idx_array *array_out,
+                          plait_error *err) {
     if (!pli_idx_is(data, bytes))
-        return pli_fail(err, PLAIT_EFORMAT, "%s: expected an idx file of 1 to %d axes (it begins 0 0, a type from 8 to 14, the number of axes)",
-                        name, PLI_IDX_AXES);
-    pli_idx_array a = { .type = data[2], .axes = data[3], .begin = 4 + 4 * (size_t)data[3], .row_bytes = element_bytes(data[2]) };
+        return pli_fail(
+            err, PLAIT_EFORMAT,
+            "%s: expected an idx file of 1 to %d axes (it begins 0 0, a type from 8 to 14, the number of axes)", name,
+            PLI_IDX_AXES);
+    pli_idx_array a = {
+        .type = data[2], .axes = data[3], .begin = 4 + 4 * (size_t)data[3], .row_bytes = element_bytes(data[2])
+    };
     if (bytes < a.begin) return pli_fail(err, PLAIT_EFORMAT, "%s: cut short in its header", name);
     uint64_t total = a.row_bytes;
     bool     too_many = false;
@@ -52,7 +58,8 @@ plait_status pli_idx_read(const char *name, const unsigned char *data, size_t by
         if (!too_many && i > 0) a.row_bytes *= length;
     }
     if (too_many || total != bytes - a.begin)
-        return pli_fail(err, PLAIT_EFORMAT, "%s: its header promises %s%llu bytes behind it, there are %llu: cut short or altered", name,
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "%s: its header promises %s%llu bytes behind it, there are %llu: cut short or altered", name,
                         too_many ? "more than " : "", (unsigned long long)(too_many ? bytes : total),
                         (unsigned long long)(bytes - a.begin));
     *array_out = a;
@@ -99,7 +106,8 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
     PLI_TRY(pli_sources_open(&path, 1, &idx->labels, err));
     const pli_source *source = &idx->labels->source[0];
     PLI_TRY(pli_idx_read(path, source->data, source->bytes, &idx->label, err));
-    if (idx->label.axes != 1) return pli_fail(err, PLAIT_EFORMAT, "%s: labels are an array of one axis, this has %d", path, idx->label.axes);
+    if (idx->label.axes != 1)
+        return pli_fail(err, PLAIT_EFORMAT, "%s: labels are an array of one axis, this has %d", path, idx->label.axes);
     if (idx->label.length[0] != idx->image.length[0])
         return pli_fail(err, PLAIT_EMISMATCH, "%s has %lld labels, %s %lld images: they belong to other files", path,
                         (long long)idx->label.length[0], images, (long long)idx->image.length[0]);
@@ -107,14 +115,17 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
 }
 
 /* A file that is given, is the one: never another in its place. */
-static plait_status find_labels(struct pli_idx *idx, const char *path, const char *given, bool optional, plait_error *err) {
-    if (given != NULL && !pli_file_exists(given)) return pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
+static plait_status find_labels(struct pli_idx *idx, const char *path, const char *given, bool optional,
+                                plait_error *err) {
+    if (given != NULL && !pli_file_exists(given))
+        return pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
     if (given != NULL) return open_labels(idx, given, path, err);
     char        *beside = sibling(path);
     plait_status status = PLAIT_OK;
     if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, err);
     else if (!optional)
-        status = pli_fail(err, PLAIT_EINVAL, "%s: images have no labels in them: name their file by --label FILE", path);
+        status =
+            pli_fail(err, PLAIT_EINVAL, "%s: images have no labels in them: name their file by --label FILE", path);
     pli_free(beside);
     return status;
 }
@@ -130,17 +141,22 @@ void pli_idx_close(struct pli_idx **idx) {
 
 plait_status pli_idx_open(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     const pli_source *source = &d->sources->source[0];
-    if (d->sources->n > 1) return pli_fail(err, PLAIT_EINVAL, "idx images are one file; %lld were given", (long long)d->sources->n);
-    if (opts->hash_bits > 0) return pli_fail(err, PLAIT_EINVAL, "features of idx images are few and dense: they are not hashed; leave out --hash-bits");
+    if (d->sources->n > 1)
+        return pli_fail(err, PLAIT_EINVAL, "idx images are one file; %lld were given", (long long)d->sources->n);
+    if (opts->hash_bits > 0)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "features of idx images are few and dense: they are not hashed; leave out --hash-bits");
     struct pli_idx *idx = d->idx = pli_calloc(1, sizeof *idx);
     if (idx == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     PLI_TRY(pli_idx_read(source->path, source->data, source->bytes, &idx->image, err));
     idx->from = source->data;
     idx->features = (int64_t)(idx->image.row_bytes / element_bytes(idx->image.type));
-    if (idx->features > INT32_MAX) return pli_fail(err, PLAIT_EFORMAT, "%s: a row of %lld numbers is too long", source->path, (long long)idx->features);
+    if (idx->features > INT32_MAX)
+        return pli_fail(err, PLAIT_EFORMAT, "%s: a row of %lld numbers is too long", source->path,
+                        (long long)idx->features);
     if (fixed != NULL && fixed->features != idx->features)
-        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, this has %lld", source->path,
-                        (long long)fixed->features, (long long)idx->features);
+        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, this has %lld",
+                        source->path, (long long)fixed->features, (long long)idx->features);
     PLI_TRY(find_labels(idx, source->path, opts->label, fixed != NULL, err));
     d->begin[0] = idx->image.begin;
     d->row_bytes = idx->image.row_bytes;
@@ -173,21 +189,24 @@ static bool add_row(const struct pli_idx *idx, const unsigned char *at, pli_rows
     return true;
 }
 
-static plait_status parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows, pli_found *found,
-                          pli_bad *bad) {
+static plait_status parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
+                          pli_found *found, pli_bad *bad) {
     const struct pli_idx *idx = rules;
-    const int64_t         first = (int64_t)((size_t)(from - idx->from) - idx->image.begin) / (int64_t)idx->image.row_bytes;
+    const int64_t first = (int64_t)((size_t)(from - idx->from) - idx->image.begin) / (int64_t)idx->image.row_bytes;
     const int64_t         n = (to - from) / (int64_t)idx->image.row_bytes;
     bad->at = NULL;
     if (!pli_rows_reserve_rows(rows, n)) return PLAIT_ENOMEM;
     for (int64_t i = 0; i < n; i++) {
         const unsigned char *at = from + (size_t)i * idx->image.row_bytes;
         double               label = NAN;
-        if (idx->labels != NULL) label = pli_idx_element(&idx->label, idx->labels->source[0].data + idx->label.begin, first + i);
-        if (idx->labels != NULL && !isfinite(label)) return pli_bad_at(bad, at, "label %lld is not finite", (long long)(first + i));
+        if (idx->labels != NULL)
+            label = pli_idx_element(&idx->label, idx->labels->source[0].data + idx->label.begin, first + i);
+        if (idx->labels != NULL && !isfinite(label))
+            return pli_bad_at(bad, at, "label %lld is not finite", (long long)(first + i));
         if (!add_row(idx, at, rows) || (idx->labels != NULL && !pli_found_label(found, label))) return PLAIT_ENOMEM;
         for (int64_t k = rows->b.row_start[rows->b.rows]; idx->image.type >= 13 && k < rows->b.entries; k++)
-            if (!isfinite(rows->b.value[k])) return pli_bad_at(bad, at, "row %lld has a number that is not finite", (long long)(first + i));
+            if (!isfinite(rows->b.value[k]))
+                return pli_bad_at(bad, at, "row %lld has a number that is not finite", (long long)(first + i));
         if (rows->b.weight != NULL) rows->b.weight[rows->b.rows] = 1;
         rows->b.label[rows->b.rows++] = label;
         rows->b.row_start[rows->b.rows] = rows->b.entries;

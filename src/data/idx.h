@@ -21,7 +21,8 @@ typedef struct pli_idx_array {
 /** Does it begin like one? */
 bool pli_idx_is(const unsigned char *data, size_t bytes);
 /** Reads a header and holds the file to it. name is for messages. Errors: EFORMAT. */
-plait_status pli_idx_read(const char *name, const unsigned char *data, size_t bytes, pli_idx_array *array_out, plait_error *err);
+plait_status pli_idx_read(const char *name, const unsigned char *data, size_t bytes, pli_idx_array *array_out,
+                          plait_error *err);
 /** Element i of an array. */
 double pli_idx_element(const pli_idx_array *array, const unsigned char *elements, int64_t i);
 

@@ -58,7 +58,8 @@ static double pixel(int64_t i) { return (double)(i % 7 == 0 ? 0 : i % 100); }
 static double signed_pixel(int64_t i) { return pixel(i) - 50; }
 static double digit(int64_t i) { return (double)(i * 3 % 10); }
 
-static plait_status open_idx(const char *name, const char *label, int32_t worker, int32_t workers, pli_dataset **out, plait_error *err) {
+static plait_status open_idx(const char *name, const char *label, int32_t worker, int32_t workers, pli_dataset **out,
+                             plait_error *err) {
     const char     *paths[] = { in_directory(name) };
     plait_data_opts opts;
     plait_data_opts_init(&opts);
@@ -106,7 +107,8 @@ static void test_rows_of_every_type(void **state) {
         assert_int_equal(pli_dataset_rows(d), 150);
         int64_t row = 0;
         for (int32_t b = 0; b < pli_dataset_own_blocks(d); b++)
-            for (int64_t i = 0; i < pli_dataset_block(d, b)->rows; i++) assert_row(pli_dataset_block(d, b), i, row++, 15, value);
+            for (int64_t i = 0; i < pli_dataset_block(d, b)->rows; i++)
+                assert_row(pli_dataset_block(d, b), i, row++, 15, value);
         assert_int_equal(row, 150);
         pli_dataset_destroy(&d);
     }
@@ -141,7 +143,8 @@ static void test_workers_share_the_rows(void **state) {
     for (int32_t w = 0; w < 3; w++) {
         pli_dataset *d = load("w-images-idx3-ubyte", NULL, w, 3);
         for (int32_t b = 0; b < pli_dataset_own_blocks(d); b++)
-            for (int64_t i = 0; i < pli_dataset_block(d, b)->rows; i++) assert_row(pli_dataset_block(d, b), i, row++, 4, pixel);
+            for (int64_t i = 0; i < pli_dataset_block(d, b)->rows; i++)
+                assert_row(pli_dataset_block(d, b), i, row++, 4, pixel);
         pli_dataset_destroy(&d);
     }
     assert_int_equal(row, 130);

@@ -175,7 +175,8 @@ int64_t plait_data_rows(const plait_data *data) { return data->dataset->schema->
 int64_t plait_data_labels(const plait_data *data) {
     int64_t labels = 0;
     for (int32_t b = 0; b < data->dataset->own; b++)
-        for (int64_t r = 0; r < data->dataset->rows[b].b.rows; r++) labels += pli_block_labels(&data->dataset->rows[b].b, r);
+        for (int64_t r = 0; r < data->dataset->rows[b].b.rows; r++)
+            labels += pli_block_labels(&data->dataset->rows[b].b, r);
     return labels;
 }
 

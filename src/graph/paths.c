@@ -25,13 +25,16 @@ static pli_paths *create(const plait_graph *g, plait_value target) {
     const pli_node *last = pli_value_node(g, target);
     pli_paths      *p = pli_calloc(1, sizeof *p);
     if (p == NULL) return NULL;
-    *p = (pli_paths){ .target = target, .n_values = last->value + last->n_values, .n_edges = last->input + last->n_inputs };
+    *p = (pli_paths){ .target = target,
+                      .n_values = last->value + last->n_values,
+                      .n_edges = last->input + last->n_inputs };
     p->grad = pli_array((size_t)p->n_values, sizeof *p->grad);
     p->head = pli_array((size_t)p->n_values, sizeof *p->head);
     p->partial = pli_array((size_t)p->n_edges, sizeof *p->partial);
     p->next = pli_array((size_t)p->n_edges, sizeof *p->next);
     p->user = pli_array((size_t)p->n_edges, sizeof *p->user);
-    if (p->grad == NULL || p->head == NULL || p->partial == NULL || p->next == NULL || p->user == NULL) pli_paths_destroy(&p);
+    if (p->grad == NULL || p->head == NULL || p->partial == NULL || p->next == NULL || p->user == NULL)
+        pli_paths_destroy(&p);
     if (p == NULL) return NULL;
     for (int32_t v = 0; v < p->n_values; v++) p->grad[v] = p->head[v] = -1;
     for (int32_t e = 0; e < p->n_edges; e++) p->partial[e] = p->next[e] = -1;
@@ -150,12 +153,14 @@ pli_paths *pli_paths_of(plait_graph *g, plait_value target) {
 
 /* --- asking ---------------------------------------------------------------------------------------------------- */
 
-plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, const plait_value *x, plait_value *dx_out) {
+plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, const plait_value *x,
+                                   plait_value *dx_out) {
     if (g->status != PLAIT_OK) return g->status;
     bool known = y >= 0 && y < g->n_values && n >= 0;
     for (int32_t i = 0; known && i < n; i++) known = x[i] >= 0 && x[i] < g->n_values;
     if (!known) {
-        pli_graph_failed(g, PLAIT_EINVAL, "gradients: the target, and what to differentiate by, are to be values of this graph");
+        pli_graph_failed(g, PLAIT_EINVAL,
+                         "gradients: the target, and what to differentiate by, are to be values of this graph");
         return g->status;
     }
     const pli_paths *p = pli_paths_of(g, y);
@@ -184,7 +189,8 @@ static void mark(const plait_graph *g, const pli_paths *p, plait_value x, bool *
     for (int32_t k = g->value[x].node + 1; k <= g->value[p->target].node; k++) {
         const pli_node *node = &g->node[k];
         bool            any = false;
-        for (int32_t e = node->input; e < node->input + node->n_inputs; e++) any = any || (p->partial[e] >= 0 && leads[g->input[e]]);
+        for (int32_t e = node->input; e < node->input + node->n_inputs; e++)
+            any = any || (p->partial[e] >= 0 && leads[g->input[e]]);
         for (int32_t i = 0; any && i < node->n_values; i++) leads[node->value + i] = true;
     }
 }

@@ -8,15 +8,18 @@
 plait_status pli_balance_check(const pli_run *run) {
     int32_t blocks = pli_dataset_blocks(run->data), workers = plait_comm_workers(run->comm);
     if (run->stream)
-        return pli_fail(run->err, PLAIT_EREFUSED, "balance dynamic with a single streamed pass is refused: a stream reads each "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with a single streamed pass is refused: a stream reads each "
                         "block once, where it began; take --epochs 2, or --balance static");
     if (blocks == 1)
-        return pli_fail(run->err, PLAIT_EREFUSED, "balance dynamic with data from a pipe is refused: it is one block, of one "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with data from a pipe is refused: it is one block, of one "
                         "process, that nobody else can read; name a file, or take --balance static");
     if (blocks < 2 * workers)
-        return pli_fail(run->err, PLAIT_EREFUSED, "balance dynamic with %d workers is refused: the data has %d blocks, and who "
-                        "has one alone cannot give it away; take --workers %d or fewer, or --balance static", workers, blocks,
-                        blocks / 2);
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with %d workers is refused: the data has %d blocks, and who "
+                        "has one alone cannot give it away; take --workers %d or fewer, or --balance static",
+                        workers, blocks, blocks / 2);
     return PLAIT_OK;
 }
 
@@ -31,7 +34,8 @@ plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)blocks);
     for (int32_t i = 0; i < pli_dataset_own_blocks(run->data); i++) {
         const pli_block *block = pli_dataset_block(run->data, i);
-        balance->lease[balance->n++] = (pli_lease){ .block = block->number, .rows = block->rows, .until = PLI_LEASE_OPEN };
+        balance->lease[balance->n++] =
+            (pli_lease){ .block = block->number, .rows = block->rows, .until = PLI_LEASE_OPEN };
     }
     return PLAIT_OK;
 }

@@ -140,7 +140,8 @@ plait_status pli_hogwild_begin(pli_sgd *sgd) {
     for (int32_t t = 0; ok && t < threads; t++) {
         sgd->hogwild[t].score = pli_calloc((size_t)sgd->run->linear.columns, 2 * sizeof(double));
         sgd->hogwild[t].bias = pli_calloc((size_t)sgd->run->linear.columns, sizeof(float));
-        ok = sgd->hogwild[t].score != NULL && sgd->hogwild[t].bias != NULL && reserve(&sgd->hogwild[t], &sgd->hogwild[t].row[0], 64, sgd->run->linear.columns) == PLAIT_OK;
+        ok = sgd->hogwild[t].score != NULL && sgd->hogwild[t].bias != NULL &&
+             reserve(&sgd->hogwild[t], &sgd->hogwild[t].row[0], 64, sgd->run->linear.columns) == PLAIT_OK;
     }
     return ok ? PLAIT_OK : pli_fail(sgd->run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)threads);
 }

@@ -26,9 +26,11 @@ static plait_status check_judged(const pli_run *run, const pli_dataset *data, co
             if (known) continue;
             if (pli_dataset_has_label_file(data) && isnan(block->label[r]))
                 return pli_fail(run->err, PLAIT_EINVAL,
-                                "%s: these images have no labels beside them; their file is named as they are, with labels for images",
+                                "%s: these images have no labels beside them; their file is named as they are, with "
+                                "labels for images",
                                 name);
-            pli_fail(run->err, PLAIT_EFORMAT, text ? PLI_UNKNOWN_CHARACTER : PLI_UNKNOWN_LABEL, (long long)(block->first_row + r + 1));
+            pli_fail(run->err, PLAIT_EFORMAT, text ? PLI_UNKNOWN_CHARACTER : PLI_UNKNOWN_LABEL,
+                     (long long)(block->first_row + r + 1));
             return pli_fail_at(run->err, "%s", name);
         }
     }
@@ -40,10 +42,12 @@ static const char *name_of(const plait_data_opts *files) {
 }
 
 /* A file of labels is that of the rows trained on: other images have theirs beside them. */
-static plait_status open_beside(pli_run *run, const plait_data_opts *files, const plait_data *memory, pli_dataset **data_out) {
+static plait_status open_beside(pli_run *run, const plait_data_opts *files, const plait_data *memory,
+                                pli_dataset **data_out) {
     const plait_data_opts *trained = run->opts->data;
     plait_data_opts        own = files != NULL ? *files : (plait_data_opts){ 0 };
-    bool same = trained != NULL && own.label != NULL && trained->label != NULL && strcmp(own.label, trained->label) == 0;
+    bool                   same =
+        trained != NULL && own.label != NULL && trained->label != NULL && strcmp(own.label, trained->label) == 0;
     if (same && pli_dataset_has_label_file(run->data) && strcmp(own.paths[0], trained->paths[0]) != 0) own.label = NULL;
     return pli_run_open(run, files != NULL ? &own : NULL, memory, run->schema, false, data_out);
 }

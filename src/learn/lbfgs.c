@@ -31,7 +31,8 @@ static plait_status call(pli_lbfgs *l, const char *name, void *answer, size_t by
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
 
-static plait_status create_table(pli_lbfgs *l, const char *name, int32_t number, const void *initial, plait_table **table_out) {
+static plait_status create_table(pli_lbfgs *l, const char *name, int32_t number, const void *initial,
+                                 plait_table **table_out) {
     plait_table_opts t;
     char             numbered[16];
     plait_table_opts_init(&t);
@@ -80,7 +81,9 @@ static plait_status evaluate(pli_lbfgs *l) {
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     pli_sums all, sums = pli_total_sums(&total);
-    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) }); /* hits are not counted here: so a wish to stop travels */
+    pli_total_add(
+        &total,
+        &(pli_sums){ .right = pli_run_stopped(run) }); /* hits are not counted here: so a wish to stop travels */
     PLI_TRY(pli_total_agree(run->comm, &total, &all));
     l->loss = all.loss / (double)run->train_rows;
     l->stop = all.right > 0;
@@ -292,7 +295,8 @@ plait_status pli_lbfgs_train(pli_run *run) {
     const void *values;
     if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);
     if (status == PLAIT_OK) status = pli_run_solution(run, l.type, values, &run->solution);
-    if (status == PLAIT_OK) status = pli_run_validate(run, &run->solution, &run->validation_loss, &run->validation_accuracy);
+    if (status == PLAIT_OK)
+        status = pli_run_validate(run, &run->solution, &run->validation_loss, &run->validation_accuracy);
     if (status == PLAIT_OK) pli_run_tell_weights(run, &run->solution);
     return status;
 }

@@ -25,7 +25,8 @@ static plait_status open_vectors(const plait_slice *slice, int32_t n_slices, con
                                  pli_lbfgs_args *args, vectors *v) {
     if (bytes != sizeof *args) return PLAIT_EINVAL;
     memcpy(args, args_bytes, sizeof *args);
-    if (args->memory < 1 || args->memory > PLI_LBFGS_MEMORY_MAX || args->slot < 0 || args->slot >= args->memory) return PLAIT_EINVAL;
+    if (args->memory < 1 || args->memory > PLI_LBFGS_MEMORY_MAX || args->slot < 0 || args->slot >= args->memory)
+        return PLAIT_EINVAL;
     if (n_slices != 4 + args->has_penalty + args->has_old + (args->packed ? 1 : 2) * args->memory) return PLAIT_EINVAL;
     if (args->packed && slice[0].type != PLAIT_F32) return PLAIT_EINVAL;
     int32_t i = 0;
@@ -115,7 +116,8 @@ static void store_pair(const vectors *v, int32_t j, int64_t first, int64_t n, do
 static void load_factors(const vectors *v, int64_t first, int64_t n, double *p) {
     if (v->q != NULL) load(v, v->q, first, n, p);
     for (int64_t i = 0; v->q == NULL && i < n; i++) p[i] = 1;
-    for (int64_t i = v->free_first > first ? v->free_first : first; i < v->free_last && i < first + n; i++) p[i - first] = 0;
+    for (int64_t i = v->free_first > first ? v->free_first : first; i < v->free_last && i < first + n; i++)
+        p[i - first] = 0;
 }
 
 static void load_inverse_metric(const vectors *v, int64_t first, int64_t n, double *inverse) {
@@ -196,7 +198,8 @@ void pli_lbfgs_merge_exactly(void *user, void *answer, const void *other, size_t
 
 /* user: the pool, or NULL. The answer is an array of sums, `expected` bytes as numbers. */
 static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *slices, int32_t n_slices,
-                                 const void *args_bytes, size_t bytes, void *answer, size_t answer_bytes, size_t expected) {
+                                 const void *args_bytes, size_t bytes, void *answer, size_t answer_bytes,
+                                 size_t expected) {
     call c = { .fn = fn, .bytes = (int64_t)answer_bytes };
     PLI_TRY(open_vectors(slices, n_slices, args_bytes, bytes, &c.args, &c.v));
     if (answer_bytes != expected * (c.args.exact ? PLI_CELL_BYTES_F64 / sizeof(double) : 1)) return PLAIT_EINVAL;
@@ -255,7 +258,8 @@ static void step_segment(const vectors *v, const pli_lbfgs_args *args, int64_t s
 
 static plait_status run_step(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
                              void *answer, size_t answer_bytes) {
-    return run_segments(user, step_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_moved));
+    return run_segments(user, step_segment, slices, n_slices, args, bytes, answer, answer_bytes,
+                        sizeof(pli_lbfgs_moved));
 }
 
 /* --- "lbfgs.gradient": the step was accepted, g holds the mean gradient of the losses ---------------------------
@@ -291,7 +295,8 @@ static void complete_pair(const vectors *v, const pli_lbfgs_args *args, int64_t 
     store_pair(v, args->slot, first, n, s, y);
 }
 
-static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, const sums *to) {
+static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end,
+                             const sums *to) {
     double g[STRIP], w[STRIP], p[STRIP], slope[STRIP], hslope[STRIP], hy[STRIP], s[STRIP] = { 0 }, y[STRIP] = { 0 };
     for (int64_t first = segment, n; first < end; first += n) {
         n = strip_of(first, end);
@@ -311,14 +316,16 @@ static void gradient_segment(const vectors *v, const pli_lbfgs_args *args, int64
     }
 }
 
-static plait_status run_gradient(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
-                                 void *answer, size_t answer_bytes) {
-    return run_segments(user, gradient_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_dots));
+static plait_status run_gradient(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
+                                 size_t bytes, void *answer, size_t answer_bytes) {
+    return run_segments(user, gradient_segment, slices, n_slices, args, bytes, answer, answer_bytes,
+                        sizeof(pli_lbfgs_dots));
 }
 
 /* --- "lbfgs.direction": d into slot `slot` (whose old pair is used up element by element), g into o ------------- */
 
-static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end, const sums *to) {
+static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int64_t segment, int64_t end,
+                              const sums *to) {
     double g[STRIP], slope[STRIP], h[STRIP], up[STRIP], d[STRIP], s[STRIP], y[STRIP];
     for (int64_t first = segment, n; first < end; first += n) {
         n = strip_of(first, end);
@@ -357,9 +364,10 @@ static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int6
     }
 }
 
-static plait_status run_direction(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t bytes,
-                                  void *answer, size_t answer_bytes) {
-    return run_segments(user, direction_segment, slices, n_slices, args, bytes, answer, answer_bytes, sizeof(pli_lbfgs_slope));
+static plait_status run_direction(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
+                                  size_t bytes, void *answer, size_t answer_bytes) {
+    return run_segments(user, direction_segment, slices, n_slices, args, bytes, answer, answer_bytes,
+                        sizeof(pli_lbfgs_slope));
 }
 
 const plait_function pli_lbfgs_functions[PLI_LBFGS_FUNCTIONS] = {

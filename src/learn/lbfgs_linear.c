@@ -51,7 +51,8 @@ static plait_status push_gradient(pli_lbfgs *l, int64_t slot) {
     int64_t        k = run->linear.columns, d = run->linear.features;
     double        *bias = gradient->bias + slot * gradient->stride;
     if (!gradient->is_narrow) pli_scale_gradient(&run->scale, k, gradient->sum + slot * l->values, bias);
-    for (int64_t c = 0; c < k && run->linear.intercept; c++) pli_gradient_put(gradient, slot * l->values + d * k + c, bias[c]);
+    for (int64_t c = 0; c < k && run->linear.intercept; c++)
+        pli_gradient_put(gradient, slot * l->values + d * k + c, bias[c]);
     return push(l, l->g, slot, 1 / (double)run->train_rows);
 }
 
@@ -139,7 +140,8 @@ static plait_status begin(pli_lbfgs *l) {
     pick_shape(l, &groups);
     PLI_TRY(run->exact ? pli_gradient_init_apart(&l->gradient, &run->linear, run->pool, run->err)
                        : pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
-    if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX) pli_gradient_narrow(&l->gradient);
+    if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
+        pli_gradient_narrow(&l->gradient);
     if (l->is_large) pli_dataset_pack(run->data, run->pool);
     l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
     if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
@@ -154,7 +156,9 @@ static void end(pli_lbfgs *l) {
     pli_free(l->bias);
 }
 
-static plait_status initial(const pli_lbfgs *l, void **initial_out) { return pli_run_initial(l->run, l->type, initial_out); }
+static plait_status initial(const pli_lbfgs *l, void **initial_out) {
+    return pli_run_initial(l->run, l->type, initial_out);
+}
 
 /* The free row says it where nothing is scaled. */
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
@@ -162,5 +166,6 @@ static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
     return l->run->scale.factor == NULL ? PLAIT_OK : pli_run_penalty(l->run, l->type, penalty_out);
 }
 
-const pli_lbfgs_pass pli_lbfgs_linear = { .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric,
-                                          .compute = compute };
+const pli_lbfgs_pass pli_lbfgs_linear = {
+    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute
+};

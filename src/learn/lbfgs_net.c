@@ -30,12 +30,14 @@ static plait_status get(void *user, int32_t variable, const void **values_out, p
     return PLAIT_OK;
 }
 
-static plait_status get_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, void *values, plait_error *err) {
+static plait_status get_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, void *values,
+                             plait_error *err) {
     const struct pli_lbfgs_net *n = user;
     const pli_net_param        *param = &n->net->param[variable];
     (void)err;
     for (int64_t i = 0; i < rows; i++)
-        memcpy((float *)values + i * param->cols, n->values + param->at + row[i] * param->cols, (size_t)param->cols * sizeof(float));
+        memcpy((float *)values + i * param->cols, n->values + param->at + row[i] * param->cols,
+               (size_t)param->cols * sizeof(float));
     return PLAIT_OK;
 }
 
@@ -47,7 +49,8 @@ static plait_status add(void *user, int32_t variable, const void *delta, plait_e
     return PLAIT_OK;
 }
 
-static plait_status add_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, const void *delta, plait_error *err) {
+static plait_status add_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, const void *delta,
+                             plait_error *err) {
     struct pli_lbfgs_net *n = user;
     const pli_net_param  *param = &n->net->param[variable];
     (void)err;
@@ -64,7 +67,9 @@ static plait_status end_run(void *user, plait_status how, plait_error *err) {
     return PLAIT_OK;
 }
 
-static plait_status no_memory(const pli_run *run) { return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's rows"); }
+static plait_status no_memory(const pli_run *run) {
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch's rows");
+}
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
@@ -85,7 +90,8 @@ static plait_status begin(pli_lbfgs *l) {
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's passes");
     n->net = run->net;
     if (run->net->row_labels > 1)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs for a net of sequences of text is refused: its mean is taken over rows, and these "
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs for a net of sequences of text is refused: its mean is taken over rows, and these "
                         "have several labels each; take adam");
     l->rows = l->values = run->net->values;
     l->columns = 1;
@@ -97,7 +103,9 @@ static plait_status begin(pli_lbfgs *l) {
     n->sum = pli_calloc((size_t)l->values, sizeof *n->sum);
     if (n->values == NULL || n->sum == NULL || !pli_net_rows_reserve(run->net, &n->rows, ROWS))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)l->values);
-    const plait_store store = { .user = n, .get = get, .get_rows = get_rows, .inc = add, .inc_rows = add_rows, .end = end_run };
+    const plait_store store = {
+        .user = n, .get = get, .get_rows = get_rows, .inc = add, .inc_rows = add_rows, .end = end_run
+    };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = &store;
@@ -125,7 +133,8 @@ static plait_status initial(const pli_lbfgs *l, void **initial_out) {
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
     float *factors = pli_array((size_t)l->values, sizeof *factors);
     if (factors == NULL) return pli_fail(l->run->err, PLAIT_ENOMEM, "no memory for penalties");
-    for (int32_t p = 0; p < l->net->net->n_params; p++) pli_net_penalty_factors(l->run, p, factors + l->net->net->param[p].at);
+    for (int32_t p = 0; p < l->net->net->n_params; p++)
+        pli_net_penalty_factors(l->run, p, factors + l->net->net->param[p].at);
     return in_type(l, factors, penalty_out);
 }
 
@@ -202,5 +211,6 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
     return push_gradient(l);
 }
 
-const pli_lbfgs_pass pli_lbfgs_nets = { .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric,
-                                        .compute = compute };
+const pli_lbfgs_pass pli_lbfgs_nets = {
+    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute
+};

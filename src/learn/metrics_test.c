@@ -36,7 +36,8 @@ static void test_auc_is_share_of_pairs(void **state) {
         float      weight[N];
         for (int i = 0; i < N; i++) {
             positive[i] = pli_random_below(&r, 3) == 0;
-            score[i] = seed % 2 ? pli_random_normal(&r) + positive[i] : (double)pli_random_below(&r, 7) - 3 + positive[i]; /* ties */
+            score[i] = seed % 2 ? pli_random_normal(&r) + positive[i]
+                                : (double)pli_random_below(&r, 7) - 3 + positive[i]; /* ties */
             weight[i] = seed % 3 ? 1.0F : (float)pli_random_f64(&r);
         }
         if (seed == 4) score[0] = -0.0, score[1] = 0.0;

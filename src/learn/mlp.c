@@ -9,7 +9,8 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     (void)err;
     for (int32_t i = 1; i <= n; i++) {
         h = pli_op1(net->graph, &pli_op_relu, h);
-        h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2) : pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
+        h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2)
+                  : pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
     }
     net->scores = h;
     return PLAIT_OK;

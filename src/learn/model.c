@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out, plait_error *err) {
+plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out,
+                               plait_error *err) {
     pli_solution s = { .rows = rows };
     s.weight = rows <= INT64_MAX / columns ? pli_calloc((size_t)(rows * columns), sizeof *s.weight) : NULL;
     s.bias = pli_calloc((size_t)columns, sizeof *s.bias);
@@ -50,8 +51,8 @@ static plait_status take_net(plait_model *model, const pli_model_form *form, pla
                     (long long)model->net->values, (long long)model->solution.rows);
 }
 
-plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema, const char *description,
-                            plait_model **model_out, plait_error *err) {
+plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema,
+                            const char *description, plait_model **model_out, plait_error *err) {
     const int64_t classes = form->classes;
     plait_model *model = pli_calloc(1, sizeof *model);
     if (model == NULL) {

@@ -42,13 +42,14 @@ typedef struct pli_model_form {
 
 /** A model of this form around a schema's labels; takes solution and schema (also when it fails). Errors: EFORMAT the values are
  *  not those of the form. */
-plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema, const char *description,
-                            plait_model **model_out, plait_error *err);
+plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema,
+                            const char *description, plait_model **model_out, plait_error *err);
 
 /* What cannot be judged, behind the number of its row. */
 #define PLI_UNKNOWN_LABEL "row %lld has no label, or one that the model does not know"
-#define PLI_UNKNOWN_CHARACTER \
-    "row %lld has a character that the model does not know: it cannot be foretold; leave such out, or train on text that has it"
+#define PLI_UNKNOWN_CHARACTER                                                                                          \
+    "row %lld has a character that the model does not know: it cannot be foretold; leave such out, or train on text "  \
+    "that has it"
 
 /** Sums over the own rows of data, block by block. want: NULL, or which rows to take. ranking: NULL, or
  *  receives the scores of two classes. Errors: EFORMAT a label that the model does not know. */

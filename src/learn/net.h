@@ -75,7 +75,7 @@ struct pli_net {
     plait_graph        *graph;
     plait_graph        *calm; /* by which rows are scored: the same values, nothing dropped; NULL: graph */
     plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
-    plait_value         keys, row, column, value; /* sparse: of param[0] [keys]; of entries, [entries] each, column into keys */
+    plait_value keys, row, column, value; /* sparse: of param[0] [keys]; of entries, [entries] each, column into keys */
     plait_value         scores;           /* [rows row_labels, K] f32                      */
     plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
     pli_net_param       param[PLI_NET_PARAMS];
@@ -91,8 +91,8 @@ const pli_net_kind *pli_net_kind_find(const char *name);
  *  of its file. linear is borrowed for the net's life. density: of a row's features, how many are given; 1 where that is
  *  not known: it decides how rows are fed, no more. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too
  *  many features for a kind with dense rows; ENOMEM. */
-plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
-                            double density, pli_net **net_out, plait_error *err);
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
+                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
@@ -149,8 +149,8 @@ bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
 void pli_net_rows_free(pli_net_rows *rows);
 /** A row onto place `at`, which follows the one before, or is 0; scale NULL: in the data's units. Answers how many labels it has,
  *  -1: no memory. A label that the model does not know is as the block has it, or NaN where it is one of the earlier ones. */
-int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale, pli_net_rows *to,
-                         int64_t at);
+int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
+                         pli_net_rows *to, int64_t at);
 /** What the first `rows` rows, which are all that were put, are fed as. Answers how many feeds; -1: no memory. */
 int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
 

@@ -9,7 +9,8 @@
 
 static plait_status infer(const plait_call *call) {
     const plait_shape *scores = &call->in[0].shape;
-    if (call->in[0].type != PLAIT_F32 || call->in[1].type != PLAIT_F64 || call->in[2].type != PLAIT_F64 || scores->rank != 2)
+    if (call->in[0].type != PLAIT_F32 || call->in[1].type != PLAIT_F64 || call->in[2].type != PLAIT_F64 ||
+        scores->rank != 2)
         return plait_call_fail(call, PLAIT_ESHAPE, "takes scores [n, K] f32, labels [n] f64 and weights [n] f64");
     call->out[0] = (plait_tensor){ .type = PLAIT_F32, .shape = *scores };
     call->out[1] = (plait_tensor){ .type = PLAIT_F32, .shape = { .rank = 0 } };
@@ -35,7 +36,8 @@ static plait_status run(const plait_call *call, int64_t item) {
             continue;
         }
         for (int64_t c = 0; c < k; c++) score[c] = (double)scores[r * k + c];
-        if (!pli_linear_target(linear, label[r], &y, &class_weight) || !pli_linear_judge(linear, score, label[r], weight[r], slope, &sums))
+        if (!pli_linear_target(linear, label[r], &y, &class_weight) ||
+            !pli_linear_judge(linear, score, label[r], weight[r], slope, &sums))
             return plait_call_fail(call, PLAIT_EFORMAT, "the label %g is not among the model's labels", label[r]);
         for (int64_t c = 0; c < k; c++) slopes[r * k + c] = (float)(weight[r] * class_weight * slope[c]);
     }
@@ -53,7 +55,14 @@ static const plait_kernel *const kernels[] = { &kernel, NULL };
 
 plait_op pli_net_loss_op(const pli_linear *linear) {
     _Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "sums are an array of doubles");
-    return (plait_op){ .size = sizeof(plait_op), .name = "row_loss", .summary = "what rows' scores cost, by a loss of Plait's",
-                       .min_inputs = 3, .max_inputs = 3, .outputs = 3, .infer = infer, .gradient = gradient, .kernels = kernels,
+    return (plait_op){ .size = sizeof(plait_op),
+                       .name = "row_loss",
+                       .summary = "what rows' scores cost, by a loss of Plait's",
+                       .min_inputs = 3,
+                       .max_inputs = 3,
+                       .outputs = 3,
+                       .infer = infer,
+                       .gradient = gradient,
+                       .kernels = kernels,
                        .user = (void *)(uintptr_t)linear };
 }

@@ -25,14 +25,17 @@ struct pli_net_worker {
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
 
-static bool is_scaled(const pli_run *run, int32_t p) { return p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0); }
+static bool is_scaled(const pli_run *run, int32_t p) {
+    return p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
+}
 
 void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
     const pli_net_param *param = &run->net->param[p];
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
             factor[r * param->cols + c] =
-                is_scaled(run, p) ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2) : param->penalised;
+                is_scaled(run, p) ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2)
+                                  : param->penalised;
 }
 
 /* NULL: all 1. */
@@ -95,7 +98,8 @@ static plait_status ask(pli_net_worker *w, int32_t variable) {
     const pli_net_param *param = &w->run->net->param[variable];
     if (w->asked[variable] || pli_net_by_row(w->run->net, variable)) return PLAIT_OK;
     w->asked[variable] = true;
-    return plait_table_get_range_begin(w->run->net_table[variable], 0, param->rows, w->values + param->at, &w->got[variable]);
+    return plait_table_get_range_begin(w->run->net_table[variable], 0, param->rows, w->values + param->at,
+                                       &w->got[variable]);
 }
 
 /* All that are asked for, or not yet; of one that is read by row the first rows, or all. */
@@ -104,7 +108,8 @@ static plait_status wait_for_all(pli_net_worker *w, bool all_rows, plait_status 
     for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
         status = ask(w, p);
         if (status == PLAIT_OK && pli_net_by_row(net, p))
-            status = plait_table_get_range(w->run->net_table[p], 0, all_rows ? net->param[p].rows : 1, w->values + net->param[p].at);
+            status = plait_table_get_range(w->run->net_table[p], 0, all_rows ? net->param[p].rows : 1,
+                                           w->values + net->param[p].at);
     }
     for (int32_t p = 0; p < w->run->net->n_params; p++) {
         plait_status waited = plait_request_wait(&w->got[p]);
@@ -136,7 +141,8 @@ static plait_status get(void *user, int32_t variable, const void **values_out, p
     return told(w, status, err);
 }
 
-static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values, plait_error *err) {
+static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values,
+                             plait_error *err) {
     const pli_net_worker *w = user;
     const pli_net_param  *param = &w->run->net->param[variable];
     const void           *all;
@@ -144,7 +150,8 @@ static plait_status get_rows(void *user, int32_t variable, int64_t n, const int6
         return told(w, plait_table_get(w->run->net_table[variable], n, (const uint64_t *)rows, values), err);
     PLI_TRY(get(user, variable, &all, err));
     for (int64_t i = 0; i < n; i++)
-        memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols, (size_t)param->cols * sizeof(float));
+        memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols,
+               (size_t)param->cols * sizeof(float));
     return PLAIT_OK;
 }
 
@@ -179,8 +186,13 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
     const pli_run       *run = user;
     const pli_span_sink *sink = pli_comm_spans(run->comm);
     if (pli_comm_charges(run->comm)) begin_ns = end_ns = pli_comm_stamp(run->comm);
-    sink->take(sink->user, &(pli_span){ .kind = PLI_SPAN_OP, .rank = plait_comm_rank(run->comm), .thread = thread, .name = name,
-                                        .number = run->clocks_done, .begin_ns = begin_ns, .end_ns = end_ns });
+    sink->take(sink->user, &(pli_span){ .kind = PLI_SPAN_OP,
+                                        .rank = plait_comm_rank(run->comm),
+                                        .thread = thread,
+                                        .name = name,
+                                        .number = run->clocks_done,
+                                        .begin_ns = begin_ns,
+                                        .end_ns = end_ns });
 }
 
 plait_status pli_net_begin(pli_sgd *sgd) {
@@ -190,7 +202,9 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     w->run = run;
     w->values = pli_array((size_t)run->net->values, sizeof *w->values);
     if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
-    const plait_store  store = { .user = w, .expect = expect, .get = get, .get_rows = get_rows, .inc = push, .inc_rows = push_rows, .end = end };
+    const plait_store store = {
+        .user = w, .expect = expect, .get = get, .get_rows = get_rows, .inc = push, .inc_rows = push_rows, .end = end
+    };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = &store;
@@ -223,7 +237,8 @@ static plait_status read_values(const pli_run *run, float *values) {
     plait_status   status = PLAIT_OK;
     int32_t        begun = 0;
     for (; status == PLAIT_OK && begun < net->n_params; begun++)
-        status = plait_table_get_range_begin(run->net_table[begun], 0, net->param[begun].rows, values + net->param[begun].at, &got[begun]);
+        status = plait_table_get_range_begin(run->net_table[begun], 0, net->param[begun].rows,
+                                             values + net->param[begun].at, &got[begun]);
     for (int32_t p = 0; p < begun; p++) {
         if (got[p] == NULL) continue;
         plait_status waited = plait_request_wait(&got[p]);
@@ -232,7 +247,8 @@ static plait_status read_values(const pli_run *run, float *values) {
     return status;
 }
 
-int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to, int64_t at) {
+int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
+                          int64_t at) {
     int64_t labels = 0;
     for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
@@ -246,7 +262,8 @@ int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from
 int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]) {
     const int32_t fed = pli_net_rows_feed(net, from, n, &feeds[2]);
     feeds[0] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->label) };
-    feeds[1] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
+    feeds[1] =
+        (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
     return fed < 0 ? fed : fed + 2;
 }
 

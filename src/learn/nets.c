@@ -22,8 +22,8 @@ const pli_net_kind *pli_net_kind_find(const char *name) {
 /* --- layers ------------------------------------------------------------------------------------------------------ */
 
 /* layers NULL: the kind's. */
-static plait_status read_layers(const pli_net_kind *kind, const char *layers, int64_t width[PLI_NET_LAYERS], int32_t *n_out,
-                                plait_error *err) {
+static plait_status read_layers(const pli_net_kind *kind, const char *layers, int64_t width[PLI_NET_LAYERS],
+                                int32_t *n_out, plait_error *err) {
     const char *text = layers != NULL ? layers : kind->layers;
     int32_t     n = 0;
     if (strlen(text) >= sizeof((pli_net *)NULL)->layers)
@@ -35,7 +35,8 @@ static plait_status read_layers(const pli_net_kind *kind, const char *layers, in
         if (n == PLI_NET_LAYERS - 1)
             return pli_fail(err, PLAIT_EINVAL, "layers %s: at most %d of them", text, PLI_NET_LAYERS - 1);
         if (length >= sizeof word || !pli_parse_i64(word, &width[n]) || width[n] < 1 || width[n] > 1 << 20)
-            return pli_fail(err, PLAIT_EINVAL, "layers %s: expected widths from 1 to 1048576 with commas between, as 512,256", text);
+            return pli_fail(err, PLAIT_EINVAL,
+                            "layers %s: expected widths from 1 to 1048576 with commas between, as 512,256", text);
         n++;
         at += length + (at[length] == ',');
         if (at[-1] == ',' && *at == '\0') return pli_fail(err, PLAIT_EINVAL, "layers %s: it ends in a comma", text);
@@ -56,8 +57,8 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     pli_net_param *p = &net->param[net->n_params];
     const int64_t  n = plait_shape_elements(&shape);
     if (n < 0 || net->values > (INT64_C(1) << 40) - n || net->n_params == PLI_NET_PARAMS)
-        return pli_graph_failed(net->graph, PLAIT_EREFUSED, "layer %d: more weights than a net may have; take smaller layers",
-                                (int)layer);
+        return pli_graph_failed(net->graph, PLAIT_EREFUSED,
+                                "layer %d: more weights than a net may have; take smaller layers", (int)layer);
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
     *p = (pli_net_param){
         .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'
@@ -91,7 +92,8 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
 static plait_status add_gradients(pli_net *net, plait_error *err) {
     plait_graph      *g = net->graph;
     const plait_value in[] = { net->scores, net->label, net->weight };
-    const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0), loss = plait_graph_output(g, slopes, 1);
+    const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0),
+                      loss = plait_graph_output(g, slopes, 1);
     net->sums = plait_graph_output(g, slopes, 2);
     for (int32_t i = 0; loss >= 0 && i < net->n_params; i++) {
         plait_value gradient = PLAIT_NONE;
@@ -115,7 +117,8 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
         return add_gradients(net, err);
     }
     PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
-    net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32, plait_shape_2(PLAIT_ANY, net->row_values));
+    net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32,
+                                     plait_shape_2(PLAIT_ANY, net->row_values));
     net->label = placeholder(net, "label");
     net->weight = placeholder(net, "weight");
     if (net->sparse) {
@@ -130,16 +133,18 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     return add_gradients(net, err);
 }
 
-plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema, const pli_linear *linear,
-                            double density, pli_net **net_out, plait_error *err) {
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
+                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err) {
     const bool large = linear->features > FEATURES_MAX;
     const bool few = linear->features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
     int32_t n = 0;
     if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
     if (linear->features < 1)
-        return pli_fail(err, PLAIT_EFORMAT, "the data have no features for model %s to see; if they are a text, read it by characters: "
-                        "--format text", kind->name);
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "the data have no features for model %s to see; if they are a text, read it by characters: "
+                        "--format text",
+                        kind->name);
     if (large && !kind->entries)
         return pli_fail(err, PLAIT_EREFUSED,
                         "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "

@@ -26,7 +26,9 @@ static plait_status check_optimizer(pli_run *run) {
     for (int32_t i = 0; i < run->opts->n_rules; i++) names[n++] = run->opts->rules[i].name;
     names[n++] = "lbfgs";
     names[n] = NULL;
-    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : pli_net_kind_find(run->opts->model) != NULL ? "adam" : "adagrad";
+    run->optimizer = run->opts->optimizer != NULL                  ? run->opts->optimizer
+                     : pli_net_kind_find(run->opts->model) != NULL ? "adam"
+                                                                   : "adagrad";
     PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
     run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
     return PLAIT_OK;
@@ -158,18 +160,22 @@ static plait_status check_model(pli_run *run, bool *classes_out) {
     if (kind == NULL && o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
     if (kind == NULL && o->loss != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model, o->loss);
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model,
+                        o->loss);
     if (o->graph_file != NULL && (kind == NULL || kind->open == NULL))
-        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none", o->graph_file, o->model);
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+                        o->graph_file, o->model);
     if (kind == NULL) return PLAIT_OK;
     if (kind->open != NULL && o->graph_file == NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX", o->model);
+        return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX",
+                        o->model);
     if (kind->open != NULL && o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
     *classes_out = true;
     if (o->loss != NULL) PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
     if (o->no_intercept)
-        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases", o->model);
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases",
+                        o->model);
     return kind->open != NULL ? PLAIT_OK : pli_net_check_layers(kind, o->layers, run->err);
 }
 

@@ -10,10 +10,11 @@
 /* --- one block --------------------------------------------------------------------------------------- */
 
 /* Row numbers of a block's entries in the solution, UINT32_MAX where it has none. */
-static plait_status find_rows(const pli_solution *solution, const pli_keymap *map, const pli_block *block, uint32_t **local_out,
-                              plait_error *err) {
+static plait_status find_rows(const pli_solution *solution, const pli_keymap *map, const pli_block *block,
+                              uint32_t **local_out, plait_error *err) {
     uint32_t *local = pli_array((size_t)block->entries, sizeof *local);
-    if (local == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
+    if (local == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
     for (int64_t e = 0; e < block->entries; e++) {
         uint64_t key = block->col != NULL      ? block->col[e]
                        : block->packed != NULL ? pli_packed_at(block->packed, e)
@@ -50,7 +51,9 @@ static bool net_row(void *user, int64_t row, double label, const double *score) 
 }
 
 static plait_status score_by_net(const scorer *s, const pli_block *block, row_fn *fn, void *user, plait_error *err) {
-    net_pass pass = { .block = block, .fn = fn, .user = user, .scratch = pli_array((size_t)s->linear->columns, 2 * sizeof(double)) };
+    net_pass pass = {
+        .block = block, .fn = fn, .user = user, .scratch = pli_array((size_t)s->linear->columns, 2 * sizeof(double))
+    };
     if (pass.scratch == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
     plait_status status = pli_net_score(s->linear->net, s->session, s->solution->net, block, net_row, &pass, err);
     pli_free(pass.scratch);
@@ -71,8 +74,8 @@ static plait_status score_block(const scorer *s, const pli_block *block, row_fn 
     const uint32_t *index = local != NULL ? local : block->col;
     for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {
         int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;
-        pli_linear_score(linear, &weights, solution->rows, n, index + at, block->value != NULL ? block->value + at : NULL,
-                         score);
+        pli_linear_score(linear, &weights, solution->rows, n, index + at,
+                         block->value != NULL ? block->value + at : NULL, score);
         if (!fn(user, block, r, block->label[r], score, score + linear->columns)) break;
     }
     pli_free(score);
@@ -89,7 +92,8 @@ static plait_status scorer_open(scorer *s, const pli_linear *linear, const pli_s
     *s = (scorer){ .linear = linear, .solution = solution };
     pli_keymap_init(&s->map);
     if (linear->net != NULL)
-        return pli_session_create(linear->net->calm != NULL ? linear->net->calm : linear->net->graph, NULL, NULL, &s->session, err);
+        return pli_session_create(linear->net->calm != NULL ? linear->net->calm : linear->net->graph, NULL, NULL,
+                                  &s->session, err);
     if (solution->key == NULL) return PLAIT_OK;
     bool ok = pli_keymap_reserve(&s->map, solution->rows);
     for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(&s->map, solution->key[j]) >= 0;
@@ -139,7 +143,8 @@ static bool judge_row(void *user, const pli_block *block, int64_t row, double la
 }
 
 static void tell_unknown(const judge *j, int64_t row, double label, plait_error *err) {
-    if (pli_schema_symbols(pli_dataset_schema(j->data)) > 0) pli_fail(err, PLAIT_EFORMAT, PLI_UNKNOWN_CHARACTER, (long long)row);
+    if (pli_schema_symbols(pli_dataset_schema(j->data)) > 0)
+        pli_fail(err, PLAIT_EFORMAT, PLI_UNKNOWN_CHARACTER, (long long)row);
     else if (isnan(label)) pli_fail(err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)row);
     else pli_fail(err, PLAIT_EFORMAT, "row %lld: the label %g is not among the model's labels", (long long)row, label);
 }
@@ -161,7 +166,8 @@ static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error 
             double y, ignored, score = j->score[j->first[own] + r];
             if (isnan(score)) continue;
             pli_linear_target(j->linear, block->label[r], &y, &ignored);
-            PLI_TRY(pli_ranking_add(ranking, score, y > 0, block->weight != NULL ? (double)block->weight[r] : 1.0, err));
+            PLI_TRY(
+                pli_ranking_add(ranking, score, y > 0, block->weight != NULL ? (double)block->weight[r] : 1.0, err));
         }
     }
     return PLAIT_OK;
@@ -222,7 +228,8 @@ static bool predict_row(void *user, const pli_block *block, int64_t row, double 
     (void)label;
     (void)scratch;
     p->scores += p->width;
-    if (p->proba && p->model->linear.classes > 0) p->model->linear.loss->probability(p->model->linear.columns, score, out);
+    if (p->proba && p->model->linear.classes > 0)
+        p->model->linear.loss->probability(p->model->linear.columns, score, out);
     else if (p->model->linear.classes > 0) out[0] = (double)pli_linear_class(&p->model->linear, score);
     else out[0] = score[0];
     return true;

@@ -298,7 +298,9 @@ static void settle_defaults(pli_run *run) {
     bool unlocked = pli_pair_is_unlocked(topology, run->consistency, NULL);
     run->rowwise = unlocked && !run->lbfgs && run->net == NULL && o->batch <= 1;
     if (run->net != NULL) run->batch = o->batch > 0 ? o->batch : clamp(run->train_rows / 64, 16, run->net->kind->batch);
-    else run->batch = o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
+    else
+        run->batch =
+            o->batch > 0 && !run->rowwise ? o->batch : clamp(run->train_rows / 64, 16, run->rowwise ? 8192 : 1024);
     if (run->lbfgs) run->batch = run->train_rows;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : default_epochs(run);
@@ -340,11 +342,11 @@ static plait_status check_start(pli_run *run) {
                         "started from", run->opts->init_model, (long long)a->features, (long long)a->classes,
                         (long long)b->features, (long long)b->classes);
     if (run->net != NULL && run->net->text != NULL && strcmp(run->net->text, run->start->net->text) != 0)
-        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than that of %s", run->opts->init_model,
-                        run->opts->graph_file);
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than that of %s",
+                        run->opts->init_model, run->opts->graph_file);
     if (run->net != NULL && strcmp(run->net->layers, run->start->net->layers) != 0)
-        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, run->start->net->layers,
-                        run->net->layers);
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model,
+                        run->start->net->layers, run->net->layers);
     if (run->form == PLI_SPARSE || run->start->solution.key != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "a start from a model whose features grow by key is refused; hash them, "
@@ -355,7 +357,8 @@ static plait_status check_start(pli_run *run) {
 static plait_status measure_scale(pli_run *run) {
     const char *how = run->opts->normalize;
     run->scale = (pli_scale){ .features = run->linear.features };
-    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || run->file.text != NULL || (run->l1 > 0 && run->l2 > 0))
+    if ((how != NULL && strcmp(how, "none") == 0) || run->form == PLI_SPARSE || run->file.text != NULL ||
+        (run->l1 > 0 && run->l2 > 0))
         return PLAIT_OK;
     pli_scale_rows rows = { .own = pli_dataset_own_blocks(run->data), .blocks = pli_dataset_blocks(run->data),
                             .rows = run->seen_rows, .entries = run->seen_entries, .sampled = run->stream,
@@ -370,10 +373,12 @@ static plait_status measure_scale(pli_run *run) {
 }
 
 static plait_status check_memory(pli_run *run) {
-    double values = run->net != NULL ? (double)run->net->values : ((double)run->linear.features + 1) * (double)run->linear.columns;
+    double values =
+        run->net != NULL ? (double)run->net->values : ((double)run->linear.features + 1) * (double)run->linear.columns;
     double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
     if (run->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; %s", values, bytes / 1e9, there / 1e9,
+    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; %s", values,
+                    bytes / 1e9, there / 1e9,
                     run->net != NULL ? "take smaller --layers" : "hash the features, as --hash-bits 22");
 }
 
@@ -383,11 +388,13 @@ static plait_status make_net(pli_run *run) {
     const bool   of_file = run->file.text != NULL;
     const double density = (double)run->entries / ((double)run->rows * (double)run->linear.features);
     const char  *layers = run->opts->layers == NULL && run->start != NULL ? run->start->net->layers : run->opts->layers;
-    plait_status status = pli_net_create(kind, of_file ? run->file.text : layers, run->schema, &run->linear, density, &run->net, run->err);
+    plait_status status = pli_net_create(kind, of_file ? run->file.text : layers, run->schema, &run->linear, density,
+                                         &run->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     run->linear.net = run->net;
     if (run->lbfgs && run->net->calm != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED, "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
                         run->opts->graph_file);
     if (run->exact && run->net->calm != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED,
@@ -402,8 +409,9 @@ static plait_status read_graph(pli_run *run) {
     if (run->opts->graph_file == NULL) return PLAIT_OK;
     PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, &run->file, run->err));
     const uint64_t hash = pli_hash_bytes(run->file.text, strlen(run->file.text), 0);
-    snprintf(print, sizeof print, "--graph with hash %016llx",
-             (unsigned long long)pli_hash_bytes(run->file.first, (size_t)run->file.values * sizeof *run->file.first, hash));
+    snprintf(
+        print, sizeof print, "--graph with hash %016llx",
+        (unsigned long long)pli_hash_bytes(run->file.first, (size_t)run->file.values * sizeof *run->file.first, hash));
     return pli_agree_text(run->comm, "graphs", print, run->err);
 }
 
@@ -416,8 +424,10 @@ static plait_status open_data(pli_run *run) {
     const pli_schema *fixed = run->start != NULL ? run->start->schema : NULL;
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
     if (files.apart || pli_schema_row_labels(pli_dataset_schema(run->data)) == 1) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on text whose windows lie apart: it answers once a row; take lstm, or "
-                    "read a row for each character (plait_data_opts.apart 0)", o->model);
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "model %s is refused on text whose windows lie apart: it answers once a row; take lstm, or "
+                    "read a row for each character (plait_data_opts.apart 0)",
+                    o->model);
 }
 
 plait_status pli_prepare(pli_run *run) {
@@ -514,7 +524,8 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
     return PLAIT_OK;
 }
 
-plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out, double *accuracy_out) {
+plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, double *loss_out,
+                              double *accuracy_out) {
     pli_total total;
     pli_sums  sums;
     bool      split = run->fraction > 0;

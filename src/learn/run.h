@@ -95,7 +95,8 @@ typedef struct pli_run {
     /* outcome */
     pli_solution solution; /* in the data's units */
     pli_total    progressive;
-    double       validation_loss, validation_accuracy, load_seconds, train_seconds, idle_seconds /* of train_seconds, waiting */;
+    double       validation_loss, validation_accuracy, load_seconds, train_seconds,
+        idle_seconds /* of train_seconds, waiting */;
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;
     uint64_t     pace_ns; /* of pace.c: from when on it counts */
@@ -170,7 +171,8 @@ plait_status pli_run_solution(const pli_run *run, plait_type type, const void *v
  *  first n rows: x, label, weight. */
 void    pli_net_first_values(const pli_run *run, float *values);
 void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
-int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to, int64_t at);
+int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
+                          int64_t at);
 int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]);
 
 /** The same of a net's values. */

@@ -12,8 +12,8 @@ static bool reserve(pli_block *to, int64_t rows, int64_t entries, const pli_bloc
     to->label = pli_array((size_t)rows, sizeof *to->label);
     to->value = from->value != NULL ? pli_array((size_t)entries, sizeof *to->value) : NULL;
     to->weight = from->weight != NULL ? pli_array((size_t)rows, sizeof *to->weight) : NULL;
-    return to->row_start != NULL && to->col != NULL && to->label != NULL && (to->value != NULL || from->value == NULL) &&
-           (to->weight != NULL || from->weight == NULL);
+    return to->row_start != NULL && to->col != NULL && to->label != NULL &&
+           (to->value != NULL || from->value == NULL) && (to->weight != NULL || from->weight == NULL);
 }
 
 /* Keys that grow without bound have no columns: rows are then kept without entries. */
@@ -25,7 +25,8 @@ static plait_status keep(const pli_run *run, const pli_part *part, pli_block *to
     to->number = from->number;
     to->first_row = from->first_row + part->first;
     to->earlier = from->earlier;
-    if (!reserve(to, part->rows, entries, from)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of rows");
+    if (!reserve(to, part->rows, entries, from))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of rows");
     to->rows = part->rows;
     to->entries = entries;
     for (int64_t r = 0; r <= part->rows; r++) to->row_start[r] = columns ? start[r] - start[0] : 0;

@@ -11,8 +11,8 @@ enum { MOMENT_VALUES_MAX = 1 << 24 }; /* of the per-block sums of all blocks: 12
  * large numbers stays exact. A block at a time, then added in the order of blocks: the cut among workers does not show. */
 enum { GIVEN, SUM, SQUARE, MOMENTS };
 
-static void block_moments(const pli_block *block, const double *pivot, bool (*skip)(void *user, int64_t row), void *user,
-                          double *moment) {
+static void block_moments(const pli_block *block, const double *pivot, bool (*skip)(void *user, int64_t row),
+                          void *user, double *moment) {
     for (int64_t r = 0; r < block->rows; r++) {
         if (skip != NULL && skip(user, block->first_row + r)) continue;
         for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
@@ -26,8 +26,8 @@ static void block_moments(const pli_block *block, const double *pivot, bool (*sk
 }
 
 /* moment [d, MOMENTS] of all rows of all workers. */
-static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_t d, const double *pivot, double *moment,
-                            plait_error *err) {
+static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_t d, const double *pivot,
+                            double *moment, plait_error *err) {
     int64_t blocks = rows->blocks, n = d * MOMENTS;
     double *part = pli_calloc((size_t)(blocks * n), sizeof *part);
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the moments of %lld columns", (long long)d);
@@ -55,8 +55,8 @@ static plait_status largest(plait_comm *comm, const pli_scale_rows *rows, int64_
     return plait_comm_allreduce(comm, top, d, PLAIT_F64, PLAIT_MAX);
 }
 
-static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows, pli_scale *scale,
-                                plait_error *err) {
+static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+                                pli_scale *scale, plait_error *err) {
     int64_t d = scale->features;
     double *pivot = pli_array((size_t)d, sizeof *pivot), *moment = pli_array((size_t)d, MOMENTS * sizeof *moment);
     scale->centre = pli_calloc((size_t)d, sizeof *scale->centre);
@@ -85,7 +85,9 @@ static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, cons
 out:
     pli_free(pivot);
     pli_free(moment);
-    return status < 0 && status == PLAIT_ENOMEM ? pli_fail(err, status, "no memory for the scales of %lld columns", (long long)d) : status;
+    return status < 0 && status == PLAIT_ENOMEM
+               ? pli_fail(err, status, "no memory for the scales of %lld columns", (long long)d)
+               : status;
 }
 
 /* *top_out: the largest |x|. The columns are not looked at, so that this is fast. */

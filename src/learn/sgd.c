@@ -35,7 +35,8 @@ static plait_status create_weights(pli_run *run) {
     t.rule.schedule = run->schedule;
     t.rule.staleness_aware = o->staleness_aware;
     t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
-    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0)
+        t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
     const pli_rule_scope rules = pli_run_rules(run);
     PLI_TRY(pli_rule_make(&t.rule, &rules, &run->rule, run->err));
     if (run->form == PLI_NET) return pli_net_create_tables(run, &t);
@@ -133,7 +134,8 @@ static plait_status dense_step(pli_sgd *sgd, const pli_batch *batch) {
 /* Renumbers the batch's columns: keys [unique] increasing, local [entries] in the order of rows. */
 static plait_status localise(pli_sgd *sgd, const pli_batch *batch) {
     int64_t n = 0;
-    if (!pli_grow((void **)&sgd->local_start, &sgd->start_capacity, batch->parts, sizeof *sgd->local_start)) return PLAIT_ENOMEM;
+    if (!pli_grow((void **)&sgd->local_start, &sgd->start_capacity, batch->parts, sizeof *sgd->local_start))
+        return PLAIT_ENOMEM;
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
         sgd->local_start[p] = n;
@@ -318,7 +320,8 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     if (run->rowwise) return pli_hogwild_step(sgd, batch, clock, sums_out);
     if (run->form == PLI_NET) return net_step(sgd, batch, sums_out);
     if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));
-    if (plait_job_is_late(run->job)) run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
+    if (plait_job_is_late(run->job))
+        run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
     else *sums_out = run->exact ? pli_total_sums(&sgd->clock) : sgd->gradient.sums[0];
     return PLAIT_OK;
 }
@@ -376,7 +379,8 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
     for (int64_t clock = 0; clock < run->clocks; clock++) {
         pli_sums sums;
         uint64_t at = pli_comm_span_begin(run->comm);
-        if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise)) PLI_TRY(keep_table(run));
+        if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise))
+            PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
         PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
         if (!run->exact) pli_total_add(&sgd->clock, &sums);
@@ -431,9 +435,10 @@ static plait_status tell_shares(const pli_sgd *sgd) {
     int32_t        workers = plait_comm_workers(run->comm);
     int64_t        epochs = run->epochs, *all = pli_array((size_t)(epochs * workers), sizeof *all);
     int64_t       *rows = pli_array((size_t)workers, sizeof *rows);
-    plait_status   status = all != NULL && rows != NULL
-                                ? plait_comm_allgather(run->comm, sgd->balance.computed, (size_t)epochs * sizeof *all, all)
-                                : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
+    plait_status   status =
+        all != NULL && rows != NULL
+              ? plait_comm_allgather(run->comm, sgd->balance.computed, (size_t)epochs * sizeof *all, all)
+              : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
     bool tells = status == PLAIT_OK && run->opts->shares != NULL && pli_comm_leads(run->comm);
     for (int64_t epoch = 0; tells && epoch < run->epochs_done; epoch++) {
         for (int32_t w = 0; w < workers; w++) rows[w] = all[w * epochs + epoch];
@@ -468,7 +473,8 @@ static plait_status begin(pli_sgd *sgd) {
         return begin_batches(sgd);
     }
     PLI_TRY(run->exact ? pli_gradient_init_apart(&sgd->gradient, &run->linear, run->pool, run->err)
-                       : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups, run->err));
+                       : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups,
+                                           run->err));
     sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
     sgd->narrow = pli_calloc((size_t)k, sizeof *sgd->narrow);
     bool ok = sgd->bias != NULL && sgd->narrow != NULL;
@@ -516,8 +522,10 @@ plait_status pli_sgd_train(pli_run *run) {
     sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK)
-        status = pli_curve_begin(run, run->net != NULL ? run->net->values : (run->linear.features + run->linear.intercept) * run->linear.columns, PLAIT_F32,
-                                 run->clocks * run->epochs);
+        status = pli_curve_begin(
+            run,
+            run->net != NULL ? run->net->values : (run->linear.features + run->linear.intercept) * run->linear.columns,
+            PLAIT_F32, run->clocks * run->epochs);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
     if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);

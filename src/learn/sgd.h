@@ -49,7 +49,8 @@ typedef struct pli_sgd {
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS
  *  2011). Only under async over local. */
 plait_status pli_hogwild_begin(pli_sgd *sgd);
-plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out); /* batch: NULL in a stream */
+plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock,
+                              pli_sums *sums_out); /* batch: NULL in a stream */
 void         pli_hogwild_end(pli_sgd *sgd);
 
 /** net_train.c: a table a variable, like the given one in all but names, sizes and values; a batch; what the tables hold. */

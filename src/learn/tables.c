@@ -55,13 +55,20 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
     const pli_travel travel = pli_run_travel(run, name);
     const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
     const pli_rule_scope rules = pli_run_rules(run);
-    const pli_pair   pair = { .topology = travel.topology, .consistency = travel.consistency, .scope = &scope,
-                              .fill = fill, .one_process = plait_comm_one_process(run->comm) != 0,
-                              .staleness_aware = run->opts->staleness_aware != 0, .rule = run->optimizer, .rules = &rules,
-                              .exact = run->exact, .filter = travel.filter, .aggregates = run->opts->aggregate != NULL,
-                              .logged = pli_comm_events(run->comm) != NULL,
-                              .collective = pli_comm_collective(run->comm),
-                              .sharded = run->sharded && strcmp(name, "b") != 0 };
+    const pli_pair       pair = { .topology = travel.topology,
+                                  .consistency = travel.consistency,
+                                  .scope = &scope,
+                                  .fill = fill,
+                                  .one_process = plait_comm_one_process(run->comm) != 0,
+                                  .staleness_aware = run->opts->staleness_aware != 0,
+                                  .rule = run->optimizer,
+                                  .rules = &rules,
+                                  .exact = run->exact,
+                                  .filter = travel.filter,
+                                  .aggregates = run->opts->aggregate != NULL,
+                                  .logged = pli_comm_events(run->comm) != NULL,
+                                  .collective = pli_comm_collective(run->comm),
+                                  .sharded = run->sharded && strcmp(name, "b") != 0 };
     bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;
     plait_status     status = pli_pair_check(&pair, run->err);
     return status < 0 && !all_alike ? pli_fail_at(run->err, "table %s", name) : status;
@@ -123,7 +130,8 @@ static plait_status settle(pli_run *run, const char *name, pli_fill fill) {
 static plait_status settle_net(pli_run *run) {
     PLI_TRY(check_names(run));
     const pli_fill first = run->net->sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
-    for (int32_t p = 0; p < run->net->n_params; p++) PLI_TRY(settle(run, run->net->param[p].name, p == 0 ? first : PLI_FILL_DENSE));
+    for (int32_t p = 0; p < run->net->n_params; p++)
+        PLI_TRY(settle(run, run->net->param[p].name, p == 0 ? first : PLI_FILL_DENSE));
     return check_servers(run, pli_run_travel(run, run->net->param[0].name).topology, first);
 }
 

@@ -51,8 +51,10 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
     if (isfinite(loss)) return PLAIT_OK;
     if (run->lbfgs)
-        return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in iteration %lld: look for huge values in the "
-                        "data, or take --normalize auto", (long long)clock);
+        return pli_fail(run->err, PLAIT_EDIVERGED,
+                        "the loss is not finite in iteration %lld: look for huge values in the "
+                        "data, or take --normalize auto",
+                        (long long)clock);
     const double rate = run->rule.ops != NULL ? run->rule.learning_rate : run->rate;
     return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: take a smaller step, as "
                     "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
@@ -94,18 +96,21 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--kernels %s\n", pli_run_kernels(run) != NULL ? o->kernels : "own");
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
-    pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n", o->filter != NULL ? o->filter : "none",
-                 o->exact != 0 ? "exact" : "plain", (int)o->backup, o->staleness_aware != 0);
+    pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n",
+                 o->filter != NULL ? o->filter : "none", o->exact != 0 ? "exact" : "plain", (int)o->backup,
+                 o->staleness_aware != 0);
     pli_text_add(&text, "--optimizer-state %s\n", run->sharded ? "sharded" : "whole");
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
-    pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1, o->l2,
-                 o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
-    pli_text_add(&text, "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n--balance %s\n",
-                 o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
-                 o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
-                 o->test != NULL || o->test_memory != NULL, run->balanced ? "dynamic" : "static");
+    pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1,
+                 o->l2, o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
+    pli_text_add(
+        &text,
+        "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n--balance %s\n",
+        o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
+        o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
+        o->test != NULL || o->test_memory != NULL, run->balanced ? "dynamic" : "static");
     for (int32_t i = 0; i < o->n_tables; i++)
         pli_text_add(&text, "--table %s:topology=%s,consistency=%s,filter=%s\n", o->tables[i].name,
                      o->tables[i].topology != NULL ? o->tables[i].topology : "as the run's",
@@ -148,12 +153,14 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     char                    l1[32], l2[32];
     pli_format_f64(run->l1, l1);
     pli_format_f64(run->l2, l2);
-    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
-                 o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
+    pli_text_add(
+        text,
+        "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
+        o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
     if (run->net != NULL && run->net->text == NULL) pli_text_add(text, "\"layers\": \"%s\", ", run->net->layers);
     if (run->net != NULL) pli_text_add(text, "\"loss\": \"%s\", ", run->loss);
-    pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch, (long long)run->train_rows,
-                 (unsigned long long)o->seed);
+    pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch,
+                 (long long)run->train_rows, (unsigned long long)o->seed);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
 }
 
@@ -222,9 +229,11 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;
-    plait_status status = pli_model_judge(&linear, solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
+    plait_status status =
+        pli_model_judge(&linear, solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
     if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
-    if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES) status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
+    if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES)
+        status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
     if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
     pli_ranking_free(&ranking);
     return status;
@@ -274,9 +283,13 @@ static plait_status make_model(pli_run *run, plait_model **model_out) {
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
         run->schema = NULL;
-        const pli_model_form form = { .name = run->opts->model, .loss = run->loss, .layers = run->net != NULL ? pli_net_form(run->net) : NULL,
-                                      .parameter = run->linear.parameter, .intercept = run->linear.intercept,
-                                      .features = run->linear.features, .classes = run->linear.classes };
+        const pli_model_form form = { .name = run->opts->model,
+                                      .loss = run->loss,
+                                      .layers = run->net != NULL ? pli_net_form(run->net) : NULL,
+                                      .parameter = run->linear.parameter,
+                                      .intercept = run->linear.intercept,
+                                      .features = run->linear.features,
+                                      .classes = run->linear.classes };
         status = pli_model_make(&form, &run->solution, schema, description.data, model_out, run->err);
     }
     pli_text_free(&description);
@@ -346,7 +359,8 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
         at = pli_comm_span_begin(run->comm);
-        if (run->net != NULL && run->opts->graph != NULL && pli_comm_leads(run->comm)) run->opts->graph(run->opts->user, run->net->graph);
+        if (run->net != NULL && run->opts->graph != NULL && pli_comm_leads(run->comm))
+            run->opts->graph(run->opts->user, run->net->graph);
         status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
         pli_run_phase(run, "train", -1, &at);
         run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
@@ -367,7 +381,8 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     return status;
 }
 
-plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out, plait_model **model_out) {
+plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
+                         plait_model **model_out) {
     *model_out = NULL;
     if (!pli_comm_is_worker(comm)) {
         plait_job *job = NULL;

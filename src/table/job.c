@@ -57,7 +57,9 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
         pli_port_leave(job->client_port, &out);
         status = pli_comm_wait(job->comm, is_done, ticket, &reason, err);
     }
-    if (status >= 0) status = pli_comm_is_lost(job->comm, &reason, err); /* for a server who is lost has left: its answers may lack his */
+    if (status >= 0)
+        status =
+            pli_comm_is_lost(job->comm, &reason, err); /* for a server who is lost has left: its answers may lack his */
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_unlink(&job->client, ticket);
     pli_port_leave(job->client_port, &out);
@@ -78,7 +80,8 @@ static int64_t sum_of(const pli_ticket *ticket) {
 }
 
 /* Asks servers with an empty message and waits for all answers. */
-static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, int64_t *sum_out, plait_error *err) {
+static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, int64_t *sum_out,
+                                plait_error *err) {
     pli_ticket   ticket;
     uint64_t     now_ns;
     pli_out      out;
@@ -129,14 +132,16 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 
 /* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash = 3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
+    uint64_t hash =
+        3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
     for (int32_t i = 0; i < job->layout.n_policies; i++) hash = hash_text(job->policies[i].name, hash);
     for (int32_t i = 0; i < job->layout.n_filters; i++) hash = hash_text(job->filters[i].name, hash);
     for (int32_t i = 0; i < job->layout.n_rules; i++) hash = hash_text(job->rules[i].name, hash + 43);
-    if (job->filter[0] != '\0') hash = hash_text(job->filter, pli_hash_bytes(&job->layout.seed, sizeof job->layout.seed, hash));
+    if (job->filter[0] != '\0')
+        hash = hash_text(job->filter, pli_hash_bytes(&job->layout.seed, sizeof job->layout.seed, hash));
     return hash;
 }
 
@@ -188,8 +193,9 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
     job->layout.n_filters = opts->n_filters;
     job->layout.seed = opts->seed;
     const char *names = opts->filter == NULL ? "" : opts->filter;
-    if (strlen(names) >= sizeof job->filter) return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
-                                                            names, sizeof job->filter - 1);
+    if (strlen(names) >= sizeof job->filter)
+        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
+                        names, sizeof job->filter - 1);
     strcpy(job->filter, names);
     pli_filters_list       list;
     const pli_filter_scope scope = pli_layout_filters(&job->layout);
@@ -203,12 +209,14 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     int32_t     workers = plait_comm_workers(job->comm), servers = plait_comm_servers(job->comm);
     if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
     job->batch = opts->batch;
-    if (opts->batch <= 0) return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows; expected 1 or more", (long long)opts->batch);
+    if (opts->batch <= 0)
+        return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows; expected 1 or more", (long long)opts->batch);
     job->layout = (pli_layout){ .workers = workers, .servers = servers > 0 ? servers : workers,
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
     if (opts->backup < 0 || (opts->backup > 0 && opts->backup >= workers))
-        return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for", opts->backup, workers);
+        return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for",
+                        opts->backup, workers);
     job->layout.backup = opts->backup;
     if (opts->aggregate != NULL && strcmp(opts->aggregate, "host") != 0)
         return pli_fail_unknown(err, "aggregation", opts->aggregate, &(const char *){ "host" }, 1);
@@ -219,7 +227,9 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     PLI_TRY(copy_rules(job, opts, err));
     pli_scope scope = pli_layout_scope(&job->layout);
     scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
-    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process }, err));
+    PLI_TRY(pli_pair_check(
+        &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process },
+        err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);
     snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
     PLI_TRY(copy_functions(job, opts, err));
@@ -292,7 +302,8 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     if (status >= 0) status = meet_servers(job);
     if (pli_comm_is_worker(comm)) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
-        status = pli_job_agree(job, "job", pli_hash_bytes(&job->batch, sizeof job->batch, job->layout.job_hash), status, err);
+        status = pli_job_agree(job, "job", pli_hash_bytes(&job->batch, sizeof job->batch, job->layout.job_hash), status,
+                               err);
     }
     if (status < 0) {
         free_job(job);
@@ -332,13 +343,15 @@ static plait_status settle(plait_job *job, plait_error *err) {
 
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
     if (job->flushed == 0) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
+    return pli_fail(err, PLAIT_EINVAL,
+                    "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
                     (long long)plait_job_clock_now(job));
 }
 
 static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
-        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone, &(pli_reason){ .tell = tell_end, .show = show_end }, err);
+        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone,
+                             &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_destroy", err));
     PLI_TRY(settle(job, err));
@@ -355,7 +368,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
     int32_t      rank = plait_comm_rank(job->comm);
-    bool         well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
+    bool well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     if (status < 0 || !pli_comm_retire(comm, job, free_job)) free_job(job);
@@ -383,8 +396,8 @@ static plait_status run_body(plait_comm *comm, void *user) {
     return status;
 }
 
-plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work, void *user,
-                       plait_error *error_out) {
+plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
+                       void *user, plait_error *error_out) {
     run_arg         arg = { .opts = job_opts, .work = work, .user = user };
     plait_comm_opts defaults;
     plait_comm_opts_init(&defaults);
@@ -401,7 +414,9 @@ int64_t plait_job_dropped(const plait_job *job) { return job->dropped; }
 
 /* What this host's workers have pending becomes the lead's. */
 static plait_status aggregate(plait_job *job, plait_error *err) {
-    enum { TAG_HANDED = -3 }; /* of job 0, below it those of later ones: who ends a job a clock ahead of its lead leaves a message there */
+    enum {
+        TAG_HANDED = -3
+    }; /* of job 0, below it those of later ones: who ends a job a clock ahead of its lead leaves a message there */
     const int32_t    tag = TAG_HANDED - pli_comm_job(job->comm);
     const pli_hosts *hosts = pli_comm_hosts(job->comm);
     int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
@@ -475,7 +490,8 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
         if (job->table[i]->ops->clock_begin != NULL) status = job->table[i]->ops->clock_begin(job->table[i], err);
     if (status >= 0) status = pli_buckets_begin(job, at_once, err);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
-        if (job->table[i]->ops->clock_begin == NULL && job->table[i]->ops->clock != NULL) status = clock_alone(job->table[i], err);
+        if (job->table[i]->ops->clock_begin == NULL && job->table[i]->ops->clock != NULL)
+            status = clock_alone(job->table[i], err);
     job->ticking = status >= 0;
     if (job->ticking) forget_flushes(job);
     if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
@@ -517,7 +533,7 @@ typedef struct clock_request {
 static plait_status wait_for_clock(plait_request *base) {
     const clock_request *request = (clock_request *)base;
     plait_job           *job = request->job;
-    bool                 under_way = job->ticking && plait_job_clock_now(job) == request->clock; /* else another call has ended it */
+    bool under_way = job->ticking && plait_job_clock_now(job) == request->clock; /* else another call has ended it */
     pli_free(base);
     if (!under_way) return PLAIT_OK;
     pli_comm_enter(job->comm, "plait_request_wait of plait_job_clock_begin");
@@ -568,8 +584,9 @@ static plait_status leave(plait_job *job) {
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
-            return pli_fail(err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",
-                            job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
+            return pli_fail(
+                err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",
+                job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);

@@ -43,8 +43,8 @@ static void touch(pli_pending *pending, int64_t low, int64_t high, int64_t examp
     pending->examples += examples;
 }
 
-static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta, int64_t examples,
-                              plait_error *err) {
+static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *keys, const void *delta,
+                              int64_t examples, plait_error *err) {
     const pli_spec *spec = pending->spec;
     uint64_t        low = UINT64_MAX, high = 0;
     PLI_TRY(pli_pending_reserve(pending, err));
@@ -114,8 +114,8 @@ plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t 
     return PLAIT_OK;
 }
 
-plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums, int64_t examples,
-                               plait_error *err) {
+plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums,
+                               int64_t examples, plait_error *err) {
     const pli_spec *spec = pending->spec;
     int64_t         row_bytes = pli_sum_row_bytes(spec);
     if (keys == NULL) {
@@ -138,7 +138,8 @@ plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *
 
 /* --- own updates over what is read ---------------------------------------------------------------------- */
 
-static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum, void *values) {
+static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum,
+                       void *values) {
     int64_t row_bytes = pli_row_bytes(spec), sum_bytes = pli_sum_row_bytes(spec);
     if (scale == 1 && !spec->exact) {
         pli_values_gather_add(spec->type, n, spec->cols, at, sum, values);
@@ -146,7 +147,8 @@ static void gather_add(const pli_spec *spec, double scale, int64_t n, const int6
     }
     for (int64_t i = 0; i < n; i++)
         if (at[i] >= 0)
-            pli_updates_lay_over(spec, scale, spec->cols, pli_at_const(sum, at[i] * sum_bytes), pli_at(values, i * row_bytes));
+            pli_updates_lay_over(spec, scale, spec->cols, pli_at_const(sum, at[i] * sum_bytes),
+                                 pli_at(values, i * row_bytes));
 }
 
 static bool adds_nothing(const pli_pending *pending, double scale) {
@@ -188,11 +190,13 @@ void pli_pending_overlay_range(const pli_pending *pending, double scale, int64_t
     int64_t low = first > pending->low ? first : pending->low;
     int64_t high = first + n < pending->high ? first + n : pending->high;
     if (low < high)
-        pli_updates_lay_over(spec, scale, (high - low) * spec->cols, pli_at_const(pending->sum, low * pli_sum_row_bytes(spec)),
+        pli_updates_lay_over(spec, scale, (high - low) * spec->cols,
+                             pli_at_const(pending->sum, low * pli_sum_row_bytes(spec)),
                              pli_at(values, (low - first) * row_bytes));
 }
 
-bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values, int64_t *n_out) {
+bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values,
+                        int64_t *n_out) {
     int64_t    n = held, row_bytes = pli_row_bytes(pending->spec);
     pli_keymap map;
     *n_out = held;

@@ -28,15 +28,15 @@ plait_status pli_pending_add(pli_pending *pending, int64_t n, const uint64_t *ke
 plait_status pli_pending_add_range(pli_pending *pending, int64_t first, int64_t n, const void *delta, int64_t examples,
                                    plait_error *err);
 /** As the one of the two that is meant: keys [n], or (keys NULL) the rows first .. first + n - 1. */
-static inline plait_status pli_pending_add_rows(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
-                                                int64_t examples, plait_error *err) {
+static inline plait_status pli_pending_add_rows(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first,
+                                                const void *delta, int64_t examples, plait_error *err) {
     return keys != NULL ? pli_pending_add(pending, n, keys, delta, examples, err)
                         : pli_pending_add_range(pending, first, n, delta, examples, err);
 }
 /** Adds sums [n, cols] that another worker has pending, of the same table: to keys [n], or (keys NULL) to the rows first ..
  *  first + n - 1 of a table that is not keyed. Errors: ENOMEM. */
-plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums, int64_t examples,
-                               plait_error *err);
+plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums,
+                               int64_t examples, plait_error *err);
 /** Dense: makes sure that sum exists (all zero). Errors: ENOMEM. */
 plait_status pli_pending_reserve(pli_pending *pending, plait_error *err);
 /** Adds what is pending for these rows, times scale, to values. scale 0: nothing is done. */
@@ -44,7 +44,8 @@ void pli_pending_overlay(const pli_pending *pending, double scale, int64_t n, co
 void pli_pending_overlay_range(const pli_pending *pending, double scale, int64_t first, int64_t n, void *values);
 /** For a dump: keys [held] and values are what the owners hold, with room for set.n rows more. Keys that only this
  *  worker has touched yet are appended, and what is pending is added times scale. false: out of memory. */
-bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values, int64_t *n_out);
+bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, uint64_t *keys, void *values,
+                        int64_t *n_out);
 void pli_pending_clear(pli_pending *pending);
 
 #endif

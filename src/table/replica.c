@@ -79,14 +79,16 @@ plait_status pli_replica_inc(pli_replica *replica, int64_t n, const uint64_t *ke
 /* What is read is the sum of clocks that are applied, plus this much of a sum's own part. */
 static double scale_of(const pli_replica *replica, const pli_sum *sum) {
     const pli_spec *spec = replica->spec;
-    return spec->ruled ? -pli_rule_step(&spec->rule, sum->clock, spec->batch, spec->batch, 1).rate / (double)spec->batch : 1;
+    return spec->ruled ? -pli_rule_step(&spec->rule, sum->clock, spec->batch, spec->batch, 1).rate / (double)spec->batch
+                       : 1;
 }
 
 static double scale_of_pending(const pli_replica *replica) { return replica->spec->ruled ? 0 : 1; }
 
 static void raise_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first) {
     uint64_t unseen = 0;
-    for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) unseen += sum->pushed && sum->clock >= clock;
+    for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next)
+        unseen += sum->pushed && sum->clock >= clock;
     const pli_replica_seen seen = { .version = replica->sums, .incs = replica->spec->ruled ? 0 : replica->incs,
                                     .from = replica->landed, .to = replica->pushes - unseen };
     pli_raise_replica_get(replica->sink, replica->rank, replica->spec, clock, &seen, n, keys, first);
@@ -95,7 +97,8 @@ static void raise_get(const pli_replica *replica, int64_t clock, int64_t n, cons
 /* A sum of the clock at hand was taken before its end. */
 static bool is_read_over(const pli_sum *sum, int64_t clock) { return sum->clock < clock; }
 
-void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first, void *values) {
+void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
+                     void *values) {
     const pli_store *store = &replica->shard.store;
     if (keys != NULL) pli_store_get(store, n, keys, values);
     else pli_store_get_rows(store, first, n, values);
@@ -111,13 +114,15 @@ void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const
 const void *pli_replica_read(const pli_replica *replica, int64_t clock, int64_t first, int64_t n) {
     const pli_spec *spec = replica->spec;
     bool            laid_over = !spec->ruled && replica->pending.touched;
-    for (const pli_sum *sum = replica->first; sum != NULL && is_read_over(sum, clock); sum = sum->next) laid_over |= sum->own.touched;
+    for (const pli_sum *sum = replica->first; sum != NULL && is_read_over(sum, clock); sum = sum->next)
+        laid_over |= sum->own.touched;
     if (spec->lazy || laid_over) return NULL;
     raise_get(replica, clock, n, NULL, first);
     return pli_at_const(replica->shard.store.slab->memory, first * pli_row_bytes(spec));
 }
 
-plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err) {
+plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out,
+                              void **values_out, plait_error *err) {
     const pli_store *store = &replica->shard.store;
     int64_t          most = store->rows + replica->pending.set.n, n = store->rows;
     for (const pli_sum *sum = replica->first; sum != NULL; sum = sum->next) most += sum->own.set.n;
@@ -152,7 +157,8 @@ static void put_extra(const pli_pending *own, void *values, int64_t at) {
 
 static void take_extra(const pli_spec *spec, const void *values, int64_t at, pli_push_part *part) {
     part->touched = pli_updates_at(spec, values, at) > 0;
-    part->examples = (int64_t)pli_updates_at(spec, values, at + 1) + (int64_t)pli_updates_at(spec, values, at + 2) * LOW;
+    part->examples =
+        (int64_t)pli_updates_at(spec, values, at + 1) + (int64_t)pli_updates_at(spec, values, at + 2) * LOW;
 }
 
 static plait_status make_dense(pli_replica *replica, pli_sum *sum, plait_error *err) {
@@ -222,7 +228,8 @@ static plait_status apply_marked(pli_replica *replica, pli_sum *sum, plait_error
         int64_t workers = (int64_t)pli_updates_at(spec, sum->values, values + row);
         if (workers == 0) continue;
         replica->keys += workers;
-        if (n < row) memcpy(pli_at(sum->values, n * row_bytes), pli_at_const(sum->values, row * row_bytes), (size_t)row_bytes);
+        if (n < row)
+            memcpy(pli_at(sum->values, n * row_bytes), pli_at_const(sum->values, row * row_bytes), (size_t)row_bytes);
         keys[n++] = (uint64_t)row;
     }
     part.n = n;
@@ -271,7 +278,8 @@ static plait_status make_list(pli_replica *replica, pli_sum *sum, plait_error *e
     return PLAIT_OK;
 }
 
-static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_t worker, pli_push_part *part, plait_error *err) {
+static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_t worker, pli_push_part *part,
+                              plait_error *err) {
     const unsigned char *list = pli_msg_body(msg);
     size_t               bytes = msg->head.body_bytes;
     list_head            head = { 0 };
@@ -279,9 +287,13 @@ static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_
     if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / (uint64_t)pli_sum_row_bytes(&shard->spec) ||
         list_bytes(&shard->spec, head.n) != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
-    *part = (pli_push_part){ .touched = (head.flags & TOUCHED) != 0, .keyed = true, .increasing = (head.flags & INCREASING) != 0,
-                        .examples = head.examples, .n = head.n,
-                        .keys = (const uint64_t *)(list + sizeof head), .values = list + sizeof head + head.n * 8 };
+    *part = (pli_push_part){ .touched = (head.flags & TOUCHED) != 0,
+                             .keyed = true,
+                             .increasing = (head.flags & INCREASING) != 0,
+                             .examples = head.examples,
+                             .n = head.n,
+                             .keys = (const uint64_t *)(list + sizeof head),
+                             .values = list + sizeof head + head.n * 8 };
     return pli_shard_check(shard, part, err);
 }
 
@@ -321,7 +333,8 @@ static plait_status make(pli_replica *replica, pli_sum *sum, plait_error *err) {
     return make_list(replica, sum, err);
 }
 
-plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out, plait_error *err) {
+plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
+                              plait_error *err) {
     pli_sum *sum = pli_calloc(1, sizeof *sum);
     if (sum == NULL) return no_memory(replica, err);
     sum->clock = clock;
@@ -383,7 +396,8 @@ plait_status pli_replica_apply(pli_replica *replica, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state, plait_error *err) {
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state,
+                                     plait_error *err) {
     const pli_sum *sum = replica->first;
     return pli_shard_apply_values(&replica->shard, sum->clock, examples, first, n, state,
                                   pli_at_const(sum->values, first * replica->spec->sum_width), err);

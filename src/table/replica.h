@@ -69,11 +69,13 @@ void         pli_replica_close(pli_replica **replica); /* no sum's memory may be
 plait_status pli_replica_inc(pli_replica *replica, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
                              int64_t examples, plait_error *err);
 /** What the worker reads in this clock: of sums that are taken, those of clocks before. */
-void         pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first, void *values);
+void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
+                     void *values);
 /** The rows where they lie, or NULL: something is to be laid over them. */
 const void  *pli_replica_read(const pli_replica *replica, int64_t clock, int64_t first, int64_t n);
 /** As pli_topology_ops.dump. */
-plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
+plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out,
+                              void **values_out, plait_error *err);
 
 /** May `clock` start when the sums of all clocks below `applied` are? */
 bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t applied);
@@ -83,7 +85,8 @@ pli_sum_form pli_replica_form(const pli_replica *replica);
 int64_t      pli_replica_sum_values(const pli_replica *replica, pli_sum_form form);
 /** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read over
  *  until it is applied; else (nothing is read before) its values may be summed where they lie. */
-plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out, plait_error *err);
+plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
+                              plait_error *err);
 /** The values from `first` on are complete: applied, where the sum is applied in parts. */
 plait_status pli_replica_land(pli_replica *replica, pli_sum *sum, int64_t first, plait_error *err);
 /** Applies the first sum of the list, which is complete, or what of it is not applied yet, and frees it. */
@@ -91,7 +94,8 @@ plait_status pli_replica_apply(pli_replica *replica, plait_error *err);
 
 /** Where spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number `state`; a
  *  push of so many examples. They alone become new. */
-plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state, plait_error *err);
+plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state,
+                                     plait_error *err);
 /** The first sum is applied slice by slice, here and elsewhere: frees it. */
 void         pli_replica_end_slices(pli_replica *replica);
 

@@ -319,8 +319,8 @@ static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     bool      keep = false;
     if (!pli_server_take_push(server, now_ns, msg, &keep, out) || !keep) return false;
     if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT) return put_in_queue(peer, msg);
-    pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed in clock %lld, it is in clock %lld", msg->head.src, (long long)msg->head.clock,
-                 (long long)peer->ended);
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed in clock %lld, it is in clock %lld", msg->head.src,
+                 (long long)msg->head.clock, (long long)peer->ended);
     return false;
 }
 

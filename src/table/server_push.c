@@ -103,18 +103,20 @@ static bool names(const pli_server *server, const pli_msg *msg, uint32_t parts, 
     pli_push_part     part;
     pli_server_table *table;
     for (uint32_t i = 0; i < parts; i++)
-        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) return true;
+        if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched)
+            return true;
     return false;
 }
 
 /* A worker's clock has one part a table: of two only one would be applied. */
-static plait_status check_is_only(const pli_server *server, const pli_msg *msg, uint32_t i, const pli_server_table *table, plait_error *err) {
+static plait_status check_is_only(const pli_server *server, const pli_msg *msg, uint32_t i,
+                                  const pli_server_table *table, plait_error *err) {
     bool twice = names(server, msg, i, table);
     for (const pli_msg *at = server->peer[msg->head.src].queue; at != NULL && !twice; at = at->next)
         twice = at->head.clock == msg->head.clock && names(server, at, at->head.arg32, table);
     if (!twice) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "table %s: worker %d pushes a second part of clock %lld", table->shard.spec.name, msg->head.src,
-                    (long long)msg->head.clock);
+    return pli_fail(err, PLAIT_EFORMAT, "table %s: worker %d pushes a second part of clock %lld",
+                    table->shard.spec.name, msg->head.src, (long long)msg->head.clock);
 }
 
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out) {
@@ -129,7 +131,8 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, boo
     for (uint32_t i = 0; i < parts; i++) { /* all of it is checked before any of it is applied */
         if (decode_part(server, msg, i, &part, &table, &why) < 0) return failed(msg, &why, out);
         if (pli_shard_check(&table->shard, &part, &why) < 0) return failed(msg, &why, out);
-        if (table->at_clock && part.touched && check_is_only(server, msg, i, table, &why) < 0) return failed(msg, &why, out);
+        if (table->at_clock && part.touched && check_is_only(server, msg, i, table, &why) < 0)
+            return failed(msg, &why, out);
     }
     for (uint32_t i = 0; i < parts; i++) {
         decode_part(server, msg, i, &part, &table, &why);

@@ -44,10 +44,12 @@ void pli_shard_close(pli_shard *shard) {
 
 plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err) {
     const char *name = shard->spec.name;
-    if (part->examples < 0 || part->n < 0) return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of negative size", name);
+    if (part->examples < 0 || part->n < 0)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a push of negative size", name);
     if (part->examples > PLI_EXAMPLES_MAX)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push over %lld rows of data", name, (long long)part->examples);
-    if (part->n > 0 && !part->touched) return pli_fail(err, PLAIT_EFORMAT, "table %s: values of an untouched push", name);
+    if (part->n > 0 && !part->touched)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: values of an untouched push", name);
     if (part->n == 0) return PLAIT_OK;
     if (part->keyed != shard->spec.keyed)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: a push %s", name, part->keyed ? "by key" : "by range");
@@ -108,7 +110,8 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     for (; i < n; i++) {
         const pli_push_part *part = &parts[i];
         if (part->n == 0) continue;
-        pli_updates_merge(spec, part->n * spec->cols, part->values, pli_at(shard->sum, (part->first - shard->first) * row_bytes));
+        pli_updates_merge(spec, part->n * spec->cols, part->values,
+                          pli_at(shard->sum, (part->first - shard->first) * row_bytes));
     }
     return true;
 }
@@ -164,18 +167,21 @@ static bool round_all(pli_shard *shard, pli_push_part *whole) {
 enum { TOGETHER_BYTES = 256 << 10 };
 
 static plait_status out_of_order(const pli_shard *shard, plait_error *err) {
-    return pli_fail(err, PLAIT_EFORMAT, "table %s: keys of a push do not increase, or are outside of shard %d", shard->spec.name, shard->index);
+    return pli_fail(err, PLAIT_EFORMAT, "table %s: keys of a push do not increase, or are outside of shard %d",
+                    shard->spec.name, shard->index);
 }
 
 static bool are_lists_in_order(const pli_shard *shard, int32_t n, const pli_push_part *parts) {
     bool in_order = shard->spec.keyed && shard->spec.rows > 0 && n > 1;
-    for (int32_t i = 0; i < n; i++) in_order = in_order && (parts[i].increasing || pli_is_increasing_u64(parts[i].n, parts[i].keys));
+    for (int32_t i = 0; i < n; i++)
+        in_order = in_order && (parts[i].increasing || pli_is_increasing_u64(parts[i].n, parts[i].keys));
     return in_order;
 }
 
 /* The keys of a part from `from` on that are below `limit`: their rows, and how many; -1: they do not increase. The rows are
  * asked for at once, so that many are on their way from memory before the first is needed. */
-static int64_t take_rows(const pli_shard *shard, const pli_push_part *part, int64_t from, uint64_t limit, int64_t rows[PLI_BLOCK]) {
+static int64_t take_rows(const pli_shard *shard, const pli_push_part *part, int64_t from, uint64_t limit,
+                         int64_t rows[PLI_BLOCK]) {
     const uint64_t first = (uint64_t)shard->first;
     const int64_t  row_bytes = pli_row_bytes(&shard->spec);
     void          *values = shard->store.chunk->values;
@@ -195,7 +201,8 @@ static int64_t take_rows(const pli_shard *shard, const pli_push_part *part, int6
 
 /* Adds lists of increasing keys, each row's in the order of parts, in one pass over rows and keys. */
 static plait_status add_together(pli_shard *shard, int32_t n, const pli_push_part *parts, plait_error *err) {
-    const int64_t row_bytes = pli_row_bytes(&shard->spec), stride = TOGETHER_BYTES / row_bytes > 0 ? TOGETHER_BYTES / row_bytes : 1;
+    const int64_t row_bytes = pli_row_bytes(&shard->spec),
+                  stride = TOGETHER_BYTES / row_bytes > 0 ? TOGETHER_BYTES / row_bytes : 1;
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, n, sizeof *shard->at)) return no_memory(shard, err);
     int64_t rows[PLI_BLOCK], *at = shard->at; /* of each part: what is done */
     memset(at, 0, (size_t)n * sizeof *at);
@@ -220,7 +227,8 @@ static plait_status check_order(const pli_shard *shard, int32_t n, const pli_pus
     for (int32_t i = 0; i < n; i++) {
         const pli_push_part *part = &parts[i];
         if (!part->increasing || part->n == 0) continue;
-        if (!pli_is_increasing_u64(part->n, part->keys) || part->keys[0] < first || part->keys[part->n - 1] - first >= rows)
+        if (!pli_is_increasing_u64(part->n, part->keys) || part->keys[0] < first ||
+            part->keys[part->n - 1] - first >= rows)
             return out_of_order(shard, err);
     }
     return PLAIT_OK;
@@ -246,7 +254,8 @@ static bool apply_whole(pli_shard *shard, int64_t clock, int64_t examples, int32
     return done;
 }
 
-plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err) {
+plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts,
+                                   plait_error *err) {
     const pli_spec *spec = &shard->spec;
     bool            touched = false, adds = !spec->ruled && !spec->exact, done = true;
     int64_t         examples = examples_of(n, parts, &touched);
@@ -260,8 +269,8 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
-plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, int64_t state,
-                                    const void *sum, plait_error *err) {
+plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
+                                    int64_t state, const void *sum, plait_error *err) {
     const pli_spec *spec = &shard->spec;
     pli_step        step = { 0 };
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
@@ -297,7 +306,8 @@ plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t stale
     return apply_alone(shard, clock, 1 / (double)staleness, part->examples / staleness, part->examples, part, err);
 }
 
-plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part, plait_error *err) {
+plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part,
+                                 plait_error *err) {
     int64_t units = part->examples * workers;
     if (!part->touched) return PLAIT_OK;
     return apply_alone(shard, clock, (double)workers, units, units, part, err);

@@ -49,12 +49,13 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
 /** A clock's parts [n], in worker order: summed, divided by the sum of examples, the rule applied once (additive: all
  *  added). Exact sums are rounded once, before that. Nothing happens where no part was touched. Errors: ENOMEM; EFORMAT: keys that should increase do not, or lie
  *  outside (some are applied, then). */
-plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts, plait_error *err);
+plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts,
+                                   plait_error *err);
 
 /** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1, of which this is the
  *  sum of all workers' updates (updates.h), over so many examples. state: pli_store_update_values'. Errors: ENOMEM. */
-plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n, int64_t state,
-                                    const void *sum, plait_error *err);
+plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
+                                    int64_t state, const void *sum, plait_error *err);
 
 /** One push by itself, under a stale policy. staleness >= 1: by what its step is divided. */
 plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
@@ -62,6 +63,7 @@ plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t stale
 
 /** A worker's own push to its own copy of a ruled table, where `workers` copies are averaged later: workers times as far, so that their
  *  average moves as far as all the clock's pushes would have moved one copy. */
-plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part, plait_error *err);
+plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part,
+                                 plait_error *err);
 
 #endif

@@ -43,7 +43,13 @@ static pli_push_part draw(pli_random *r, list *l, uint64_t within, bool increasi
         l->keys[i + 1] = key;
     }
     for (int64_t i = 0; i < n * COLS; i++) l->values[i] = (float)pli_random_below(r, 1000) / 7;
-    return (pli_push_part){ .touched = true, .keyed = true, .increasing = increasing, .examples = 1, .n = n, .keys = l->keys, .values = l->values };
+    return (pli_push_part){ .touched = true,
+                            .keyed = true,
+                            .increasing = increasing,
+                            .examples = 1,
+                            .n = n,
+                            .keys = l->keys,
+                            .values = l->values };
 }
 
 static void test_rows_in_the_order_of_workers(void **state) {
@@ -61,7 +67,8 @@ static void test_rows_in_the_order_of_workers(void **state) {
             part[w] = draw(&r, &lists[w], clock % 2 == 0 ? ROWS : KEYS * 2, clock < 4 || w > 0);
             if (clock == 3 && w == 1) part[w].n = 0;
             assert_int_equal(pli_shard_check(&shard, &part[w], NULL), PLAIT_OK);
-            for (int64_t i = 0; i < part[w].n * COLS; i++) want[lists[w].keys[i / COLS] * COLS + (uint64_t)(i % COLS)] += lists[w].values[i];
+            for (int64_t i = 0; i < part[w].n * COLS; i++)
+                want[lists[w].keys[i / COLS] * COLS + (uint64_t)(i % COLS)] += lists[w].values[i];
         }
         assert_int_equal(pli_shard_apply_clock(&shard, clock, WORKERS, part, NULL), PLAIT_OK);
         pli_store_get_rows(&shard.store, 0, ROWS, got);
@@ -73,7 +80,9 @@ static void test_rows_in_the_order_of_workers(void **state) {
 /* By the way of adding lists together, by that of one list, and by that of a rule. */
 static void test_claims_are_looked_into(void **state) {
     (void)state;
-    static const uint64_t wrong[][3] = { { 5, 4, 9 }, { 5, 5, 9 }, { 5, 9, ROWS }, { 5, 9, UINT64_MAX }, { 100000, 3, 100001 } };
+    static const uint64_t wrong[][3] = {
+        { 5, 4, 9 }, { 5, 5, 9 }, { 5, 9, ROWS }, { 5, 9, UINT64_MAX }, { 100000, 3, 100001 }
+    };
     static const float    values[3 * COLS] = { 1, 2, 3, 4, 5, 6 };
     static const uint64_t right[3] = { 1, 5, ROWS - 1 };
     for (int way = 0; way < 3; way++)
@@ -84,7 +93,13 @@ static void test_claims_are_looked_into(void **state) {
             pli_push_part part[2];
             open_shard(way == 2 ? "sgd" : NULL, &spec, &shard);
             for (int i = 0; i < 2; i++)
-                part[i] = (pli_push_part){ .touched = true, .keyed = true, .increasing = true, .examples = 1, .n = 3, .keys = right, .values = values };
+                part[i] = (pli_push_part){ .touched = true,
+                                           .keyed = true,
+                                           .increasing = true,
+                                           .examples = 1,
+                                           .n = 3,
+                                           .keys = right,
+                                           .values = values };
             assert_int_equal(pli_shard_apply_clock(&shard, 0, way == 1 ? 1 : 2, part, &why), PLAIT_OK);
             part[way == 1 ? 0 : k % 2].keys = wrong[k];
             assert_int_equal(pli_shard_apply_clock(&shard, 1, way == 1 ? 1 : 2, part, &why), PLAIT_EFORMAT);

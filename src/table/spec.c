@@ -52,10 +52,11 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     strcpy(spec.filter, filter);
     spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
     spec.ruled = opts->rule.name != NULL;
-    if (spec.ruled && pli_rule_make(&opts->rule, rules, &spec.rule, err) < 0) return pli_fail_at(err, "table %s", opts->name);
+    if (spec.ruled && pli_rule_make(&opts->rule, rules, &spec.rule, err) < 0)
+        return pli_fail_at(err, "table %s", opts->name);
     if (spec.ruled && spec.type == PLAIT_F64 && spec.rule.ops->apply_f64 == NULL)
-        return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables are of float32", opts->name,
-                        spec.rule.ops->name);
+        return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables are of float32",
+                        opts->name, spec.rule.ops->name);
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
@@ -103,7 +104,8 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     strncpy(wire->rule, rule->ops->name, sizeof wire->rule - 1);
 }
 
-static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, pli_rule *rule, plait_error *err) {
+static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, pli_rule *rule,
+                                plait_error *err) {
     const pli_rule_ops *ops = pli_rule_find(wire->rule, rules);
     if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->schedule > PLI_COSINE)
         return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
@@ -123,8 +125,8 @@ static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope 
 
 static bool is_text(const char *text, size_t bytes) { return memchr(text, '\0', bytes) != NULL; }
 
-plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers, int32_t first_rank,
-                             pli_spec *spec_out, plait_error *err) {
+plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers,
+                             int32_t first_rank, pli_spec *spec_out, plait_error *err) {
     if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
         !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");

@@ -63,10 +63,11 @@ typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
-    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], rule[PLI_RULE_NAME];
+    char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT],
+        rule[PLI_RULE_NAME];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
-plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers, int32_t first_rank,
-                             pli_spec *spec_out, plait_error *err);
+plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers,
+                             int32_t first_rank, pli_spec *spec_out, plait_error *err);
 
 #endif

@@ -69,13 +69,22 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     plait_table_opts       own = *opts;
     if (own.filter == NULL) own.filter = job->filter;
     own.exact = own.exact != 0 || job->exact;
-    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .fill = pli_fill_of(opts),
+    PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology,
+                                        .consistency = consistency,
+                                        .scope = &scope,
+                                        .fill = pli_fill_of(opts),
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
-                                        .rule = opts->rule.name, .sharded = opts->sharded != 0, .exact = own.exact != 0,
-                                        .aggregates = job->layout.aggregates, .logged = pli_comm_events(job->comm) != NULL,
-                                        .collective = pli_comm_collective(job->comm), .filter = own.filter,
-                                        .filters = &filters, .rules = &rules }, err));
+                                        .rule = opts->rule.name,
+                                        .sharded = opts->sharded != 0,
+                                        .exact = own.exact != 0,
+                                        .aggregates = job->layout.aggregates,
+                                        .logged = pli_comm_events(job->comm) != NULL,
+                                        .collective = pli_comm_collective(job->comm),
+                                        .filter = own.filter,
+                                        .filters = &filters,
+                                        .rules = &rules },
+                           err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &rules, &table->spec, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
@@ -92,7 +101,8 @@ static plait_status create(plait_job *job, const plait_table_opts *opts, plait_t
     plait_error *err = pli_job_error(job);
     uint64_t     hash = 0;
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank only serves");
-    PLI_TRY(pli_job_must_have_ended(job, "plait_table_create", err)); /* before any collective, and alone: others may not have flushed */
+    PLI_TRY(pli_job_must_have_ended(job, "plait_table_create",
+                                    err)); /* before any collective, and alone: others may not have flushed */
     plait_table *table = pli_calloc(1, sizeof *table);
     plait_status status = table == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a table") : PLAIT_OK;
     if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))
@@ -142,23 +152,26 @@ static plait_status check_keys(const plait_table *table, int64_t n, const uint64
                     (unsigned long long)keys[at], (long long)spec->rows);
 }
 
-static plait_status check_range(const plait_table *table, int64_t first, int64_t n, const void *values, plait_error *err) {
+static plait_status check_range(const plait_table *table, int64_t first, int64_t n, const void *values,
+                                plait_error *err) {
     const pli_spec *spec = &table->spec;
-    if (spec->rows == 0) return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
+    if (spec->rows == 0)
+        return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
     if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first || (n > 0 && values == NULL))
         return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows from %lld on, of its %lld%s", spec->name, (long long)n,
-                        (long long)first, (long long)spec->rows, n > 0 && values == NULL ? ", or no memory for them" : "");
+                        (long long)first, (long long)spec->rows,
+                        n > 0 && values == NULL ? ", or no memory for them" : "");
     return PLAIT_OK;
 }
 
 static plait_status check_inc(const plait_table *table, int64_t examples, plait_error *err) {
     if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_job_leave", table->spec.name);
     if (examples < 0)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; expected 0 or more", table->spec.name,
-                        (long long)examples);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; expected 0 or more",
+                        table->spec.name, (long long)examples);
     if (examples > PLI_EXAMPLES_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; at most %lld go into one inc", table->spec.name,
-                        (long long)examples, (long long)PLI_EXAMPLES_MAX);
+        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; at most %lld go into one inc",
+                        table->spec.name, (long long)examples, (long long)PLI_EXAMPLES_MAX);
     return PLAIT_OK;
 }
 
@@ -242,7 +255,8 @@ void pli_table_pin(plait_table *table, pli_msg *msg) {
     table->pins = msg;
 }
 
-plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                 plait_error *err) {
     pli_msg *copy = pli_msg_new((size_t)(n * pli_row_bytes(&table->spec)));
     if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a read", table->spec.name);
     *values_out = pli_msg_body(copy);
@@ -252,7 +266,8 @@ plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, c
 
 /* --- inc ---------------------------------------------------------------------------------------------------------------- */
 
-static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                        plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
     if (table->flushed)
         return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_table_flush in clock %lld", table->spec.name,
@@ -381,16 +396,19 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
     int32_t      function = 0;
     if (name == NULL) return pli_fail(err, PLAIT_EINVAL, "a call of a server function without its name");
     if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || (answer_bytes > 0 && answer == NULL))
-        return pli_fail(err, PLAIT_EINVAL, "a call of server function %s over %d tables with an answer of %zu bytes", name,
-                        n_tables, answer_bytes);
+        return pli_fail(err, PLAIT_EINVAL, "a call of server function %s over %d tables with an answer of %zu bytes",
+                        name, n_tables, answer_bytes);
     PLI_TRY(find_function(job, name, &function, err));
     PLI_TRY(check_aligned(tables, n_tables, err));
     if (job->functions[function].updates && strcmp(tables[0]->spec.consistency, "bsp") != 0)
-        return pli_fail(err, PLAIT_EREFUSED, "server function %s updates; only bsp tables can be updated so, and %s is %s",
-                        name, tables[0]->spec.name, tables[0]->spec.consistency);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "server function %s updates; only bsp tables can be updated so, and %s is %s", name,
+                        tables[0]->spec.name, tables[0]->spec.consistency);
     enter(tables[0], "plait_table_call");
     plait_status status = pli_job_finish_clock(job, err);
-    return leave(tables[0], status < 0 ? status : tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer, answer_bytes, err));
+    return leave(tables[0], status < 0 ? status
+                                       : tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer,
+                                                              answer_bytes, err));
 }
 
 /* --- dump --------------------------------------------------------------------------------------------------------------------- */
@@ -400,7 +418,8 @@ static plait_status dump_dense(plait_table *table, uint64_t **keys_out, void **v
     uint64_t       *keys = pli_array((size_t)spec->rows, sizeof *keys);
     void           *values = pli_array((size_t)spec->rows, (size_t)pli_row_bytes(spec));
     plait_status    status = PLAIT_OK;
-    if (keys == NULL || values == NULL) status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", spec->name);
+    if (keys == NULL || values == NULL)
+        status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", spec->name);
     else status = get(table, &(pli_rows){ .n = spec->rows }, values, err);
     if (status < 0) {
         pli_free(keys);

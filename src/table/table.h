@@ -36,7 +36,8 @@ typedef struct pli_topology_ops {
     plait_status (*get_begin)(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
                               plait_error *err);
     plait_status (*read)(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
-    plait_status (*inc)(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err);
+    plait_status (*inc)(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                        plait_error *err);
     /** Sends what inc has gathered. A get of the table that is under way comes first: where there is one, it is waited
      *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
@@ -44,7 +45,8 @@ typedef struct pli_topology_ops {
     plait_status (*depart)(plait_table *table, plait_error *err);
     /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
     plait_status (*ends)(plait_table *table, plait_error *err);
-    plait_status (*clock)(plait_table *table, plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
+    plait_status (*clock)(plait_table *table,
+                          plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
     /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that will be
      *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. NULL: clock. */
     plait_status (*clock_begin)(plait_table *table, plait_error *err);
@@ -53,8 +55,9 @@ typedef struct pli_topology_ops {
     plait_table *(*summed)(plait_table *table);
     /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
-    void (*refresh)(plait_table *table); /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
-    void (*leave)(plait_table *table);   /* no clock follows: drops what was not sent; NULL: keeps nothing             */
+    void (*refresh)(
+        plait_table *table);           /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
+    void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: keeps nothing             */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
@@ -118,8 +121,8 @@ static inline bool pli_table_needs_all(const plait_table *table) {
 /** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since it
  *  last asked. The first time it brings lease [*n], the blocks that it begins with; then lease [terms->blocks], *n of
  *  them, are those from this clock on. Needs no table. Waits for one answer, and for no other worker. Not collective. */
-plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease, int64_t *n,
-                           plait_error *err);
+plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease,
+                           int64_t *n, plait_error *err);
 
 /* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
 
@@ -148,7 +151,8 @@ plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);
 /** What read() lends where the rows do not lie anywhere as they are read: a copy, filled by the table's get. */
-plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
+plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                 plait_error *err);
 
 /** Do all workers bring the same? EMISMATCH where a worker's status is a failure or its hash another. Collective. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err);

@@ -106,8 +106,10 @@ static inline double pli_ln(double x) {
     const double scaled = x * (x < 0x1p-1022 ? 0x1p54 : 1.0), taken = x < 0x1p-1022 ? 54.0 : 0.0;
     uint64_t bits;
     memcpy(&bits, &scaled, sizeof bits);
-    const uint64_t biased = (bits + UINT64_C(0x00095f619980c433)) >> 52; /* so that sqrt 1/2 begins a new power: k + 1023 */
-    const uint64_t rest = bits - (biased << 52) + UINT64_C(0x3ff0000000000000), whole = biased | UINT64_C(0x4330000000000000);
+    const uint64_t biased =
+        (bits + UINT64_C(0x00095f619980c433)) >> 52; /* so that sqrt 1/2 begins a new power: k + 1023 */
+    const uint64_t rest = bits - (biased << 52) + UINT64_C(0x3ff0000000000000),
+                   whole = biased | UINT64_C(0x4330000000000000);
     double m, k;
     memcpy(&m, &rest, sizeof m);
     memcpy(&k, &whole, sizeof k);

@@ -6,8 +6,13 @@
 
 #include "tensor/exact_loops.h"
 
-enum { TOP_MASK = 255, SPECIAL32 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST32, SPECIAL64 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST64,
-       MOST32 = 5 - PLI_EXACT_LEAST32, MOST64 = 25 - PLI_EXACT_LEAST64 /* tops of the largest numbers */ };
+enum {
+    TOP_MASK = 255,
+    SPECIAL32 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST32,
+    SPECIAL64 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST64,
+    MOST32 = 5 - PLI_EXACT_LEAST32,
+    MOST64 = 25 - PLI_EXACT_LEAST64 /* tops of the largest numbers */
+};
 
 typedef struct cell32 {
     uint64_t high, low; /* numbers of two's complement: additions may wrap around */
@@ -125,7 +130,8 @@ static float value32(cell32 c) {
 
 static double value64(cell64 c) {
     if (c.top > MOST64) return special_value(c.bin[1]);
-    return pli_exact_value_f64((int64_t)c.top + PLI_EXACT_LEAST64, (int64_t)c.bin[0], (int64_t)c.bin[1], (int64_t)c.bin[2]);
+    return pli_exact_value_f64((int64_t)c.top + PLI_EXACT_LEAST64, (int64_t)c.bin[0], (int64_t)c.bin[1],
+                               (int64_t)c.bin[2]);
 }
 
 void pli_cells_round(bool wide, int64_t n, const void *cells, void *out) {

@@ -125,7 +125,8 @@ static void tanh_f64(int64_t n, const double *x, double *out) {
 /* 1.5 x 2^23 units of these bins. */
 static inline __m256i magic_of(__m256i top) {
     const __m256i bin = _mm256_max_epi32(top, _mm256_set1_epi32(PLI_EXACT_LOW32));
-    const __m256i exponent = _mm256_add_epi32(_mm256_mullo_epi32(bin, _mm256_set1_epi32(PLI_EXACT_W32)), _mm256_set1_epi32(150));
+    const __m256i exponent =
+        _mm256_add_epi32(_mm256_mullo_epi32(bin, _mm256_set1_epi32(PLI_EXACT_W32)), _mm256_set1_epi32(150));
     return _mm256_or_si256(_mm256_slli_epi32(exponent, 23), _mm256_set1_epi32(1 << 22));
 }
 
@@ -144,7 +145,9 @@ static inline __m256i too_far(__m256i top, __m256i size) {
     return _mm256_or_si256(low, _mm256_cmpgt_epi32(top, _mm256_set1_epi32(PLI_EXACT_HIGH32)));
 }
 
-static inline __m256i size_of(__m256 x) { return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(INT32_MAX)); }
+static inline __m256i size_of(__m256 x) {
+    return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(INT32_MAX));
+}
 
 static inline void add_wide(int64_t *bin, __m256i by) {
     __m256i *at = (__m256i *)bin;
@@ -178,7 +181,8 @@ static inline __m128 value_of(__m128i top, __m128i hi, __m128i lo) {
     const __m256i exponent = _mm256_add_epi64(
         _mm256_cvtepi32_epi64(_mm_mullo_epi32(_mm_sub_epi32(top, _mm_set1_epi32(1)), _mm_set1_epi32(PLI_EXACT_W32))),
         _mm256_set1_epi64x(1023));
-    const __m256d sum = _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(hi), _mm256_set1_pd(0x1p22)), _mm256_cvtepi32_pd(lo));
+    const __m256d sum =
+        _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(hi), _mm256_set1_pd(0x1p22)), _mm256_cvtepi32_pd(lo));
     return _mm256_cvtpd_ps(_mm256_mul_pd(sum, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52))));
 }
 
@@ -187,15 +191,18 @@ enum { FEW = 8 };
 static inline int64_t sum_few(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
     const __m256i lowest = _mm256_set1_epi32(-PLI_EXACT_LEAST32), w = _mm256_set1_epi32(PLI_EXACT_W32);
     const __m256i one = _mm256_set1_epi32(1), least = _mm256_set1_epi32(150 + PLI_EXACT_W32 * PLI_EXACT_LEAST32);
-    const __m256i high = _mm256_set1_epi32(PLI_EXACT_HIGH32 - PLI_EXACT_LEAST32), step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
+    const __m256i high = _mm256_set1_epi32(PLI_EXACT_HIGH32 - PLI_EXACT_LEAST32),
+                  step = _mm256_set1_epi32(PLI_EXACT_W32 << 23);
     int64_t i = 0;
     for (; i + PLI_EXACT_AT_ONCE <= n; i += PLI_EXACT_AT_ONCE) {
         __m256i most = _mm256_setzero_si256();
         __m256  hi = _mm256_setzero_ps(), lo = hi;
         for (int32_t t = 0; t < terms; t++) most = _mm256_max_epi32(most, size_of(_mm256_loadu_ps(x[t] + first + i)));
         /* top - least top: what fits 16 bits is multiplied there */
-        const __m256i top = _mm256_mulhi_epu16(_mm256_add_epi32(_mm256_srli_epi32(most, 23), lowest), _mm256_set1_epi32(2979));
-        const __m256i small = _mm256_andnot_si256(_mm256_cmpeq_epi32(most, _mm256_setzero_si256()), _mm256_cmpgt_epi32(one, top));
+        const __m256i top =
+            _mm256_mulhi_epu16(_mm256_add_epi32(_mm256_srli_epi32(most, 23), lowest), _mm256_set1_epi32(2979));
+        const __m256i small =
+            _mm256_andnot_si256(_mm256_cmpeq_epi32(most, _mm256_setzero_si256()), _mm256_cmpgt_epi32(one, top));
         if (_mm256_movemask_epi8(_mm256_or_si256(small, _mm256_cmpgt_epi32(top, high))) != 0) break;
         const __m256i exponent = _mm256_add_epi32(_mm256_mullo_epi16(_mm256_max_epi32(top, one), w), least);
         const __m256i magic = _mm256_or_si256(_mm256_slli_epi32(exponent, 23), _mm256_set1_epi32(1 << 22));
@@ -226,7 +233,8 @@ static int64_t exact_sum_f32(int32_t terms, const float *const *x, int64_t first
         if (_mm256_movemask_epi8(too_far(top, most)) != 0) break;
         const __m256i magic = magic_of(top), below = _mm256_sub_epi32(magic, step);
         for (int32_t t = 0; t < terms; t++) cut_near(_mm256_loadu_ps(x[t] + first + i), magic, below, &hi, &lo);
-        _mm_storeu_ps(out + i, value_of(_mm256_castsi256_si128(top), _mm256_castsi256_si128(hi), _mm256_castsi256_si128(lo)));
+        _mm_storeu_ps(out + i,
+                      value_of(_mm256_castsi256_si128(top), _mm256_castsi256_si128(hi), _mm256_castsi256_si128(lo)));
         _mm_storeu_ps(out + i + 4, value_of(_mm256_extracti128_si256(top, 1), _mm256_extracti128_si256(hi, 1),
                                             _mm256_extracti128_si256(lo, 1)));
     }

@@ -102,9 +102,11 @@ static void test_overlap_changes_no_bit(void **state) {
     static const struct {
         const char *topology, *consistency, *collective;
         int         exact;
-    } runs[] = { { "allreduce", "bsp", "ring", 0 },  { "allreduce", "bsp", "hierarchical", 0 }, { "allreduce", "bsp", "ring", 1 },
-                 { "allreduce", "bounded-delay:2", "ring", 0 }, { "ps", "bsp", NULL, 0 },      { "ps", "bsp", NULL, 1 },
-                 { "ps", "sequential", NULL, 0 },    { "local", "bsp", NULL, 0 },              { "ps", "local-sgd:2", NULL, 0 } };
+    } runs[] = { { "allreduce", "bsp", "ring", 0 }, { "allreduce", "bsp", "hierarchical", 0 },
+                 { "allreduce", "bsp", "ring", 1 }, { "allreduce", "bounded-delay:2", "ring", 0 },
+                 { "ps", "bsp", NULL, 0 },          { "ps", "bsp", NULL, 1 },
+                 { "ps", "sequential", NULL, 0 },   { "local", "bsp", NULL, 0 },
+                 { "ps", "local-sgd:2", NULL, 0 } };
     plait_data *data = board(false);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char hash[65] = "";
@@ -120,7 +122,8 @@ static void test_overlap_changes_no_bit(void **state) {
             flushes = 0;
             must_train(&t, 3);
             assert_int_equal(flushes > 0, !without);
-            if (without && strcmp(t.report.model_hash, hash) != 0) fail_msg("%s %s: other bits", runs[i].topology, runs[i].consistency);
+            if (without && strcmp(t.report.model_hash, hash) != 0)
+                fail_msg("%s %s: other bits", runs[i].topology, runs[i].consistency);
             memcpy(hash, t.report.model_hash, sizeof hash);
             plait_model_destroy(&t.model);
         }
@@ -160,7 +163,8 @@ static void test_lbfgs_goes_down_for_every_topology(void **state) {
         const char *topology;
         int32_t     workers;
         int         exact;
-    } runs[] = { { "local", 1, 0 }, { "local", 3, 0 }, { "allreduce", 3, 0 }, { "ps", 3, 0 }, { "local", 1, 1 }, { "ps", 3, 1 }, { "allreduce", 2, 1 } };
+    } runs[] = { { "local", 1, 0 }, { "local", 3, 0 }, { "allreduce", 3, 0 }, { "ps", 3, 0 },
+                 { "local", 1, 1 }, { "ps", 3, 1 },    { "allreduce", 2, 1 } };
     plait_data *data = board(false);
     training    adam = net(data), first = { .model = NULL };
     adam.opts.epochs = 30;
@@ -176,7 +180,8 @@ static void test_lbfgs_goes_down_for_every_topology(void **state) {
         t.opts.topology = runs[i].topology;
         t.opts.exact = runs[i].exact;
         must_train(&t, runs[i].workers);
-        assert_true(t.report.train_loss < 0.2 && t.report.train_loss < 0.5 * adam.report.train_loss && t.report.test_accuracy > 0.95);
+        assert_true(t.report.train_loss < 0.2 && t.report.train_loss < 0.5 * adam.report.train_loss &&
+                    t.report.test_accuracy > 0.95);
         assert_true(t.report.epochs <= 30 && t.report.clocks < 60);
         if (runs[i].exact && hash[0] != '\0') {
             assert_string_equal(t.report.model_hash, hash);
@@ -184,8 +189,10 @@ static void test_lbfgs_goes_down_for_every_topology(void **state) {
         } else if (runs[i].exact) {
             memcpy(hash, t.report.model_hash, sizeof hash);
             exact_loss = t.report.train_loss;
-        } else if (first.model != NULL && !(fabs(t.report.objective - first.report.objective) < 0.2 * first.report.objective)) {
-            fail_msg("%s, %d workers: %g, not %g", runs[i].topology, (int)runs[i].workers, t.report.objective, first.report.objective);
+        } else if (first.model != NULL &&
+                   !(fabs(t.report.objective - first.report.objective) < 0.2 * first.report.objective)) {
+            fail_msg("%s, %d workers: %g, not %g", runs[i].topology, (int)runs[i].workers, t.report.objective,
+                     first.report.objective);
         }
         if (first.model == NULL) first = t;
         else plait_model_destroy(&t.model);
@@ -317,7 +324,7 @@ static void put_header(FILE *to, int axes, const uint32_t *length) {
 /* A line across or down, anywhere, in a noise of a third of its brightness. */
 static void write_images(void) {
     static const uint32_t shape[] = { IMAGES, SIDE, SIDE };
-    FILE                 *images = fopen("lines-images-idx3-ubyte", "wb"), *labels = fopen("lines-labels-idx1-ubyte", "wb");
+    FILE *images = fopen("lines-images-idx3-ubyte", "wb"), *labels = fopen("lines-labels-idx1-ubyte", "wb");
     assert_true(images != NULL && labels != NULL);
     put_header(images, 3, shape);
     put_header(labels, 1, shape);

@@ -23,7 +23,8 @@ static plait_data *pairs(int64_t features) {
     start[ROWS] = 2 * ROWS;
     plait_data *data = NULL;
     plait_error err;
-    if (plait_data_from_csr(ROWS, features, start, column, value, label, NULL, &data, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    if (plait_data_from_csr(ROWS, features, start, column, value, label, NULL, &data, &err) != PLAIT_OK)
+        fail_msg("%s", err.text);
     return data;
 }
 
@@ -88,7 +89,8 @@ static void test_the_same_model_for_every_topology(void **state) {
             t.opts.exact = exact;
             must_train(&t, 3);
             if (exact) assert_string_equal(t.report.model_hash, first.report.model_hash);
-            if (distance(t.model, first.model) > 1e-4) fail_msg("%s is %g off", topologies[i], distance(t.model, first.model));
+            if (distance(t.model, first.model) > 1e-4)
+                fail_msg("%s is %g off", topologies[i], distance(t.model, first.model));
             plait_model_destroy(&t.model);
         }
         plait_model_destroy(&first.model);

@@ -85,7 +85,8 @@ static inline plait_data *points(int64_t rows, int64_t features, int64_t classes
     for (int64_t i = 0; i < rows; i++) {
         pli_random r = pli_random_at(seed, PLI_RANDOM_DATA, 0, (uint64_t)i);
         double     best = -1e9, number = 0;
-        for (int64_t j = 0; j < features; j++) x[i * features + j] = (float)(pli_random_normal(&r) * (double)(1 + j) + 3);
+        for (int64_t j = 0; j < features; j++)
+            x[i * features + j] = (float)(pli_random_normal(&r) * (double)(1 + j) + 3);
         for (int64_t k = 0; k < (classes > 0 ? classes : 1); k++) {
             double score = 0.7 * pli_random_normal(&r);
             for (int64_t j = 0; j < features; j++)

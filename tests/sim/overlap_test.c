@@ -44,7 +44,8 @@ static plait_status one_clock(plait_job *job, const how *h, plait_table *t, cons
     (void)pli_comm_now(comm); /* it is paid */
     if (!h->begun) PLI_TRY(plait_job_clock(job));
     PLI_TRY(plait_request_wait(&request));
-    PLI_TRY(plait_table_get_range(t, (h->rows - 1) * plait_comm_rank(comm) / (h->workers - 1), 1, &value)); /* of the own shard */
+    PLI_TRY(plait_table_get_range(t, (h->rows - 1) * plait_comm_rank(comm) / (h->workers - 1), 1,
+                                  &value)); /* of the own shard */
     if (plait_job_clock_now(job) == clock + 1 && value == -(double)(clock + 1)) return PLAIT_OK;
     return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "after clock %d a value is %g", (int)clock, value);
 }
@@ -119,8 +120,15 @@ static void run_apart(how h) {
 }
 
 static how small(bool begun, double seconds) {
-    return (how){ .topology = "allreduce", .consistency = "bsp", .begun = begun, .workers = WORKERS, .rows = ROWS, .bandwidth = "8 Mb/s",
-                  .entry = "1 s", .value = "0 s", .clock_seconds = seconds };
+    return (how){ .topology = "allreduce",
+                  .consistency = "bsp",
+                  .begun = begun,
+                  .workers = WORKERS,
+                  .rows = ROWS,
+                  .bandwidth = "8 Mb/s",
+                  .entry = "1 s",
+                  .value = "0 s",
+                  .clock_seconds = seconds };
 }
 
 static void test_one_after_the_other(void **state) {
@@ -154,8 +162,14 @@ static void test_a_push_leaves_while_its_worker_computes(void **state) {
 /* A worker of W sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us are a second, as 4 MiB at 33.55 Mb/s are. */
 static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
     (void)state;
-    how h = { .topology = "allreduce", .consistency = "bsp", .workers = 2, .rows = LARGE, .bandwidth = "33.55 Mb/s", .entry = "0 s",
-              .value = "1.907 us", .clock_seconds = 4 };
+    how h = { .topology = "allreduce",
+              .consistency = "bsp",
+              .workers = 2,
+              .rows = LARGE,
+              .bandwidth = "33.55 Mb/s",
+              .entry = "0 s",
+              .value = "1.907 us",
+              .clock_seconds = 4 };
     run_apart(h);
     h.workers = 4;
     h.bandwidth = "50.33 Mb/s";

@@ -56,7 +56,9 @@ static plait_table_opts *add(job *j, int64_t rows) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-static double delta_at(int64_t i, int32_t rank, int64_t clock, int t) { return (double)((i + 3 * rank + 7 * clock + t) % 5); }
+static double delta_at(int64_t i, int32_t rank, int64_t clock, int t) {
+    return (double)((i + 3 * rank + 7 * clock + t) % 5);
+}
 
 static plait_status push(plait_table *table, const job *j, int t, int32_t rank, int64_t clock) {
     const plait_table_opts *opts = &j->table[t];
@@ -169,8 +171,10 @@ static void test_a_large_table_sends_what_one_sum_does(void **state) {
         add(&j, rows)->type = PLAIT_F64;
         run(&j, workers, "ring", train);
         assert_int_equal(j.bytes, 2 * bytes_of(cut, PLAIT_F64, workers) + bytes_of(n - 2 * cut, PLAIT_F64, workers));
-        uint64_t m = (uint64_t)n * 8, w = (uint64_t)workers, messages = 3 * 2 * (w - 1) * (PLI_BUCKET_BYTES / w / (128 << 10) + 1);
-        assert_true(j.bytes >= 2 * m / w * (w - 1) && j.bytes <= 2 * m * (w - 1) / w + messages * sizeof(pli_head) + 3 * 64);
+        uint64_t m = (uint64_t)n * 8, w = (uint64_t)workers,
+                 messages = 3 * 2 * (w - 1) * (PLI_BUCKET_BYTES / w / (128 << 10) + 1);
+        assert_true(j.bytes >= 2 * m / w * (w - 1) &&
+                    j.bytes <= 2 * m * (w - 1) / w + messages * sizeof(pli_head) + 3 * 64);
     }
 }
 
@@ -215,7 +219,8 @@ static plait_status train_wide(plait_job *pj, void *user) {
     opts.rule.name = "adam";
     opts.sharded = s->is;
     double *delta = malloc(WIDE * sizeof *delta);
-    for (int64_t i = 0; i < WIDE; i++) delta[i] = (double)((i * 37 + plait_comm_rank(comm) * 101) % 211 - 105) / (7 + plait_comm_rank(comm));
+    for (int64_t i = 0; i < WIDE; i++)
+        delta[i] = (double)((i * 37 + plait_comm_rank(comm) * 101) % 211 - 105) / (7 + plait_comm_rank(comm));
     plait_status status = plait_table_create(pj, &opts, &table);
     for (int clock = 0; status >= 0 && clock < 3; clock++) {
         if (clock != 1) status = plait_table_inc_range(table, 0, WIDE, delta, 1);

@@ -76,7 +76,8 @@ static plait_status push(plait_table *table, float gradient) {
 
 static plait_status fails(plait_comm *comm, plait_status status, plait_status wanted, const char *text) {
     if (status == wanted && strstr(plait_comm_error(comm)->text, text) != NULL) return PLAIT_OK;
-    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "status %d, not %d with '%s'", (int)status, (int)wanted, text);
+    return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "status %d, not %d with '%s'", (int)status, (int)wanted,
+                    text);
 }
 
 /* --- a table that is created too late ------------------------------------------------------------------------------------ */
@@ -89,7 +90,8 @@ static plait_status create_after(plait_job *pj, void *user) {
     PLI_TRY(create(pj, "a", LARGE, &a));
     PLI_TRY(push(a, 1));
     PLI_TRY(plait_table_flush(a));
-    PLI_TRY(fails(comm, create(pj, "b", 4, &b), PLAIT_EINVAL, "plait_table_create in clock 0, of which plait_table_flush"));
+    PLI_TRY(
+        fails(comm, create(pj, "b", 4, &b), PLAIT_EINVAL, "plait_table_create in clock 0, of which plait_table_flush"));
     PLI_TRY(plait_job_clock(pj)); /* goes on */
     PLI_TRY(plait_table_get_range(a, LARGE - 1, 1, &value));
     CHECK(value == -1);
@@ -109,7 +111,8 @@ static plait_status in_no_bucket(plait_job *pj, void *user) {
     PLI_TRY(create(pj, "a", 4, &a));
     PLI_TRY(push(a, 1));
     PLI_TRY(pli_replica_take(a->replica, 0, PLI_SUM_DENSE, false, &sum, pli_comm_error(comm)));
-    PLI_TRY(fails(comm, pli_buckets_land(a, sum, pli_comm_error(comm)), PLAIT_ECOMM, "table a: the sum of clock 0 is in no bucket"));
+    PLI_TRY(fails(comm, pli_buckets_land(a, sum, pli_comm_error(comm)), PLAIT_ECOMM,
+                  "table a: the sum of clock 0 is in no bucket"));
     return PLAIT_OK; /* and the job's end meets it again */
 }
 
@@ -264,12 +267,32 @@ static int64_t all_but_one(const void *state, const plait_view *view) {
     return second;
 }
 
-static const plait_consistency hasty = { .name = "hasty", .parameters = "", .summary = "", .state_bytes = 8, .parse = parse,
-    .applies = applies, .worker.on_get = on_get, .server.on_pull = on_pull, .server.complete = all_but_one };
-static const plait_consistency plain = { .name = "plain", .parameters = "", .summary = "", .state_bytes = 8, .parse = parse,
-    .applies = applies, .worker.on_get = on_get, .server.on_pull = on_pull };
-static const plait_consistency proud = { .name = "proud", .parameters = "", .summary = "", .state_bytes = 8, .sees_own = 1,
-    .parse = parse, .applies = applies, .worker.on_get = always_fetch, .server.on_pull = on_pull };
+static const plait_consistency hasty = { .name = "hasty",
+                                         .parameters = "",
+                                         .summary = "",
+                                         .state_bytes = 8,
+                                         .parse = parse,
+                                         .applies = applies,
+                                         .worker.on_get = on_get,
+                                         .server.on_pull = on_pull,
+                                         .server.complete = all_but_one };
+static const plait_consistency plain = { .name = "plain",
+                                         .parameters = "",
+                                         .summary = "",
+                                         .state_bytes = 8,
+                                         .parse = parse,
+                                         .applies = applies,
+                                         .worker.on_get = on_get,
+                                         .server.on_pull = on_pull };
+static const plait_consistency proud = { .name = "proud",
+                                         .parameters = "",
+                                         .summary = "",
+                                         .state_bytes = 8,
+                                         .sees_own = 1,
+                                         .parse = parse,
+                                         .applies = applies,
+                                         .worker.on_get = always_fetch,
+                                         .server.on_pull = on_pull };
 
 static plait_status who_departs(plait_job *pj, void *user) {
     const job   *j = user;

@@ -77,7 +77,8 @@ static plait_status push(plait_table *table, const plait_table_opts *opts, int32
         else narrow[i] = (float)x;
         keys[i] = (uint64_t)(i * (rank + 2)) % (opts->rows == 0 ? 1000 : (uint64_t)opts->rows);
     }
-    plait_status status = opts->rows == 0 || opts->keyed ? plait_table_inc(table, n, keys, wide, 1) : plait_table_inc_range(table, 0, n, wide, 1);
+    plait_status status = opts->rows == 0 || opts->keyed ? plait_table_inc(table, n, keys, wide, 1)
+                                                         : plait_table_inc_range(table, 0, n, wide, 1);
     free(wide);
     free(keys);
     return status;
@@ -172,8 +173,11 @@ static void test_pushes_of_all_kinds(void **state) {
     (void)state;
     static const char *const filters[] = { NULL, "key-cache,fixed8,zstd", "onebit" };
     for (int k = 0; k < 6; k++) {
-        job j = { .topology = k % 2 ? "ps" : "hybrid", .servers = k % 3 == 2 ? 2 : 0, .aggregate = k == 3 ? "host" : NULL,
-                  .begun = k / 4, .backup = 0 };
+        job j = { .topology = k % 2 ? "ps" : "hybrid",
+                  .servers = k % 3 == 2 ? 2 : 0,
+                  .aggregate = k == 3 ? "host" : NULL,
+                  .begun = k / 4,
+                  .backup = 0 };
         add(&j, 70, "adam");
         add(&j, 90000, "sgd")->filter = k == 3 ? NULL : filters[k % 3];
         add(&j, 0, "adagrad")->filter = k == 3 ? NULL : filters[k % 3];
@@ -214,7 +218,8 @@ static plait_status forbid(plait_job *pj, void *user) {
         CHECK(values[3] == (float)-clock);
         PLI_TRY(plait_table_get_range(added, 0, 4, values)); /* with its own */
         CHECK(values[3] == (float)(clock * plait_comm_workers(comm) + 1));
-        PLI_TRY(fails(comm, plait_table_inc_range(ruled, 0, 4, one, 1), PLAIT_EINVAL, "inc after plait_table_flush in clock"));
+        PLI_TRY(fails(comm, plait_table_inc_range(ruled, 0, 4, one, 1), PLAIT_EINVAL,
+                      "inc after plait_table_flush in clock"));
         PLI_TRY(fails(comm, plait_table_inc_range(added, 0, 4, one, 0), PLAIT_EINVAL, "table b: inc after"));
         PLI_TRY(fails(comm, plait_job_barrier(pj), PLAIT_EINVAL, "plait_job_barrier in clock"));
         PLI_TRY(fails(comm, plait_job_leave(pj), PLAIT_EINVAL, "end it by plait_job_clock"));
@@ -254,7 +259,8 @@ static plait_status fail_between(plait_job *pj, void *user) {
         for (int t = 2; t >= 0; t--) {
             PLI_TRY(push(table[t], &j->table[t], rank, clock));
             if (rank != 2) PLI_TRY(plait_table_flush(table[t]));
-            if (rank == 1 && clock == 2 && t == 1) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "as the test wants");
+            if (rank == 1 && clock == 2 && t == 1)
+                return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "as the test wants");
         }
         PLI_TRY(plait_job_clock(pj));
         for (int t = 0; t < 3; t++) {

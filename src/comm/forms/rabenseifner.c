@@ -19,7 +19,8 @@ enum { RING_WORKERS = 8, RING_SLICE_BYTES = 32 << 10 };
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
     bool apart = hosts == NULL || hosts->count == 1 || hosts->count == workers,
          halves = workers > 2 && (workers & (workers - 1)) == 0;
-    return apart && (workers > RING_WORKERS || halves) && pli_coll_buffer_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
+    return apart && (workers > RING_WORKERS || halves) &&
+           pli_coll_buffer_bytes(call) / (size_t)workers < RING_SLICE_BYTES;
 }
 
 static int64_t steps(const pli_coll *call, int32_t workers) {

@@ -18,7 +18,8 @@ bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
         return coll->op == PLAIT_SUM_EXACT ? pli_coll_buffer_bytes(coll) > DIRECT_BYTES && coll->n <= CHUNK_BYTES
                                            : pli_coll_buffer_bytes(coll) <= DIRECT_BYTES || pli_mpi_can_sum(t, coll);
     case PLI_BROADCAST: return pli_coll_buffer_bytes(coll) <= DIRECT_BYTES;
-    case PLI_ALLGATHER: return pli_coll_buffer_bytes(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
+    case PLI_ALLGATHER:
+        return pli_coll_buffer_bytes(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
     case PLI_PIECES:
     case PLI_REDUCE_SCATTER: break;
     }
@@ -27,13 +28,21 @@ bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
 
 pli_mpi_stamp pli_mpi_stamp_of(const pli_call *call) {
     const pli_coll *c = &call->coll;
-    return (pli_mpi_stamp){ .number = call->number, .n = c->n, .root = c->root, .kind = (uint8_t)c->kind, .type = (uint8_t)c->type,
-                            .op = (uint8_t)c->op, .unequal = c->starts != NULL };
+    return (pli_mpi_stamp){ .number = call->number,
+                            .n = c->n,
+                            .root = c->root,
+                            .kind = (uint8_t)c->kind,
+                            .type = (uint8_t)c->type,
+                            .op = (uint8_t)c->op,
+                            .unequal = c->starts != NULL };
 }
 
 pli_coll pli_mpi_stamped(const pli_mpi_stamp *stamp) {
-    return (pli_coll){ .kind = (pli_coll_kind)stamp->kind, .type = (plait_type)stamp->type, .op = (plait_reduce)stamp->op,
-                       .root = stamp->root, .n = stamp->n };
+    return (pli_coll){ .kind = (pli_coll_kind)stamp->kind,
+                       .type = (plait_type)stamp->type,
+                       .op = (plait_reduce)stamp->op,
+                       .root = stamp->root,
+                       .n = stamp->n };
 }
 
 /* --- steps: all under lock ------------------------------------------------------------------------------------------------ */
@@ -63,9 +72,10 @@ static bool post(pli_transport *t) {
         if (d->send[which] != MPI_REQUEST_NULL) MPI_Test(&d->send[which], &gone, MPI_STATUS_IGNORE);
         if (!gone) return false;
         memcpy(d->out[which], &head, sizeof head);
-        if (m->send_bytes > 0) memcpy(d->out[which] + sizeof head, (const unsigned char *)d->coll.buf + m->send_at, m->send_bytes);
-        int code = MPI_Isend(d->out[which], (int)(sizeof head + m->send_bytes), MPI_BYTE, m->to, TAG_STEP, t->direct_comm,
-                             &d->send[which]);
+        if (m->send_bytes > 0)
+            memcpy(d->out[which] + sizeof head, (const unsigned char *)d->coll.buf + m->send_at, m->send_bytes);
+        int code = MPI_Isend(d->out[which], (int)(sizeof head + m->send_bytes), MPI_BYTE, m->to, TAG_STEP,
+                             t->direct_comm, &d->send[which]);
         if (code != MPI_SUCCESS) return fail_in_mpi(t, code, "MPI cannot send");
         d->sent++;
     }
@@ -92,7 +102,8 @@ static bool check(pli_transport *t, size_t bytes) {
     pli_coll_tell(&other, a, sizeof a);
     pli_coll_tell(own, b, sizeof b);
     pli_fail(&d->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
-             (unsigned long long)(own == &d->call->coll ? d->call->number : theirs.number), d->move.from, a, t->rank, b);
+             (unsigned long long)(own == &d->call->coll ? d->call->number : theirs.number), d->move.from, a, t->rank,
+             b);
     atomic_store_explicit(&d->over, true, memory_order_release);
     return false;
 }
@@ -107,8 +118,8 @@ static void use(pli_transport *t) {
         return;
     }
     bool lower = m->from < t->rank;
-    pli_reduce(mine, lower ? theirs : mine, lower ? mine : theirs, (int64_t)(m->recv_bytes / pli_type_bytes(d->coll.type)),
-               d->coll.type, d->coll.op);
+    pli_reduce(mine, lower ? theirs : mine, lower ? mine : theirs,
+               (int64_t)(m->recv_bytes / pli_type_bytes(d->coll.type)), d->coll.type, d->coll.op);
 }
 
 /* The last step is done. A large sum is MPI's own from here. */
@@ -150,7 +161,9 @@ static bool take_step(pli_transport *t) {
     return true;
 }
 
-static bool is_under_way(const direct *d) { return d->call != NULL && !atomic_load_explicit(&d->over, memory_order_relaxed); }
+static bool is_under_way(const direct *d) {
+    return d->call != NULL && !atomic_load_explicit(&d->over, memory_order_relaxed);
+}
 
 static bool advance(pli_transport *t) {
     bool any = false;
@@ -187,7 +200,9 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
     }
     if (call->coll.op == PLAIT_SUM_EXACT) {
         d->terms = pli_mpi_terms(t, &call->coll);
-        if (d->terms == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes", pli_coll_buffer_bytes(&call->coll));
+        if (d->terms == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes",
+                            pli_coll_buffer_bytes(&call->coll));
     }
     call->run.number = UINT64_MAX; /* who fails here, fails none that was begun before */
     pli_mpi_lock(t);

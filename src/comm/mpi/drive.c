@@ -85,7 +85,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
     if (small > 0) memcpy(f->staged + sizeof(pli_head), pli_msg_body(msg), small);
     MPI_Request request;
     int         dst = msg->head.dst;
-    int         code = MPI_Isend(f->staged, (int)(sizeof(pli_head) + small), MPI_BYTE, dst, TAG_HEAD, t->comm, &request);
+    int code = MPI_Isend(f->staged, (int)(sizeof(pli_head) + small), MPI_BYTE, dst, TAG_HEAD, t->comm, &request);
     if (code != MPI_SUCCESS) {
         pli_free(f);
         pli_msg_free(&msg);
@@ -124,7 +124,8 @@ bool pli_mpi_send_all(pli_transport *t) {
 /* --- in ------------------------------------------------------------------------------------------------------- */
 
 static plait_status post_receive(pli_transport *t, int32_t slot) {
-    return MPI_Irecv(t->buffer[slot], HEAD_BYTES, MPI_BYTE, MPI_ANY_SOURCE, TAG_HEAD, t->comm, &t->ring[slot]) == MPI_SUCCESS
+    return MPI_Irecv(t->buffer[slot], HEAD_BYTES, MPI_BYTE, MPI_ANY_SOURCE, TAG_HEAD, t->comm, &t->ring[slot]) ==
+                   MPI_SUCCESS
                ? PLAIT_OK
                : PLAIT_ECOMM;
 }
@@ -141,7 +142,8 @@ void pli_mpi_end_receiving(pli_transport *t) {
         MPI_Cancel(&t->ring[i]);
         MPI_Wait(&t->ring[i], MPI_STATUS_IGNORE);
     }
-    for (int64_t i = 0; i < t->n; i++) { /* only after a failure: MPI may still read the slabs, which are leaked to it */
+    for (int64_t i = 0; i < t->n;
+         i++) { /* only after a failure: MPI may still read the slabs, which are leaked to it */
         flight *f = t->owner[i];
         if (--f->parts == 0) f->msg = NULL;
     }
@@ -194,8 +196,8 @@ static bool receive_all(pli_transport *t) {
         pli_msg     *msg = NULL;
         size_t       rest = 0;
         plait_error  err;
-        plait_status bad = pli_msg_decode(t->buffer[slot], (size_t)bytes, status.MPI_SOURCE, t->size, t->rank, 1, &msg, &rest,
-                                          &err);
+        plait_status bad =
+            pli_msg_decode(t->buffer[slot], (size_t)bytes, status.MPI_SOURCE, t->size, t->rank, 1, &msg, &rest, &err);
         t->at = (slot + 1) % RING;
         if (post_receive(t, slot) < 0) pli_mpi_fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
         if (bad < 0) {
@@ -237,7 +239,8 @@ static bool complete(pli_transport *t) {
 
 bool pli_mpi_try_lock(pli_transport *t) {
     uint32_t free = 0;
-    return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 && atomic_compare_exchange_strong(&t->lock, &free, 1);
+    return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 &&
+           atomic_compare_exchange_strong(&t->lock, &free, 1);
 }
 
 void pli_mpi_lock(pli_transport *t) {

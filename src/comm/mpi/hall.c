@@ -17,11 +17,19 @@
 #include "comm/mpi/mpi.h"
 #include "tensor/exact.h"
 
-enum { BUFFERS = 3, SEAT_BYTES = 256 << 10, SMALL_BYTES = 8 << 10, BLOCK_BYTES = 16 << 10, LINE_BYTES = 64, WORKERS_MAX = 1024 };
+enum {
+    BUFFERS = 3,
+    SEAT_BYTES = 256 << 10,
+    SMALL_BYTES = 8 << 10,
+    BLOCK_BYTES = 16 << 10,
+    LINE_BYTES = 64,
+    WORKERS_MAX = 1024
+};
 enum { FIRST = 0, SECOND = 1 };
 
 struct pli_mpi_seat {
-    _Alignas(LINE_BYTES) _Atomic uint64_t came; /* 2 r + 1: to the first meeting of round r, 2 r + 2: to the second; release */
+    _Alignas(LINE_BYTES) _Atomic uint64_t
+        came; /* 2 r + 1: to the first meeting of round r, 2 r + 2: to the second; release */
     pli_mpi_stamp stamp[BUFFERS];
     _Alignas(LINE_BYTES) unsigned char data[BUFFERS][SEAT_BYTES];
 };
@@ -64,7 +72,8 @@ void pli_mpi_open_hall(pli_transport *t, const int32_t *host_of) {
         return;
     }
     pli_mpi_close_hall(t);
-    pli_log(t->world->log, PLAIT_LOG_DEBUG, t->rank, "comm", "the workers share a host, but get no memory in common: collectives go through MPI");
+    pli_log(t->world->log, PLAIT_LOG_DEBUG, t->rank, "comm",
+            "the workers share a host, but get no memory in common: collectives go through MPI");
 }
 
 void pli_mpi_close_hall(pli_transport *t) {
@@ -175,7 +184,9 @@ static int64_t largest_part(const plan *p, int32_t workers) {
 
 static plan make_plan(const pli_transport *t, const pli_coll *coll) {
     bool sums = pli_coll_reduces(coll);
-    plan p = { .coll = *coll, .size = sums ? pli_type_bytes(coll->type) : 1, .buffer = (int)(t->hall.meetings[FIRST] % BUFFERS) };
+    plan p = { .coll = *coll,
+               .size = sums ? pli_type_bytes(coll->type) : 1,
+               .buffer = (int)(t->hall.meetings[FIRST] % BUFFERS) };
     p.sliced = coll->kind == PLI_REDUCE_SCATTER || (sums && pli_coll_buffer_bytes(coll) > SMALL_BYTES);
     int64_t part = largest_part(&p, t->workers), room = SEAT_BYTES;
     if (p.sliced) room = SEAT_BYTES / t->workers / LINE_BYTES * LINE_BYTES;
@@ -205,7 +216,8 @@ static piece given_piece(const plan *p, int64_t round, int32_t worker) {
     const pli_coll *coll = &p->coll;
     if (coll->kind == PLI_BROADCAST) return piece_of(p, round, 0, coll->root == worker ? coll->n : 0);
     if (coll->starts == NULL) return piece_of(p, round, worker * coll->n, coll->n);
-    return piece_of(p, round, (int64_t)coll->starts[worker], (int64_t)(coll->starts[worker + 1] - coll->starts[worker]));
+    return piece_of(p, round, (int64_t)coll->starts[worker],
+                    (int64_t)(coll->starts[worker + 1] - coll->starts[worker]));
 }
 
 static unsigned char *place(const pli_transport *t, const plan *p, int64_t round, int32_t worker) {
@@ -217,13 +229,16 @@ static unsigned char *slice_place(const pli_transport *t, const plan *p, int64_t
     return place(t, p, round, worker) + (size_t)slice * stride;
 }
 
-static unsigned char *own(const plan *p, piece part) { return (unsigned char *)p->coll.buf + (size_t)part.first * p->size; }
+static unsigned char *own(const plan *p, piece part) {
+    return (unsigned char *)p->coll.buf + (size_t)part.first * p->size;
+}
 
 static void lay_out(const pli_transport *t, const plan *p, int64_t round) {
     if (p->sliced) {
         for (int32_t s = 0; s < t->workers; s++) {
             piece part = slice_piece(t, p, round, s);
-            if (s != t->rank && part.n > 0) memcpy(slice_place(t, p, round, t->rank, s), own(p, part), (size_t)part.n * p->size);
+            if (s != t->rank && part.n > 0)
+                memcpy(slice_place(t, p, round, t->rank, s), own(p, part), (size_t)part.n * p->size);
         }
         return;
     }
@@ -236,14 +251,16 @@ static void add_up(const pli_transport *t, const plan *p, int64_t n, unsigned ch
     const pli_coll *coll = &p->coll;
     const void    **term = t->hall.term;
     int64_t         block = BLOCK_BYTES / (int64_t)p->size;
-    if (coll->op == PLAIT_SUM_EXACT && coll->type == PLAIT_F64) pli_exact_sum_f64(t->workers, (const double *const *)term, n, (double *)out);
+    if (coll->op == PLAIT_SUM_EXACT && coll->type == PLAIT_F64)
+        pli_exact_sum_f64(t->workers, (const double *const *)term, n, (double *)out);
     else if (coll->op == PLAIT_SUM_EXACT) pli_exact_sum_f32(t->workers, (const float *const *)term, n, (float *)out);
     else
         for (int64_t i = 0; i < n; i += block) {
             size_t         at = (size_t)i * p->size;
             int64_t        m = n - i < block ? n - i : block;
             unsigned char *sum = out + at;
-            pli_reduce(sum, (const unsigned char *)term[0] + at, (const unsigned char *)term[1] + at, m, coll->type, coll->op);
+            pli_reduce(sum, (const unsigned char *)term[0] + at, (const unsigned char *)term[1] + at, m, coll->type,
+                       coll->op);
             for (int32_t r = 2; r < t->workers; r++)
                 pli_reduce(sum, sum, (const unsigned char *)term[r] + at, m, coll->type, coll->op);
         }
@@ -295,8 +312,8 @@ static plait_status check_stamps(const pli_transport *t, const plan *p, plait_er
         pli_coll a = pli_mpi_stamped(stamp), b = pli_mpi_stamped(first);
         pli_coll_tell(&a, his, sizeof his);
         pli_coll_tell(&b, zeros, sizeof zeros);
-        pli_fail(err, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank 0 called %s", (unsigned long long)first->number, r,
-                 his, zeros);
+        pli_fail(err, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank 0 called %s",
+                 (unsigned long long)first->number, r, his, zeros);
         err->rank = r;
         return err->code;
     }

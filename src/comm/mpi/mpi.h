@@ -147,7 +147,7 @@ bool         pli_mpi_step(pli_transport *t);      /* by the driver, as is the ne
 bool         pli_mpi_end_steps(pli_transport *t); /* nothing is waited for; false: MPI keeps t's memory */
 bool         pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll);
 int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
-void        *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
+void *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
 int          pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *terms);
 
 bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */

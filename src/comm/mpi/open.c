@@ -43,7 +43,8 @@ static plait_status start_mpi(plait_error *err) {
         atexit(finalize);
     }
     if (provided < MPI_THREAD_SERIALIZED)
-        return pli_fail(err, PLAIT_EMODULE, "this MPI gives thread level %d only; MPI_THREAD_SERIALIZED is needed", provided);
+        return pli_fail(err, PLAIT_EMODULE, "this MPI gives thread level %d only; MPI_THREAD_SERIALIZED is needed",
+                        provided);
     return PLAIT_OK;
 }
 
@@ -52,10 +53,11 @@ static plait_status start_mpi(plait_error *err) {
 static plait_status check_launcher(int size, plait_error *err) {
     pli_launcher launcher = pli_launcher_find();
     if (launcher.size <= 0 || launcher.size == size) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EMODULE,
-                    "%s has started %d processes, but the MPI that Plait was built with sees %d: it is another MPI's launcher. "
-                    "Use `plait launch -n %d -- ...`, or build with that MPI's mpicc (script/bootstrap --all gets one)",
-                    launcher.name, launcher.size, size, launcher.size);
+    return pli_fail(
+        err, PLAIT_EMODULE,
+        "%s has started %d processes, but the MPI that Plait was built with sees %d: it is another MPI's launcher. "
+        "Use `plait launch -n %d -- ...`, or build with that MPI's mpicc (script/bootstrap --all gets one)",
+        launcher.name, launcher.size, size, launcher.size);
 }
 
 /* Every process must have been started with the same counts. */
@@ -72,13 +74,17 @@ static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_e
             const int32_t *his = all + 4 * (size_t)r;
             if (memcmp(his, all, sizeof mine) == 0) continue;
             if (his[3] != all[3] && memcmp(his, all, 3 * sizeof *his) == 0) {
-                status = pli_fail(err, PLAIT_EMISMATCH, "the processes were started differently: rank %d with --collective %s, rank 0 with %s",
-                                  r, pli_collectives[his[3]], pli_collectives[all[3]]);
+                status =
+                    pli_fail(err, PLAIT_EMISMATCH,
+                             "the processes were started differently: rank %d with --collective %s, rank 0 with %s", r,
+                             pli_collectives[his[3]], pli_collectives[all[3]]);
                 break;
             }
-            status = pli_fail(err, PLAIT_EMISMATCH,
-                              "the processes were started differently: rank %d with %d workers and %d servers (wire version %d), "
-                              "rank 0 with %d and %d (%d)", r, his[1], his[2], his[0], all[1], all[2], all[0]);
+            status = pli_fail(
+                err, PLAIT_EMISMATCH,
+                "the processes were started differently: rank %d with %d workers and %d servers (wire version %d), "
+                "rank 0 with %d and %d (%d)",
+                r, his[1], his[2], his[0], all[1], all[2], all[0]);
         }
     } else {
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
@@ -89,12 +95,14 @@ static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_e
 
 static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
     if (opts->servers >= t->size)
-        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, and %d servers leave no worker", t->size, opts->servers);
+        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, and %d servers leave no worker", t->size,
+                        opts->servers);
     int32_t workers = t->size - opts->servers;
     if (opts->workers != 0 && opts->workers != workers)
-        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, less %d servers that is %d workers, not %d: leave "
-                        "--workers out, or start %d processes", t->size, opts->servers, workers, opts->workers,
-                        opts->workers + opts->servers);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%d processes were started, less %d servers that is %d workers, not %d: leave "
+                        "--workers out, or start %d processes",
+                        t->size, opts->servers, workers, opts->workers, opts->workers + opts->servers);
     place->workers = t->workers = workers;
     place->servers = opts->servers;
     place->first = t->rank;

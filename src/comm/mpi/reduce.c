@@ -9,8 +9,8 @@ static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN
 
 /* Has MPI this reducer, too? What more there is than the public ones goes by messages. */
 bool pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll) {
-    return !t->by_tcp && coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types && (size_t)coll->op < sizeof ops / sizeof *ops &&
-           coll->n <= CHUNK_BYTES;
+    return !t->by_tcp && coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types &&
+           (size_t)coll->op < sizeof ops / sizeof *ops && coll->n <= CHUNK_BYTES;
 }
 
 int pli_mpi_sum(pli_transport *t, const pli_coll *coll) {
@@ -56,7 +56,8 @@ int pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *memory) {
     int64_t      own = in->count[t->rank];
     void        *out = (unsigned char *)coll->buf + (size_t)in->at[t->rank] * pli_type_bytes(coll->type);
     MPI_Datatype type = types[coll->type];
-    int code = MPI_Alltoallv(coll->buf, in->count, in->at, type, in->values, in->own_count, in->own_at, type, t->direct_comm);
+    int          code =
+        MPI_Alltoallv(coll->buf, in->count, in->at, type, in->values, in->own_count, in->own_at, type, t->direct_comm);
     if (code != MPI_SUCCESS) return code;
     if (coll->type == PLAIT_F64) pli_exact_sum_f64(t->workers, (const double *const *)in->term, own, out);
     else pli_exact_sum_f32(t->workers, (const float *const *)in->term, own, out);
@@ -137,7 +138,8 @@ bool pli_mpi_reduce(pli_transport *t) {
 static bool is_over(void *arg) {
     const pli_call *call = arg;
     const native   *sum = call->flight;
-    return atomic_load_explicit(&sum->done, memory_order_acquire) || (pli_coll_is_done(&call->run) && call->run.error.code < 0) ||
+    return atomic_load_explicit(&sum->done, memory_order_acquire) ||
+           (pli_coll_is_done(&call->run) && call->run.error.code < 0) ||
            atomic_load(&call->comm->world->transport->gave_up);
 }
 
@@ -169,7 +171,8 @@ plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
     if (land(t, call)) return PLAIT_OK;
     if (status < 0) return status;
     *err = call->run.error;
-    return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "an allreduce was given up; no further one can be run");
+    return err->code < 0 ? err->code
+                         : pli_fail(err, PLAIT_ECOMM, "an allreduce was given up; no further one can be run");
 }
 
 void pli_mpi_drop(pli_transport *t, pli_call *call) { (void)land(t, call); }

@@ -46,8 +46,10 @@ static void actor_main(int argc, char **argv) {
 static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code, sim_actor *actor, plait_error *err) {
     sim_rank *r = actor->rank;
     if (r->sim->mappings_left < SIM_MAPPINGS)
-        return pli_fail(err, PLAIT_EREFUSED, "%d simulated ranks have used up the memory mappings that this system allows a process; "
-                        "take fewer, or as root: sysctl -w vm.max_map_count=%d", r->sim->size, 16 * r->sim->size);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "%d simulated ranks have used up the memory mappings that this system allows a process; "
+                        "take fewer, or as root: sysctl -w vm.max_map_count=%d",
+                        r->sim->size, 16 * r->sim->size);
     if ((actor->bell = sg_sem_init(0)) == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
     r->sim->mappings_left -= SIM_MAPPINGS;
     sg_actor_t born = sg_actor_init(name, host);
@@ -127,8 +129,8 @@ void pli_sim_die(sim_rank *r) {
     if (r->dead || r->done || pli_sim_clock() < r->dies) return;
     r->dead = true;
     plait_error why = { 0 };
-    pli_fail(&why, PLAIT_EPEER, "killed by %s at %.6g s", r->sim->cluster.path != NULL ? r->sim->cluster.path : "the cluster",
-             r->dies);
+    pli_fail(&why, PLAIT_EPEER, "killed by %s at %.6g s",
+             r->sim->cluster.path != NULL ? r->sim->cluster.path : "the cluster", r->dies);
     why.rank = r->rank;
     pli_comm_fail(pli_world_comm(r->sim->world, r->rank), &why);
     pli_sim_wake(r->sim, &r->body);
@@ -200,7 +202,8 @@ static double departs(sim_rank *src, const sim_rank *dst, size_t bytes) {
     if (src->departed < now) src->departed = now;
     if (src->sent_by < now) src->sent_by = now;
     if (src->on_the_way >= SIM_CROWD && src->departed < src->sent_by) src->departed = src->sent_by;
-    src->sent_by += (double)bytes / (pli_cluster_group(c, src->host)->link.bandwidth * pli_script_width(c, src->host, -1, -1, now));
+    src->sent_by +=
+        (double)bytes / (pli_cluster_group(c, src->host)->link.bandwidth * pli_script_width(c, src->host, -1, -1, now));
     return src->departed;
 }
 
@@ -222,7 +225,8 @@ static void dispatch(pli_transport *sim, sim_rank *src, pli_msg *msg) {
     size_t    bytes = sizeof(pli_head) + msg->head.body_bytes;
     double    leaves = departs(src, dst, bytes);
     pli_fate  fate = { .copies = 1 };
-    if (sim->cluster.mishaps > 0) fate = pli_script_fate(&sim->cluster, sim->seed, src->rank, dst->rank, src->sent, leaves);
+    if (sim->cluster.mishaps > 0)
+        fate = pli_script_fate(&sim->cluster, sim->seed, src->rank, dst->rank, src->sent, leaves);
     src->sent++;
     if (src->dead) fate.copies = 0;
     for (int32_t copy = 1; copy < fate.copies; copy++) {
@@ -278,7 +282,8 @@ static void leave_all(sim_actor *me) {
 void pli_sim_send(pli_transport *sim, pli_msg *msg) {
     sim_actor *me = self();
     me->owed += (sim->cluster.cost.message_ns + sim->cluster.cost.byte_ns * (double)msg->head.body_bytes) * 1e-9;
-    if (msg->head.src != me->rank->rank) { /* of another rank's machine, at a death: nobody waits for who runs it to pay */
+    if (msg->head.src !=
+        me->rank->rank) { /* of another rank's machine, at a death: nobody waits for who runs it to pay */
         leave(sim, &sim->rank[msg->head.src], ++sim->batches, msg);
         return;
     }
@@ -331,7 +336,8 @@ void pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order) {
     sim_actor *me = self();
     r->done = true;
     pli_sim_settle(sim);
-    while (in_good_order && (r->on_the_way > 0 || has_unpaid(r)) && !r->dead && !atomic_load(&sim->world->lost)) pli_sim_rest(me, INFINITY);
+    while (in_good_order && (r->on_the_way > 0 || has_unpaid(r)) && !r->dead && !atomic_load(&sim->world->lost))
+        pli_sim_rest(me, INFINITY);
     if (r->dead) sg_actor_sleep_for(sim->cluster.cost.notice);
 }
 

@@ -41,7 +41,8 @@ static bool is_before(const sim_letter *a, const sim_letter *b) {
 static bool push_letter(sim_rank *r, sim_letter letter) {
     if (!pli_grow((void **)&r->letter, &r->capacity, r->letters + 1, sizeof *r->letter)) return false;
     int64_t at = r->letters++;
-    for (; at > 0 && is_before(&letter, &r->letter[(at - 1) / 2]); at = (at - 1) / 2) r->letter[at] = r->letter[(at - 1) / 2];
+    for (; at > 0 && is_before(&letter, &r->letter[(at - 1) / 2]); at = (at - 1) / 2)
+        r->letter[at] = r->letter[(at - 1) / 2];
     r->letter[at] = letter;
     return true;
 }
@@ -107,7 +108,8 @@ static pli_msg **next_flow(sim_rank *r) {
 /* The lane is about to be busy: is there something for another? */
 static void relay(sim_rank *r) {
     bool resends = r->sim->world->place.resend_after_ns > 0;
-    if ((r->arrived.first == NULL || r->takes) && next_flow(r) == NULL && (r->watcher != NULL || (r->letters == 0 && !resends)))
+    if ((r->arrived.first == NULL || r->takes) && next_flow(r) == NULL &&
+        (r->watcher != NULL || (r->letters == 0 && !resends)))
         return;
     wake_a_lane(r);
     pli_sim_wake_all(r->sim);

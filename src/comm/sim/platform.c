@@ -39,7 +39,8 @@ static int32_t site_of(const pli_cluster *c, int32_t rack) { return rack >= 0 ? 
 static void add_route(const pli_cluster *c, int32_t a, int32_t b, pli_text *xml) {
     int32_t site_a = site_of(c, a), site_b = site_of(c, b);
     bool    far = site_a != site_b;
-    pli_text_add(xml, "<zoneRoute src='rack%d' dst='rack%d' gw_src='switch%d' gw_dst='switch%d' symmetrical='NO'>", a, b, a, b);
+    pli_text_add(xml, "<zoneRoute src='rack%d' dst='rack%d' gw_src='switch%d' gw_dst='switch%d' symmetrical='NO'>", a,
+                 b, a, b);
     add_hop(c, a, far ? site_a : -1, true, xml);
     add_hop(c, b, far ? site_b : -1, false, xml);
     pli_text_add(xml, "</zoneRoute>\n");
@@ -71,7 +72,8 @@ static plait_status load(const pli_text *xml, plait_error *err) {
     int fd = memfd_create("plait-cluster", MFD_CLOEXEC);
     if (fd < 0) return pli_fail_errno(err, errno, "cannot describe the cluster to SimGrid");
     size_t done = 0;
-    for (ssize_t n = 1; n > 0 && done < xml->length; done += n > 0 ? (size_t)n : 0) n = write(fd, xml->data + done, xml->length - done);
+    for (ssize_t n = 1; n > 0 && done<xml->length; done += n> 0 ? (size_t)n : 0)
+        n = write(fd, xml->data + done, xml->length - done);
     int why = errno;
     if (done == xml->length) {
         char path[48];

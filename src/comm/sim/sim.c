@@ -17,9 +17,17 @@ static bool used;
 
 /* Takes SimGrid's own words and habits away: it would speak on stderr and end the process at SIGINT. */
 static void start_simgrid(void) {
-    char *argv[] = { "plait", "--log=root.thres:critical", "--cfg=contexts/factory:" FACTORY, "--cfg=network/model:CM02",
-                     "--cfg=network/TCP-gamma:0",
-                     "--cfg=network/bandwidth-factor:1", "--cfg=network/weight-S:0", "--cfg=network/crosstraffic:0", "--cfg=surf/precision:1e-12", "--cfg=debug/verbose-exit:0", NULL };
+    char            *argv[] = { "plait",
+                                "--log=root.thres:critical",
+                                "--cfg=contexts/factory:" FACTORY,
+                                "--cfg=network/model:CM02",
+                                "--cfg=network/TCP-gamma:0",
+                                "--cfg=network/bandwidth-factor:1",
+                                "--cfg=network/weight-S:0",
+                                "--cfg=network/crosstraffic:0",
+                                "--cfg=surf/precision:1e-12",
+                                "--cfg=debug/verbose-exit:0",
+                                NULL };
     int   argc = sizeof argv / sizeof *argv - 1;
     struct sigaction interrupt, fault;
     sigaction(SIGINT, NULL, &interrupt);
@@ -32,11 +40,14 @@ static void start_simgrid(void) {
 
 static plait_status check(const plait_comm_opts *opts, plait_error *err) {
     if (used)
-        return pli_fail(err, PLAIT_EREFUSED, "a second simulated run in one process is refused: SimGrid takes one platform a "
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "a second simulated run in one process is refused: SimGrid takes one platform a "
                         "process; start another one");
     if (opts->threads > 1)
-        return pli_fail(err, PLAIT_EREFUSED, "--threads %d is refused over sim: a simulated rank computes on one core; give its "
-                        "host a speed in the cluster's file", opts->threads);
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "--threads %d is refused over sim: a simulated rank computes on one core; give its "
+                        "host a speed in the cluster's file",
+                        opts->threads);
     return PLAIT_OK;
 }
 
@@ -46,10 +57,11 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
     int64_t left = pli_mappings_left() - OTHERS, wanted = (int64_t)sim->size * SIM_BORN * SIM_MAPPINGS;
     sim->mappings_left = left;
     if (left >= wanted) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "%d simulated ranks want %lld memory mappings for their stacks, and this system leaves a "
-                    "process %lld: take at most %lld ranks, or as root: sysctl -w vm.max_map_count=%lld", sim->size, (long long)wanted,
-                    (long long)(left > 0 ? left : 0), (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0),
-                    (long long)(2 * wanted));
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "%d simulated ranks want %lld memory mappings for their stacks, and this system leaves a "
+                    "process %lld: take at most %lld ranks, or as root: sysctl -w vm.max_map_count=%lld",
+                    sim->size, (long long)wanted, (long long)(left > 0 ? left : 0),
+                    (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0), (long long)(2 * wanted));
 }
 
 static void init_actor(sim_actor *actor, sim_rank *r, bool is_lane, bool idle) {
@@ -108,12 +120,15 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     if (status == PLAIT_OK)
         status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
                                        : pli_cluster_default(sim->size, &sim->cluster, err);
-    if (status == PLAIT_EFORMAT || status == PLAIT_EVERSION) status = err->code = PLAIT_EINVAL; /* of a setting, not of data */
+    if (status == PLAIT_EFORMAT || status == PLAIT_EVERSION)
+        status = err->code = PLAIT_EINVAL; /* of a setting, not of data */
     if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
-    if (status == PLAIT_OK && sim->rank == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
+    if (status == PLAIT_OK && sim->rank == NULL)
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
     place->host_of = status == PLAIT_OK ? pli_array((size_t)place->workers, sizeof *place->host_of) : NULL;
-    if (status == PLAIT_OK && place->host_of == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
+    if (status == PLAIT_OK && place->host_of == NULL)
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
     if (status == PLAIT_OK) {
         for (int32_t r = 0; r < sim->size; r++) init_rank(sim, r);
         init_actor(&sim->widths, &sim->rank[0], false, false);
@@ -125,7 +140,8 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
         free_transport(sim);
         return status;
     }
-    if (pli_cluster_is_lossy(&sim->cluster)) place->resend_after_ns = (uint64_t)llround(sim->cluster.cost.resend_after * 1e9);
+    if (pli_cluster_is_lossy(&sim->cluster))
+        place->resend_after_ns = (uint64_t)llround(sim->cluster.cost.resend_after * 1e9);
     *out = sim;
     return PLAIT_OK;
 }

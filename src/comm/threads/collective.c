@@ -53,7 +53,8 @@ plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *er
     pli_seat   *seat = &t->seat[comm->rank];
     if (call->coll.op == PLAIT_SUM_EXACT && seat->term == NULL) {
         seat->term = pli_array((size_t)t->workers, sizeof *seat->term);
-        if (seat->term == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %d workers", t->workers);
+        if (seat->term == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %d workers", t->workers);
     }
     uint64_t    g = ++seat->started, in = atomic_load(&t->in);
     lay_out(seat, comm, &call->coll);
@@ -99,7 +100,8 @@ static void tell_meeting(const void *arg, char *text, size_t bytes) {
     char                  what[96];
     pli_coll_tell(&m->call->coll, what, sizeof what);
     int32_t late = 0;
-    while (late < m->t->workers && atomic_load_explicit(&m->t->seat[late].arrived, memory_order_acquire) >= m->g) late++;
+    while (late < m->t->workers && atomic_load_explicit(&m->t->seat[late].arrived, memory_order_acquire) >= m->g)
+        late++;
     if (late == m->t->workers) {
         snprintf(text, bytes, "%s, which others are still to end", what);
     } else {
@@ -177,8 +179,9 @@ static plait_status check_calls(const struct meeting *m, plait_error *err) {
         char a[96], b[96];
         pli_coll_tell(c, a, sizeof a);
         pli_coll_tell(first, b, sizeof b);
-        plait_status status = pli_fail(err, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank 0 called %s",
-                                       (unsigned long long)m->g, r, a, b);
+        plait_status status =
+            pli_fail(err, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank 0 called %s",
+                     (unsigned long long)m->g, r, a, b);
         if (err != NULL) err->rank = r;
         return status;
     }
@@ -240,7 +243,8 @@ static void reduce_slice_exactly(const struct meeting *m, const pli_coll *call) 
     int64_t      block = BLOCK_BYTES / (int64_t)size, to = slice_from(call, m->comm->rank + 1, m->t->workers);
     for (int64_t i = slice_from(call, m->comm->rank, m->t->workers); i < to; i += block) {
         int64_t n = to - i < block ? to - i : block;
-        for (int32_t r = 0; r < m->t->workers; r++) term[r] = (unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size;
+        for (int32_t r = 0; r < m->t->workers; r++)
+            term[r] = (unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size;
         sum_exactly(m, call, term, n, sum);
         for (int32_t r = 0; r < m->t->workers; r++)
             memcpy((unsigned char *)slot_of(m, r)->call.buf + (size_t)i * size, sum, (size_t)n * size);
@@ -283,7 +287,8 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
     case PLI_ALLREDUCE: (call->op == PLAIT_SUM_EXACT ? reduce_slice_exactly : reduce_slice)(m, call); return;
     case PLI_ALLGATHER: gather_pieces(m, call); return;
     case PLI_BROADCAST:
-        if (call->root != m->comm->rank) memcpy(call->buf, slot_of(m, call->root)->call.buf, pli_coll_buffer_bytes(call));
+        if (call->root != m->comm->rank)
+            memcpy(call->buf, slot_of(m, call->root)->call.buf, pli_coll_buffer_bytes(call));
         return;
     case PLI_REDUCE_SCATTER: keep_slice(m, call); return;
     case PLI_COLL_BARRIER:

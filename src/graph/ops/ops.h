@@ -61,7 +61,8 @@ typedef struct pli_axes {
 } pli_axes;
 /** Of an attribute of ints; none at all: every axis where none_is_all. Answers with a failure where one is not of the
  *  rank, or stands there twice. */
-plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all, pli_axes *axes_out);
+plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all,
+                         pli_axes *axes_out);
 /** One axis, 0 <= *axis_out < rank. */
 plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out);
 

@@ -48,7 +48,7 @@ static void gradient(const plait_gradient *at) {
     at->d_in[1] = pli_graph_node(at->graph, &pli_op_row_dot, dotted, 2, at->attr);
 }
 
-static const plait_kernel        f32 = { .name = "f32", .suits = pli_lines_f32, .items = pli_line_items, .run = f32_run };
+static const plait_kernel f32 = { .name = "f32", .suits = pli_lines_f32, .items = pli_line_items, .run = f32_run };
 static const plait_kernel        ref = { .name = "ref", .items = pli_line_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &f32, &ref, NULL };
 

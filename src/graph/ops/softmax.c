@@ -40,7 +40,9 @@ static void gradient(const plait_gradient *at) {
 
 static double flops(const plait_call *call) { return 20.0 * (double)plait_shape_elements(&call->out[0].shape); }
 
-static const plait_kernel        rows = { .name = "rows f32", .suits = pli_rows_f32, .items = pli_line_items, .run = rows_run };
+static const plait_kernel rows = {
+    .name = "rows f32", .suits = pli_rows_f32, .items = pli_line_items, .run = rows_run
+};
 static const plait_kernel        ref = { .name = "ref", .items = pli_line_items, .run = ref_run };
 static const plait_kernel *const kernels[] = { &rows, &ref, NULL };
 

@@ -23,8 +23,9 @@ static plait_status infer(const plait_call *call) {
         !pli_shapes_agree(row, column) || !pli_shapes_agree(row, &value->shape))
         return plait_call_fail(call, PLAIT_ESHAPE, "needs row and column (i64) and value of each entry");
     if (!pli_type_is_float(dense->type) || dense->type != value->type || dense->shape.rank != 2 || like->shape.rank < 1)
-        return plait_call_fail(call, PLAIT_ESHAPE,
-                               "needs a dense matrix [columns, width] of the values' type, and something with the result's rows");
+        return plait_call_fail(
+            call, PLAIT_ESHAPE,
+            "needs a dense matrix [columns, width] of the values' type, and something with the result's rows");
     call->out[0] =
         (plait_tensor){ .type = dense->type, .shape = plait_shape_2(like->shape.dim[0], dense->shape.dim[1]) };
     return PLAIT_OK;
@@ -46,10 +47,10 @@ static bool within(const plait_call *call, int64_t row, int64_t column) {
 }
 
 static plait_status outside(const plait_call *call, int64_t entry) {
-    return plait_call_fail(call, PLAIT_EINVAL, "entry %lld stands in row %lld of %lld, column %lld of %lld", (long long)entry,
-                           (long long)((const int64_t *)call->in[ROW].data)[entry], (long long)call->out[0].shape.dim[0],
-                           (long long)((const int64_t *)call->in[COLUMN].data)[entry],
-                           (long long)call->in[DENSE].shape.dim[0]);
+    return plait_call_fail(
+        call, PLAIT_EINVAL, "entry %lld stands in row %lld of %lld, column %lld of %lld", (long long)entry,
+        (long long)((const int64_t *)call->in[ROW].data)[entry], (long long)call->out[0].shape.dim[0],
+        (long long)((const int64_t *)call->in[COLUMN].data)[entry], (long long)call->in[DENSE].shape.dim[0]);
 }
 
 static plait_status ref_run(const plait_call *call, int64_t item) {
@@ -92,7 +93,8 @@ static void gradient(const plait_gradient *at) {
     plait_graph      *g = at->graph;
     const plait_value d = at->d_out[0], *in = at->in;
     const plait_value turned[] = { in[COLUMN], in[ROW], in[VALUE], d, in[DENSE] };
-    const plait_value lines[] = { pli_op2(g, &pli_op_gather, d, in[ROW]), pli_op2(g, &pli_op_gather, in[DENSE], in[COLUMN]) };
+    const plait_value lines[] = { pli_op2(g, &pli_op_gather, d, in[ROW]),
+                                  pli_op2(g, &pli_op_gather, in[DENSE], in[COLUMN]) };
     const plait_attr  last = pli_attr_int("axis", -1);
     at->d_in[DENSE] = pli_graph_node(g, &pli_op_sparse_matmul, turned, 5, NULL);
     at->d_in[VALUE] = pli_graph_node(g, &pli_op_row_dot, lines, 2, &last);

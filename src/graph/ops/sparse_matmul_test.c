@@ -13,7 +13,9 @@ static op_case sparse_case(plait_type type, int64_t rows, int64_t columns, int64
 
 static void test_kernels_agree(void **state) {
     (void)state;
-    static const int64_t sizes[][4] = { { 5, 7, 20, 3 }, { 1, 1, 1, 1 }, { 6, 100, 500, 33 }, { 3, 4, 0, 64 }, { 0, 4, 0, 2 } };
+    static const int64_t sizes[][4] = {
+        { 5, 7, 20, 3 }, { 1, 1, 1, 1 }, { 6, 100, 500, 33 }, { 3, 4, 0, 64 }, { 0, 4, 0, 2 }
+    };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         op_case c = sparse_case(PLAIT_F32, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]);
         assert_int_equal(op_case_agree(&c, 1e-5), 1);

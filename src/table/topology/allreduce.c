@@ -39,7 +39,9 @@ static slice slice_of(const plait_table *table, int64_t i) {
     return (slice){ .part = part, .n = n, .first = first, .own = own, .state = i * own_before };
 }
 
-static int64_t parts_of(const plait_table *table) { return pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA); }
+static int64_t parts_of(const plait_table *table) {
+    return pli_buckets_of(table, table->spec.rows * table->spec.cols + PLI_SUM_EXTRA);
+}
 
 static plait_status open_states(const plait_table *table, plait_error *err) {
     const slice last = slice_of(table, parts_of(table) - 1);
@@ -56,14 +58,16 @@ static plait_status scatter(const plait_table *table, void *values, int64_t n) {
     return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
 }
 
-static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2], plait_error *err) {
+static plait_status sum_part(const plait_table *table, const pli_sum *sum, const slice *s, const int64_t push[2],
+                             plait_error *err) {
     const pli_spec *spec = &table->spec;
     int64_t         rest = spec->rows * spec->cols - s->part;
     PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
     if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
     PLI_TRY(pli_replica_apply_slice(table->replica, push[1], s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
-    return pli_comm_gather_slices(table->job->comm, pli_at(table->replica->shard.store.slab->memory, s->part * spec->width),
+    return pli_comm_gather_slices(table->job->comm,
+                                  pli_at(table->replica->shard.store.slab->memory, s->part * spec->width),
                                   s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
 }
 
@@ -86,7 +90,8 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
     int32_t         rank = plait_comm_rank(job->comm);
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &table->replica, err);
+    plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty,
+                                           &table->replica, err);
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
     pli_raise_table(pli_comm_events(job->comm), rank, false, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
@@ -104,13 +109,15 @@ static plait_status replica_get(plait_table *table, const pli_rows *rows, void *
     return PLAIT_OK;
 }
 
-static plait_status replica_read(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err) {
+static plait_status replica_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+                                 plait_error *err) {
     *values_out = pli_replica_read(table->replica, table->job->clock, first, n);
     if (*values_out != NULL) return PLAIT_OK;
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
-static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples, plait_error *err) {
+static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+                                plait_error *err) {
     return pli_replica_inc(table->replica, rows->n, rows->keys, rows->first, delta, examples, err);
 }
 
@@ -123,7 +130,9 @@ static plait_status land_sum(plait_table *table, plait_error *err) {
     const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
     const int64_t values = sum->n;
     PLI_TRY(pli_replica_apply(table->replica, err));
-    if (!in_parts) pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? values : table->replica->keys * table->spec.cols));
+    if (!in_parts)
+        pli_comm_work(table->job->comm, PLI_WORK_VALUES,
+                      (uint64_t)(dense ? values : table->replica->keys * table->spec.cols));
     return PLAIT_OK;
 }
 
@@ -140,7 +149,8 @@ static plait_status replica_clock_end(plait_table *table, plait_error *err) {
         PLI_TRY(pli_buckets_begin_all(table->job, err));
         return sum_in_slices(table, replica->first, err);
     }
-    while (replica->first != NULL && !pli_replica_may_start(replica, clock + 1, replica->first->clock)) PLI_TRY(land_sum(table, err));
+    while (replica->first != NULL && !pli_replica_may_start(replica, clock + 1, replica->first->clock))
+        PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
 }
 
@@ -192,7 +202,8 @@ static plait_status replica_call(plait_table *const *tables, int32_t n, int32_t 
                                  size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     pli_shard *shards[PLI_CALL_TABLES_MAX];
     for (int32_t i = 0; i < n; i++) shards[i] = &tables[i]->replica->shard;
-    return pli_function_run(&tables[0]->job->functions[function], shards, n, args, args_bytes, answer, answer_bytes, err);
+    return pli_function_run(&tables[0]->job->functions[function], shards, n, args, args_bytes, answer, answer_bytes,
+                            err);
 }
 
 static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
@@ -201,6 +212,17 @@ static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **
 }
 
 const pli_topology_ops pli_replica_ops = {
-    .open = replica_open, .close = replica_close, .get = replica_get, .read = replica_read, .inc = replica_inc,
-    .depart = replica_depart, .clock = replica_clock, .clock_begin = replica_clock_begin, .clock_end = replica_clock_end, .summed = replica_summed, .settle = replica_settle, .call = replica_call, .dump = replica_dump,
+    .open = replica_open,
+    .close = replica_close,
+    .get = replica_get,
+    .read = replica_read,
+    .inc = replica_inc,
+    .depart = replica_depart,
+    .clock = replica_clock,
+    .clock_begin = replica_clock_begin,
+    .clock_end = replica_clock_end,
+    .summed = replica_summed,
+    .settle = replica_settle,
+    .call = replica_call,
+    .dump = replica_dump,
 };

@@ -75,7 +75,8 @@ static void append(pli_bucket **list, pli_bucket *bucket) {
     *list = bucket;
 }
 
-static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_bucket *like, int64_t first, int64_t n, plait_error *err) {
+static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_bucket *like, int64_t first, int64_t n,
+                              plait_error *err) {
     pli_bucket *bucket = pli_calloc(1, sizeof *bucket);
     if (bucket == NULL) return no_memory(table, err);
     bucket->flies = like->flies;
@@ -89,7 +90,8 @@ static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_b
 static bool is_small(const pli_spec *spec, int64_t n) { return n * spec->sum_width <= PLI_JOIN_BYTES; }
 
 /* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more small. */
-static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table *table, const pli_bucket *like, int64_t n, plait_error *err) {
+static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table *table, const pli_bucket *like,
+                              int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     pli_bucket    **at = open;
     while (*at != NULL && ((*at)->flies != like->flies || type_of(spec_of(*at)) != type_of(spec))) at = &(*at)->next;
@@ -108,7 +110,8 @@ static plait_status lay(pli_bucket **list, pli_bucket **open, plait_table *table
     plait_job         *job = table->job;
     const int64_t      clock = job->clock;
     const pli_sum_form form = replica->form = pli_replica_form(replica);
-    const pli_bucket   like = { .flies = pli_replica_may_start(replica, clock + 1, clock), .lists = form == PLI_SUM_LISTS };
+    const pli_bucket   like = { .flies = pli_replica_may_start(replica, clock + 1, clock),
+                                .lists = form == PLI_SUM_LISTS };
     const int64_t      n = pli_replica_sum_values(replica, form);
     if (like.lists) return put_alone(list, table, &like, 0, 0, err);
     if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(list, open, table, &like, n, err);
@@ -210,14 +213,16 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     PLI_TRY(fill(bucket, err));
-    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)), bucket->n, bucket->values, NULL));
+    PLI_TRY(
+        pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)), bucket->n, bucket->values, NULL));
     bucket->summed = true;
     return PLAIT_OK;
 }
 
 /* Is it begun, to be waited for later, whoever waits? */
 static bool travels(const pli_bucket *bucket) {
-    return !is_waited_for(bucket) || pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
+    return !is_waited_for(bucket) ||
+           pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
 }
 
 /* In order. Of those that are waited for one at a time, unless `together`: side by side they would end together, and nothing
@@ -280,8 +285,9 @@ static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
 
 /* Its collective has failed, and whoever ends the job comes here again. */
 static plait_status was_not_made(const pli_bucket *bucket, plait_error *err) {
-    return err->code < 0 ? err->code : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made", spec_of(bucket)->name,
-                                                (long long)bucket->part->table->job->clock);
+    return err->code < 0 ? err->code
+                         : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
+                                    spec_of(bucket)->name, (long long)bucket->part->table->job->clock);
 }
 
 static plait_status land(plait_job *job, pli_bucket *bucket, plait_error *err) {
@@ -324,8 +330,8 @@ static pli_bucket *bucket_with(const plait_job *job, const pli_sum *sum) {
 
 /* It was never handed to anybody: the others' parts are not in it. */
 static plait_status is_in_no_bucket(const plait_table *table, const pli_sum *sum, plait_error *err) {
-    return pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld is in no bucket, so it was not made", table->spec.name,
-                    (long long)sum->clock);
+    return pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld is in no bucket, so it was not made",
+                    table->spec.name, (long long)sum->clock);
 }
 
 /* What is waited for lands in order, whichever is asked for: who is not begun comes after the ones before it. */

@@ -395,7 +395,17 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
 }
 
 const pli_topology_ops pli_local_sgd_ops = {
-    .open = local_open, .close = local_close, .get = local_get, .read = local_read, .inc = local_inc,
-    .ends = local_ends, .clock_begin = local_clock_begin, .clock_end = local_clock_end, .summed = local_summed, .settle = local_settle,
-    .refresh = local_refresh, .call = local_call, .dump = local_dump,
+    .open = local_open,
+    .close = local_close,
+    .get = local_get,
+    .read = local_read,
+    .inc = local_inc,
+    .ends = local_ends,
+    .clock_begin = local_clock_begin,
+    .clock_end = local_clock_end,
+    .summed = local_summed,
+    .settle = local_settle,
+    .refresh = local_refresh,
+    .call = local_call,
+    .dump = local_dump,
 };

@@ -339,8 +339,8 @@ static bool may_depart(const plait_table *table) {
         const pli_client_table *served = job->table[i]->served;
         if (served != NULL && served->at_clock && ends_clocks_without_some(layout, &served->policy)) return false;
     }
-    return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 && policy->ops->worker.on_clock == NULL &&
-           !(table->served->at_clock && policy->ops->sees_own);
+    return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 &&
+           policy->ops->worker.on_clock == NULL && !(table->served->at_clock && policy->ops->sees_own);
 }
 
 /* What is small waits for company: the next table that is done, or the clock. */
@@ -351,7 +351,8 @@ static plait_status served_depart(plait_table *table, plait_error *err) {
     if (pli_client_departing_bytes(&job->client) < DEPART_BYTES) return PLAIT_OK;
     for (int64_t i = 0; i < job->tables; i++) {
         pli_get_request *request;
-        while (job->table[i]->served != NULL && job->table[i]->served->departs && (request = get_under_way(job->table[i])) != NULL)
+        while (job->table[i]->served != NULL && job->table[i]->served->departs &&
+               (request = get_under_way(job->table[i])) != NULL)
             complete_request(request);
     }
     return send_built(job, NULL, err);
@@ -522,7 +523,16 @@ static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **k
 }
 
 const pli_topology_ops pli_served_ops = {
-    .open = served_open, .close = served_close, .get = served_get, .get_begin = served_get_begin, .read = served_read,
-    .inc = served_inc, .flush = served_flush, .depart = served_depart, .refresh = served_refresh, .leave = served_leave, .call = served_call,
+    .open = served_open,
+    .close = served_close,
+    .get = served_get,
+    .get_begin = served_get_begin,
+    .read = served_read,
+    .inc = served_inc,
+    .flush = served_flush,
+    .depart = served_depart,
+    .refresh = served_refresh,
+    .leave = served_leave,
+    .call = served_call,
     .dump = served_dump,
 };
