@@ -9,20 +9,12 @@
 
 #include <cmocka.h>
 
-static plait_graph *new_graph(void) {
-    plait_graph *g = NULL;
-    plait_error  err;
-    assert_int_equal(plait_graph_create(NULL, 0, &g, &err), PLAIT_OK);
-    return g;
-}
+#include <plait/ops.h>
+
+#include "new_graph.h"
 
 static plait_value input(plait_graph *g, const char *name, int64_t rows, int64_t cols) {
     return plait_graph_placeholder(g, name, PLAIT_F32, plait_shape_2(rows, cols));
-}
-
-static plait_value op2(plait_graph *g, const char *op, plait_value a, plait_value b) {
-    const plait_value in[] = { a, b };
-    return plait_graph_op(g, op, in, 2, NULL, 0);
 }
 
 static void assert_shape(const plait_graph *g, plait_value v, const char *want) {
@@ -37,9 +29,9 @@ static void test_shapes_are_inferred(void **state) {
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", PLAIT_ANY, 784), w = input(g, "w", 784, 10),
                 b = plait_graph_placeholder(g, "b", PLAIT_F32, plait_shape_1(10));
-    plait_value y = op2(g, "add", op2(g, "matmul", x, w), b);
+    plait_value y = plait_op_2(g, "add", plait_op_2(g, "matmul", x, w), b);
     assert_shape(g, y, "f32[?, 10]");
-    assert_shape(g, op2(g, "mul", y, plait_graph_op(g, "ones_like", &y, 1, NULL, 0)), "f32[?, 10]");
+    assert_shape(g, plait_op_2(g, "mul", y, plait_graph_op(g, "ones_like", &y, 1, NULL, 0)), "f32[?, 10]");
     assert_int_equal(plait_graph_find(g, "w"), w);
     assert_int_equal(plait_graph_find(g, "nothing"), PLAIT_NONE);
     assert_int_equal(plait_graph_check(g, NULL), PLAIT_OK);
@@ -68,15 +60,15 @@ static void test_the_first_failure_is_kept(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  a = input(g, "a", 3, 4), b = input(g, "b", 5, 6);
-    assert_int_equal(op2(g, "matmul", a, b), PLAIT_NONE);
-    assert_int_equal(op2(g, "add", a, a), PLAIT_NONE);
+    assert_int_equal(plait_op_2(g, "matmul", a, b), PLAIT_NONE);
+    assert_int_equal(plait_op_2(g, "add", a, a), PLAIT_NONE);
     assert_failed(
         g, PLAIT_ESHAPE,
         "matmul: inner lengths 4 and 5 differ; its inputs are placeholder 'a' f32[3, 4], placeholder 'b' f32[5, 6]");
 
     g = new_graph();
     a = input(g, "a", 3, 4);
-    assert_int_equal(op2(g, "matmull", a, a), PLAIT_NONE);
+    assert_int_equal(plait_op_2(g, "matmull", a, a), PLAIT_NONE);
     assert_failed(g, PLAIT_ENAME, "did you mean 'matmul'");
 
     g = new_graph();
@@ -97,7 +89,7 @@ static void test_the_first_failure_is_kept(void **state) {
 
     g = new_graph();
     a = input(g, "a", 2, 2);
-    op2(g, "inc", a, a);
+    plait_op_2(g, "inc", a, a);
     assert_failed(g, PLAIT_EINVAL, "is to be a variable");
 
     g = new_graph();
@@ -148,7 +140,7 @@ static void test_paths_are_chains_of_edges(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", 2, 2), y = x, aside = input(g, "aside", 2, 2), dx, d_aside, again;
-    for (int i = 0; i < 6; i++) y = op2(g, "add", y, y);
+    for (int i = 0; i < 6; i++) y = plait_op_2(g, "add", y, y);
     assert_int_equal(plait_graph_paths(g, y, x, see, NULL), 0); /* not differentiated yet */
     assert_int_equal(plait_graph_gradients(g, y, 1, &x, &dx), PLAIT_OK);
     seen s = { 0 };
@@ -172,8 +164,8 @@ static void test_paths_are_chains_of_edges(void **state) {
 static void test_a_vertex_sums_its_edges(void **state) {
     (void)state;
     plait_graph      *g = new_graph();
-    plait_value       x = input(g, "x", 2, 3), w = input(g, "w", 3, 4), h = op2(g, "matmul", x, w);
-    plait_value       y = op2(g, "add", op2(g, "mul", h, h), op2(g, "sub", h, h)), d[2];
+    plait_value       x = input(g, "x", 2, 3), w = input(g, "w", 3, 4), h = plait_op_2(g, "matmul", x, w);
+    plait_value       y = plait_op_2(g, "add", plait_op_2(g, "mul", h, h), plait_op_2(g, "sub", h, h)), d[2];
     const plait_value of[] = { x, w };
     assert_int_equal(plait_graph_gradients(g, y, 2, of, d), PLAIT_OK);
     const pli_paths *p = pli_paths_of(g, y);
@@ -199,7 +191,7 @@ static void test_integers_have_no_gradient(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  i = plait_graph_placeholder(g, "i", PLAIT_I64, plait_shape_1(3)), di;
-    assert_int_equal(plait_graph_gradients(g, op2(g, "add", i, i), 1, &i, &di), PLAIT_EINVAL);
+    assert_int_equal(plait_graph_gradients(g, plait_op_2(g, "add", i, i), 1, &i, &di), PLAIT_EINVAL);
     assert_failed(g, PLAIT_EINVAL, "cast it to f32");
 }
 
@@ -210,7 +202,7 @@ static void test_the_sweep_is_linear(void **state) {
     for (int k = 0; k < 2; k++) {
         plait_graph *g = new_graph();
         plait_value  x = input(g, "x", 2, 2), y = x, dx;
-        for (int i = 0; i < 1000 << k; i++) y = op2(g, "mul", y, i % 2 == 0 ? x : y);
+        for (int i = 0; i < 1000 << k; i++) y = plait_op_2(g, "mul", y, i % 2 == 0 ? x : y);
         const int64_t before = plait_graph_nodes(g);
         assert_int_equal(plait_graph_gradients(g, y, 1, &x, &dx), PLAIT_OK);
         added[k] = plait_graph_nodes(g) - before;
@@ -228,7 +220,7 @@ static void test_survives_every_failed_allocation(void **state) {
         pli_alloc_fail_after(k);
         plait_status status = plait_graph_create(NULL, 0, &g, NULL);
         if (status == PLAIT_OK) {
-            plait_value x = input(g, "x", 2, 2), dx, y = op2(g, "add", op2(g, "mul", x, x), x);
+            plait_value x = input(g, "x", 2, 2), dx, y = plait_op_2(g, "add", plait_op_2(g, "mul", x, x), x);
             if (y >= 0) plait_graph_gradients(g, y, 1, &x, &dx);
             status = plait_graph_check(g, NULL);
         }
@@ -246,7 +238,7 @@ static void test_names_that_are_made_are_free(void **state) {
     plait_graph *g = NULL;
     char         text[80];
     assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
-    const plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(2)), y = op2(g, "add", x, x);
+    const plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(2)), y = plait_op_2(g, "add", x, x);
     pli_node_name(g, g->value[y].node, text);
     assert_string_equal(text, "add_1");
     plait_graph_name(g, x, "add_1");

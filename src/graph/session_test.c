@@ -10,11 +10,9 @@
 
 #include <cmocka.h>
 
-static plait_graph *new_graph(void) {
-    plait_graph *g = NULL;
-    assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
-    return g;
-}
+#include <plait/ops.h>
+
+#include "new_graph.h"
 
 static plait_session *session_of(const plait_graph *g, const plait_session_opts *opts) {
     plait_session *s = NULL;
@@ -25,11 +23,6 @@ static plait_session *session_of(const plait_graph *g, const plait_session_opts 
 
 static plait_value input(plait_graph *g, const char *name, plait_shape shape) {
     return plait_graph_placeholder(g, name, PLAIT_F32, shape);
-}
-
-static plait_value op2(plait_graph *g, const char *op, plait_value a, plait_value b) {
-    const plait_value in[] = { a, b };
-    return plait_graph_op(g, op, in, 2, NULL, 0);
 }
 
 static plait_feed feed(plait_value value, plait_type type, plait_shape shape, const void *data) {
@@ -58,7 +51,7 @@ static void test_a_small_graph(void **state) {
     (void)state;
     plait_graph   *g = new_graph();
     plait_value    x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)), b = input(g, "b", plait_shape_1(2));
-    plait_value    y = op2(g, "mul", op2(g, "add", x, b), plait_graph_scalar(g, PLAIT_F32, 10));
+    plait_value    y = plait_op_2(g, "mul", plait_op_2(g, "add", x, b), plait_graph_scalar(g, PLAIT_F32, 10));
     plait_session *s = session_of(g, NULL);
     const float    xs[] = { 1, 2, 3, 4, 5, 6 }, bs[] = { 100, 200 };
     for (int64_t rows = 3; rows >= 0; rows--) {
@@ -87,7 +80,7 @@ static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
     } a, b, y;
     plait_graph *g = new_graph();
     plait_value  va = plait_graph_placeholder(g, "a", type, sa), vb = plait_graph_placeholder(g, "b", type, sb),
-                vy = op2(g, "sub", va, vb);
+                vy = plait_op_2(g, "sub", va, vb);
     plait_session     *s = session_of(g, NULL);
     const plait_tensor ta = plait_tensor_of(type, sa, &a), tb = plait_tensor_of(type, sb, &b);
     for (int64_t i = 0; i < plait_shape_elements(&sa); i++) pli_element_set(&ta, i, (double)(i % 113));
@@ -137,7 +130,7 @@ static void test_a_product_and_its_gradient(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", plait_shape_2(2, 3)), w = input(g, "w", plait_shape_2(3, 1)),
-                y = op2(g, "matmul", x, w), d[2];
+                y = plait_op_2(g, "matmul", x, w), d[2];
     const plait_value by[] = { x, w };
     assert_int_equal(plait_graph_gradients(g, y, 2, by, d), PLAIT_OK);
     plait_session   *s = session_of(g, NULL);
@@ -159,7 +152,7 @@ static void test_a_product_and_its_gradient(void **state) {
 static void test_any_value_may_be_fed(void **state) {
     (void)state;
     plait_graph   *g = new_graph();
-    plait_value    x = input(g, "x", plait_shape_1(2)), h = op2(g, "add", x, x), y = op2(g, "mul", h, h);
+    plait_value    x = input(g, "x", plait_shape_1(2)), h = plait_op_2(g, "add", x, x), y = plait_op_2(g, "mul", h, h);
     plait_session *s = session_of(g, NULL);
     const float    hs[] = { 3, 4 };
     float          ys[2];
@@ -197,7 +190,8 @@ static void test_all_gets_of_a_run_see_what_was_before(void **state) {
     plait_graph   *g = new_graph();
     const float    start[] = { 1, 2 };
     plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(2), start));
-    plait_value    i1 = op2(g, "inc", w, w), later = op2(g, "add", w, w), i2 = op2(g, "inc", w, later);
+    plait_value    i1 = plait_op_2(g, "inc", w, w), later = plait_op_2(g, "add", w, w),
+                i2 = plait_op_2(g, "inc", w, later);
     plait_session *s = session_of(g, NULL);
     float          ws[2], ls[2];
     plait_fetch    fetches[] = { fetch(i1, NULL, 0), fetch(i2, NULL, 0), fetch(later, ls, sizeof ls),
@@ -222,7 +216,7 @@ static void test_rows(void **state) {
     const float  start[] = { 1, 2, 3, 4, 5, 6 };
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), start));
     plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)),
-                rows = op2(g, "get_rows", w, at);
+                rows = plait_op_2(g, "get_rows", w, at);
     const plait_value in[] = { w, at, rows };
     plait_value       push = plait_graph_op(g, "inc_rows", in, 3, NULL, 0);
     plait_session    *s = session_of(g, NULL);
@@ -251,7 +245,8 @@ static void test_rows_of_a_fed_variable_are_the_feeds(void **state) {
     const float       start[] = { 1, 2, 3 }, fed[] = { 10, 20, 30 };
     const int64_t     at[] = { 2, 0 };
     plait_value       w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(3), start));
-    plait_value       i = plait_graph_placeholder(g, "i", PLAIT_I64, plait_shape_1(2)), rows = op2(g, "get_rows", w, i);
+    plait_value       i = plait_graph_placeholder(g, "i", PLAIT_I64, plait_shape_1(2)),
+                rows = plait_op_2(g, "get_rows", w, i);
     plait_session    *s = session_of(g, NULL);
     float             rs[2];
     const plait_feed  feeds[] = { feed(i, PLAIT_I64, plait_shape_1(2), at), feed(w, PLAIT_F32, plait_shape_1(3), fed) };
@@ -284,7 +279,7 @@ static void test_refusals(void **state) {
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", plait_shape_2(PLAIT_ANY, 2)),
                 at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(1));
-    plait_value      y = plait_graph_name(g, op2(g, "gather", x, at), "y");
+    plait_value      y = plait_graph_name(g, plait_op_2(g, "gather", x, at), "y");
     plait_session   *s = session_of(g, NULL);
     const float      xs[] = { 1, 2, 3, 4 };
     const int64_t    ats[] = { 2 };
@@ -316,7 +311,7 @@ static void test_every_failed_allocation(void **state) {
     (void)state;
     plait_graph  *g = new_graph();
     plait_value   w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL));
-    plait_value   b = plait_graph_scalar(g, PLAIT_F32, 1), done = op2(g, "inc", w, op2(g, "add", w, b));
+    plait_value   b = plait_graph_scalar(g, PLAIT_F32, 1), done = plait_op_2(g, "inc", w, plait_op_2(g, "add", w, b));
     const int64_t live = pli_alloc_live();
     for (int64_t k = 0;; k++) {
         plait_session *s = NULL;
@@ -339,9 +334,9 @@ static void test_a_step_allocates_nothing(void **state) {
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", plait_shape_2(PLAIT_ANY, 300)),
                 w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 30), NULL)), d;
-    plait_value y = op2(g, "matmul", x, w), done;
-    assert_int_equal(plait_graph_gradients(g, op2(g, "mul", y, y), 1, &w, &d), PLAIT_OK);
-    done = op2(g, "inc", w, d);
+    plait_value y = plait_op_2(g, "matmul", x, w), done;
+    assert_int_equal(plait_graph_gradients(g, plait_op_2(g, "mul", y, y), 1, &w, &d), PLAIT_OK);
+    done = plait_op_2(g, "inc", w, d);
     for (int32_t threads = 1; threads <= 3; threads += 2) {
         plait_session_opts opts;
         plait_session_opts_init(&opts);
@@ -387,8 +382,8 @@ static void test_several_runs_at_once(void **state) {
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", plait_shape_1(PLAIT_ANY)),
                 w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(4), NULL));
-    plait_value y = op2(g, "add", op2(g, "add", x, x), x),
-                done = op2(g, "inc", w, plait_graph_op(g, "ones_like", &w, 1, NULL, 0));
+    plait_value y = plait_op_2(g, "add", plait_op_2(g, "add", x, x), x),
+                done = plait_op_2(g, "inc", w, plait_graph_op(g, "ones_like", &w, 1, NULL, 0));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.threads = 2;
@@ -415,8 +410,8 @@ static void test_a_failure_among_threads(void **state) {
     plait_graph *g = new_graph();
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(300, 4), NULL));
     plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(300)),
-                y = plait_graph_name(g, op2(g, "gather", w, at), "y");
-    plait_value        done = op2(g, "inc", w, op2(g, "add", y, plait_graph_scalar(g, PLAIT_F32, 1)));
+                y = plait_graph_name(g, plait_op_2(g, "gather", w, at), "y");
+    plait_value        done = plait_op_2(g, "inc", w, plait_op_2(g, "add", y, plait_graph_scalar(g, PLAIT_F32, 1)));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.threads = 3;
@@ -463,7 +458,7 @@ static void test_nested_runs(void **state) {
     (void)state;
     nest n = { .g = new_graph() };
     n.x = input(n.g, "x", plait_shape_1(5000));
-    n.y = op2(n.g, "mul", n.x, n.x);
+    n.y = plait_op_2(n.g, "mul", n.x, n.x);
     assert_int_equal(pli_pool_create(3, &n.pool, NULL), PLAIT_OK);
     pli_pool_for(n.pool, 20, run_nested, &n);
     assert_int_equal(n.wrong, 0);
@@ -475,7 +470,7 @@ static void test_nested_runs(void **state) {
 static void test_old_plans_are_forgotten(void **state) {
     (void)state;
     plait_graph   *g = new_graph();
-    plait_value    x = input(g, "x", plait_shape_1(PLAIT_ANY)), y = op2(g, "mul", x, x);
+    plait_value    x = input(g, "x", plait_shape_1(PLAIT_ANY)), y = plait_op_2(g, "mul", x, x);
     plait_session *s = session_of(g, NULL);
     float          xs[200], ys[200];
     int64_t        live = 0;
@@ -511,8 +506,9 @@ static void test_traces(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  x = input(g, "x", plait_shape_2(3, 3));
-    plait_value  x2 = plait_graph_name(g, op2(g, "mul", op2(g, "add", x, x), x), "x2");
-    plait_value  m = op2(g, "matmul", x2, x2), y = plait_graph_name(g, op2(g, "add", op2(g, "mul", m, m), m), "y");
+    plait_value  x2 = plait_graph_name(g, plait_op_2(g, "mul", plait_op_2(g, "add", x, x), x), "x2");
+    plait_value  m = plait_op_2(g, "matmul", x2, x2),
+                y = plait_graph_name(g, plait_op_2(g, "add", plait_op_2(g, "mul", m, m), m), "y");
     traced       t = { 0 };
     plait_session_opts opts;
     plait_session_opts_init(&opts);
@@ -533,8 +529,8 @@ static void test_traces(void **state) {
 static void test_dumps(void **state) {
     (void)state;
     plait_graph *g = new_graph();
-    plait_value  x = input(g, "x", plait_shape_2(3, 3)), y = op2(g, "add", op2(g, "mul", x, x), x);
-    y = op2(g, "mul", op2(g, "matmul", y, y), x);
+    plait_value  x = input(g, "x", plait_shape_2(3, 3)), y = plait_op_2(g, "add", plait_op_2(g, "mul", x, x), x);
+    y = plait_op_2(g, "mul", plait_op_2(g, "matmul", y, y), x);
     char              *folder = pli_temporary_directory("plait-dump");
     plait_session_opts opts;
     plait_session_opts_init(&opts);

@@ -24,20 +24,7 @@ static plait_data *board(bool numbers) {
     return data;
 }
 
-static training net(const plait_data *data) {
-    training t = { .model = NULL };
-    plait_train_opts_init(&t.opts);
-    t.opts.memory = t.opts.test_memory = data;
-    t.opts.model = "mlp";
-    t.opts.layers = "16,8";
-    t.opts.epochs = 4;
-    t.opts.batch = 50;
-    return t;
-}
-
-static void must_train(training *t, int32_t workers) {
-    if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
-}
+static training net(const plait_data *data) { return net_of(data, "16,8"); }
 
 static void test_learns_what_no_line_can(void **state) {
     (void)state;

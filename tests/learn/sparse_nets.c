@@ -28,20 +28,7 @@ static plait_data *pairs(int64_t features) {
     return data;
 }
 
-static training net(const plait_data *data) {
-    training t = { .model = NULL };
-    plait_train_opts_init(&t.opts);
-    t.opts.memory = t.opts.test_memory = data;
-    t.opts.model = "mlp";
-    t.opts.layers = "16";
-    t.opts.epochs = 4;
-    t.opts.batch = 50;
-    return t;
-}
-
-static void must_train(training *t, int32_t workers) {
-    if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
-}
+static training net(const plait_data *data) { return net_of(data, "16"); }
 
 /* The loss of a model as it is loaded and used: by rows made dense. */
 static double loss_of(const plait_model *model, const plait_data *data) {

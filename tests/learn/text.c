@@ -69,10 +69,6 @@ static training text_of(const char *model) {
     return t;
 }
 
-static void must_train(training *t, int32_t workers) {
-    if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
-}
-
 /* -log of what the model gave each character of the test, whose symbols are the labels in order. */
 static double loss_by_hand(const plait_model *model, double *hits) {
     static double   proba[TEST * SYMBOLS];

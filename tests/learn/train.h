@@ -54,6 +54,22 @@ static inline plait_status train(training *t, int32_t workers, int32_t threads) 
     return plait_comm_run(&c, train_body, t, &t->error);
 }
 
+static inline void must_train(training *t, int32_t workers) {
+    if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
+}
+
+/* A perceptron of these layers, on data that are its test as well. */
+static inline training net_of(const plait_data *data, const char *layers) {
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = t.opts.test_memory = data;
+    t.opts.model = "mlp";
+    t.opts.layers = layers;
+    t.opts.epochs = 4;
+    t.opts.batch = 50;
+    return t;
+}
+
 /* || a - b || / || b ||, intercepts included. */
 static inline double distance(const plait_model *a, const plait_model *b) {
     double off = 0, size = 0;

@@ -14,6 +14,7 @@
 #include "comm/forms/forms.h"
 #include "comm/reduce.h"
 #include "table/topology/buckets.h"
+#include "end_clock.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -93,13 +94,6 @@ static plait_status check(plait_comm *comm, plait_table *table, const job *j, in
         CHECK(away > -1e-4 && away < 1e-4);
     }
     return PLAIT_OK;
-}
-
-static plait_status end_clock(plait_job *pj, bool begun) {
-    plait_request *request;
-    if (!begun) return plait_job_clock(pj);
-    PLI_TRY(plait_job_clock_begin(pj, &request));
-    return plait_request_wait(&request);
 }
 
 static plait_status train(plait_job *pj, void *user) {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "table/table.h"
+#include "end_clock.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -113,13 +114,6 @@ static plait_status push_and_flush(const job *j, plait_table **table, int32_t ra
         if (j->seed > 0 && i > 0 && pli_random_below(&random, 4) == 0) PLI_TRY(plait_table_flush(table[order[i - 1]]));
     }
     return PLAIT_OK;
-}
-
-static plait_status end_clock(plait_job *pj, bool begun) {
-    plait_request *request;
-    if (!begun) return plait_job_clock(pj);
-    PLI_TRY(plait_job_clock_begin(pj, &request));
-    return plait_request_wait(&request);
 }
 
 static plait_status train(plait_job *pj, void *user) {

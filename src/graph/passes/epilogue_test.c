@@ -11,16 +11,9 @@
 
 #include <cmocka.h>
 
-static plait_graph *new_graph(void) {
-    plait_graph *g = NULL;
-    assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
-    return g;
-}
+#include <plait/ops.h>
 
-static plait_value op2(plait_graph *g, const char *op, plait_value a, plait_value b) {
-    const plait_value in[] = { a, b };
-    return plait_graph_op(g, op, in, 2, NULL, 0);
-}
+#include "new_graph.h"
 
 /* NULL: there is no such module. */
 static plait_session *session_of(const plait_graph *g, const char *passes, int32_t threads, const char *kernels) {
@@ -62,19 +55,19 @@ static plait_graph *small_net(plait_type type, plait_value fetch[8]) {
     const plait_attr  shape = { .name = "shape", .kind = PLAIT_ATTR_INTS, .n = 2, .u.ints = flat };
     const plait_value first[] = { plait_graph_constant(g, plait_tensor_of(type, plait_shape_4(6, 3, 15, 13), data)),
                                   w[0] };
-    h = op2(g, "add", plait_graph_op(g, "conv2d", first, 2, &padding, 1), w[1]);
+    h = plait_op_2(g, "add", plait_graph_op(g, "conv2d", first, 2, &padding, 1), w[1]);
     h = plait_graph_op(g, "relu", &h, 1, NULL, 0);
     const plait_value second[] = { h, w[2] };
-    h = op2(g, "mul", plait_graph_op(g, "conv2d", second, 2, &padding, 1), w[3]);
+    h = plait_op_2(g, "mul", plait_graph_op(g, "conv2d", second, 2, &padding, 1), w[3]);
     h = plait_graph_op(g, "tanh", &h, 1, NULL, 0);
-    h = op2(g, "add", op2(g, "matmul", plait_graph_op(g, "reshape", &h, 1, &shape, 1), w[4]), w[5]);
+    h = plait_op_2(g, "add", plait_op_2(g, "matmul", plait_graph_op(g, "reshape", &h, 1, &shape, 1), w[4]), w[5]);
     h = plait_graph_op(g, "relu", &h, 1, NULL, 0);
-    h = op2(g, "matmul", h, w[6]);
+    h = plait_op_2(g, "matmul", h, w[6]);
     h = plait_graph_op(g, "square", &h, 1, NULL, 0);
-    const plait_value loss = fetch[0] = op2(g, "sum_like", h, plait_graph_scalar(g, type, 0));
+    const plait_value loss = fetch[0] = plait_op_2(g, "sum_like", h, plait_graph_scalar(g, type, 0));
     assert_int_equal(plait_graph_gradients(g, loss, 7, w, d), PLAIT_OK);
     for (int i = 0; i < 7; i++)
-        fetch[1 + i] = op2(g, "inc", w[i], op2(g, "mul", d[i], plait_graph_scalar(g, type, -1e-4)));
+        fetch[1 + i] = plait_op_2(g, "inc", w[i], plait_op_2(g, "mul", d[i], plait_graph_scalar(g, type, -1e-4)));
     return g;
 }
 

@@ -13,16 +13,9 @@
 
 #include <cmocka.h>
 
-static plait_graph *new_graph(void) {
-    plait_graph *g = NULL;
-    assert_int_equal(plait_graph_create(NULL, 0, &g, NULL), PLAIT_OK);
-    return g;
-}
+#include <plait/ops.h>
 
-static plait_value op2(plait_graph *g, const char *op, plait_value a, plait_value b) {
-    const plait_value in[] = { a, b };
-    return plait_graph_op(g, op, in, 2, NULL, 0);
-}
+#include "new_graph.h"
 
 static plait_session *session_of(const plait_graph *g, const char *passes, int32_t threads) {
     plait_session_opts opts;
@@ -82,7 +75,7 @@ static plait_value random_node(const example *e, pli_random *r) {
     case 7:
         return plait_graph_op(g, pli_type_is_float(ta.type) ? unary[pli_random_below(r, 8)] : "neg", &a, 1, NULL, 0);
     case 5: {
-        const plait_value choice[] = { wider ? op2(g, "less", a, b) : PLAIT_NONE, b, a };
+        const plait_value choice[] = { wider ? plait_op_2(g, "less", a, b) : PLAIT_NONE, b, a };
         return wider ? plait_graph_op(g, "where", choice, 3, NULL, 0) : PLAIT_NONE;
     }
     case 8: return pli_type_is_float(ta.type) ? plait_graph_op(g, "mean", &a, 1, NULL, 0) : PLAIT_NONE;
@@ -100,7 +93,7 @@ static plait_value random_node(const example *e, pli_random *r) {
     case 3:
         return pli_broadcast(&ta.shape, &tb.shape, &wide) && wide.rank == ta.shape.rank &&
                        memcmp(wide.dim, ta.shape.dim, (size_t)wide.rank * 8) == 0
-                   ? op2(g, "sum_like", a, b)
+                   ? plait_op_2(g, "sum_like", a, b)
                    : PLAIT_NONE;
     case 4: {
         const plait_attr tb_on = { .name = "tb", .kind = PLAIT_ATTR_INT, .u.i = 1 };
@@ -109,7 +102,7 @@ static plait_value random_node(const example *e, pli_random *r) {
                    ? plait_graph_op(g, "matmul", pair, 2, &tb_on, 1)
                    : PLAIT_NONE;
     }
-    default: return wider ? op2(g, binary[pli_random_below(r, 4)], a, b) : PLAIT_NONE;
+    default: return wider ? plait_op_2(g, binary[pli_random_below(r, 4)], a, b) : PLAIT_NONE;
     }
 }
 
@@ -142,7 +135,8 @@ static void build(example *e, uint64_t seed) {
         const plait_tensor tw = plait_graph_describe(e->g, w), tx = plait_graph_describe(e->g, x);
         plait_shape        wide;
         if (pli_broadcast(&tw.shape, &tx.shape, &wide))
-            e->fetch[e->n_fetches++] = op2(e->g, "inc", w, op2(e->g, "sum_like", op2(e->g, "add", x, w), w));
+            e->fetch[e->n_fetches++] =
+                plait_op_2(e->g, "inc", w, plait_op_2(e->g, "sum_like", plait_op_2(e->g, "add", x, w), w));
     }
     plait_error err;
     if (plait_graph_check(e->g, &err) != PLAIT_OK) fail_msg("%s", err.text);
@@ -221,8 +215,9 @@ static void test_fold(void **state) {
     plait_graph *g = new_graph();
     plait_value  two = plait_graph_scalar(g, PLAIT_F32, 2),
                 w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(9), NULL));
-    plait_value c = op2(g, "mul", op2(g, "add", two, two), plait_graph_op(g, "ones_like", &w, 1, NULL, 0)),
-                y = op2(g, "add", c, w);
+    plait_value c = plait_op_2(g, "mul", plait_op_2(g, "add", two, two),
+                               plait_graph_op(g, "ones_like", &w, 1, NULL, 0)),
+                y = plait_op_2(g, "add", c, w);
     assert_int_equal(plan_of(g, y, "none").nodes, 5); /* add, ones_like, mul, variable, add */
     assert_int_equal(plan_of(g, y, "fold").nodes, 2);
     assert_int_equal(plan_of(g, c, "fold").nodes, 0);
@@ -233,15 +228,16 @@ static void test_merge(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(9), NULL));
-    plait_value  a = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2)),
-                b = op2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2));
-    plait_value y = op2(g, "add", op2(g, "sub", a, w), op2(g, "sub", b, w));
+    plait_value  a = plait_op_2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2)),
+                b = plait_op_2(g, "mul", w, plait_graph_scalar(g, PLAIT_F32, 2));
+    plait_value y = plait_op_2(g, "add", plait_op_2(g, "sub", a, w), plait_op_2(g, "sub", b, w));
     assert_int_equal(plan_of(g, y, "none").nodes, 6);
     assert_int_equal(plan_of(g, y, "merge").nodes, 4);
     plait_value       v = plait_graph_variable(g, "v", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 3), NULL));
     const plait_attr  turned = { .name = "tb", .kind = PLAIT_ATTR_INT, .u.i = 1 };
     const plait_value pair[] = { v, v };
-    y = op2(g, "add", op2(g, "matmul", v, v), plait_graph_op(g, "matmul", pair, 2, &turned, 1)); /* not the same */
+    y = plait_op_2(g, "add", plait_op_2(g, "matmul", v, v),
+                   plait_graph_op(g, "matmul", pair, 2, &turned, 1)); /* not the same */
     assert_int_equal(plan_of(g, y, "merge").nodes, 4);
     plait_graph_destroy(&g);
 }
@@ -251,12 +247,13 @@ static void test_fuse(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(30, 30), NULL));
-    plait_value  a = op2(g, "add", w, w), b = op2(g, "mul", a, w), c = op2(g, "sub", a, w), d = op2(g, "mul", b, c);
-    plait_value  m = op2(g, "matmul", d, w), y = op2(g, "add", op2(g, "mul", m, d), d);
+    plait_value  a = plait_op_2(g, "add", w, w), b = plait_op_2(g, "mul", a, w), c = plait_op_2(g, "sub", a, w),
+                d = plait_op_2(g, "mul", b, c);
+    plait_value  m = plait_op_2(g, "matmul", d, w), y = plait_op_2(g, "add", plait_op_2(g, "mul", m, d), d);
     assert_int_equal(plan_of(g, d, "fuse").nodes, 2);
     assert_int_equal(plan_of(g, y, "none").nodes, 8);
     assert_int_equal(plan_of(g, y, "fuse").nodes, 3);               /* variable, fused, matmul with what follows */
-    y = op2(g, "add", op2(g, "mul", m, d), op2(g, "matmul", m, w)); /* m is read by another, too */
+    y = plait_op_2(g, "add", plait_op_2(g, "mul", m, d), plait_op_2(g, "matmul", m, w)); /* m is read by another, too */
     assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* variable, fused, matmul, matmul with mul and add */
     y = plait_graph_op(g, "cast", &m, 1, &(plait_attr){ .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = PLAIT_I32 }, 1);
     assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* a kernel does not follow a kernel */
@@ -267,10 +264,10 @@ static void test_memory(void **state) {
     (void)state;
     plait_graph *g = new_graph();
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(16, 16), NULL)), y = w;
-    for (int i = 0; i < 10; i++) y = op2(g, "matmul", y, w);
+    for (int i = 0; i < 10; i++) y = plait_op_2(g, "matmul", y, w);
     assert_int_equal(plan_of(g, y, "none").bytes, 10 * 1024);
     assert_int_equal(plan_of(g, y, "memory").bytes, 2 * 1024); /* one is read while the other is written */
-    for (int i = 0; i < 10; i++) y = op2(g, "add", y, w);
+    for (int i = 0; i < 10; i++) y = plait_op_2(g, "add", y, w);
     assert_int_equal(plan_of(g, y, "memory").bytes, 2 * 1024); /* in place */
     plait_graph_destroy(&g);
 }
@@ -351,10 +348,11 @@ static void test_the_order_of_a_store(void **state) {
                                     : k == 1 ? "b"
                                              : "c",
                                     plait_tensor_of(PLAIT_F32, plait_shape_1(2), NULL));
-    plait_value h = op2(g, "add", w[2], w[2]), i = op2(g, "mul", h, w[0]), y = op2(g, "mul", i, w[1]);
-    plait_fetch fetches[] = { { .value = op2(g, "inc", w[0], h) },
-                              { .value = op2(g, "inc", w[1], i) },
-                              { .value = op2(g, "inc", w[2], h) },
+    plait_value h = plait_op_2(g, "add", w[2], w[2]), i = plait_op_2(g, "mul", h, w[0]),
+                y = plait_op_2(g, "mul", i, w[1]);
+    plait_fetch fetches[] = { { .value = plait_op_2(g, "inc", w[0], h) },
+                              { .value = plait_op_2(g, "inc", w[1], i) },
+                              { .value = plait_op_2(g, "inc", w[2], h) },
                               { .value = y } };
     assert_calls(g, "none", NULL, 0, fetches, 4, "expect 2 0 1, get 2, inc 2, get 0, inc 0, get 1, inc 1, end 0");
     plait_graph_destroy(&g);
@@ -366,16 +364,16 @@ static void test_sparse(void **state) {
     plait_value  w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL)), d;
     plait_value  at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(PLAIT_ANY)),
                 at2 = plait_graph_placeholder(g, "at2", PLAIT_I64, plait_shape_2(1, 1));
-    plait_value      r = op2(g, "get_rows", w, at), y = op2(g, "add", r, op2(g, "get_rows", w, at2));
+    plait_value r = plait_op_2(g, "get_rows", w, at), y = plait_op_2(g, "add", r, plait_op_2(g, "get_rows", w, at2));
     const int64_t    ats[] = { 2, 0 };
     const plait_feed feeds[] = { { at, plait_tensor_of(PLAIT_I64, plait_shape_1(2), ats) },
                                  { at2, plait_tensor_of(PLAIT_I64, plait_shape_2(1, 1), ats) } };
     assert_int_equal(plait_graph_gradients(g, r, 1, &w, &d), PLAIT_OK);
-    plait_fetch one = { .value = op2(g, "inc", w, d) };
+    plait_fetch one = { .value = plait_op_2(g, "inc", w, d) };
     assert_calls(g, "sparse", feeds, 1, &one, 1, ", inc 2 rows of 0, last 0 by 1, end 0");
     assert_calls(g, "none", feeds, 1, &one, 1, ", inc 0, end 0");
     assert_int_equal(plait_graph_gradients(g, y, 1, &w, &d), PLAIT_OK);
-    one.value = op2(g, "inc", w, d);
+    one.value = plait_op_2(g, "inc", w, d);
     assert_calls(g, NULL, feeds, 2, &one, 1, ", inc 3 rows of 0, last 2 by 2, end 0");
     plait_graph_destroy(&g);
 }
