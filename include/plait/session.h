@@ -31,6 +31,9 @@ typedef struct plait_store {
                              plait_error *error);
     /** The run is over, well (OK) or not; what was borrowed and lent is given back. */
     plait_status (*end)(void *user, plait_status how, plait_error *error);
+    /** Who owns the variable, for plait_session_variable_info: a word, good as long as the store. Any thread.
+     *  NULL: it is "store". */
+    const char *(*owner)(void *user, int32_t variable);
 } plait_store;
 
 typedef struct plait_session plait_session;
@@ -95,6 +98,22 @@ PLAIT_API plait_status plait_session_variable(plait_session *session, int32_t k,
  *  Any thread; waits for runs that are under way. */
 PLAIT_API plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data,
                                                   plait_error *error_out);
+
+/* What is known of a variable. Runs are numbered from 1 on, in the order in which they began to compute. */
+typedef struct plait_variable_info {
+    const char *name; /* the graph's                                                                         */
+    plait_type  type;
+    plait_shape shape;
+    const char *owner;    /* who has its values: "session", or what the store says, as "ps" of one in tables     */
+    int64_t     version;  /* how often this session has changed it: incs of runs that ended well, and
+                             plait_session_set_variable; what others push into a store is not counted            */
+    int64_t     last_get; /* the last run that got it, or rows of it; 0: none. Runs that failed do not count      */
+    int64_t     last_inc; /* the last run that pushed into it; 0: none                                            */
+} plait_variable_info;
+
+/** Of variable k, as of the runs that have returned. Errors: EINVAL there is no such variable. Any thread. */
+PLAIT_API plait_status plait_session_variable_info(plait_session *session, int32_t k, plait_variable_info *info_out,
+                                                   plait_error *error_out);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-/* A session's own store: variables in plain memory, in which inc adds.
+/* A session's own store: variables in plain memory, in which inc adds. One has memory from the first run on that gets it
+ * or pushes into it: those that are always fed need none.
  *
  * What a run pushes is kept as it was lent, and added when the run has ended well: so all its gets see what was before, and one
  * that fails has changed nothing. A run that pushes has the memory alone; those that only read share it. */
@@ -17,7 +18,7 @@ typedef struct pending {
 struct pli_memory {
     const plait_graph *graph;
     pthread_rwlock_t   lock; /* a run that incs writes, others read */
-    void             **values;
+    void             **values; /* [n_values] NULL: nobody has needed it yet */
     int64_t            n_values, values_capacity;
     pending           *pending; /* of the run that writes */
     int64_t            n_pending, pending_capacity;
@@ -107,25 +108,38 @@ static plait_status end(void *user, plait_status how, plait_error *err) {
     return PLAIT_OK;
 }
 
+static const char *owner(void *user, int32_t variable) {
+    (void)user;
+    (void)variable;
+    return "session";
+}
+
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
-static plait_status grow(pli_memory *m, plait_error *err) {
+/* The first values. */
+static plait_status make(pli_memory *m, int32_t k, plait_error *err) {
+    const plait_tensor *initial = &m->graph->variable[k].initial;
+    const size_t        bytes = pli_tensor_bytes(initial);
+    void               *values = pli_aligned(bytes);
+    if (values == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for variable '%s': %zu bytes", m->graph->variable[k].name, bytes);
+    if (initial->data != NULL)
+        memcpy(values, initial->data, bytes);
+    else
+        memset(values, 0, bytes);
+    m->values[k] = values;
+    return PLAIT_OK;
+}
+
+static bool has(const pli_memory *m, int32_t k) { return k < m->n_values && m->values[k] != NULL; }
+
+static plait_status make_all(pli_memory *m, int64_t n, const int32_t *variables, plait_error *err) {
     const int64_t want = m->graph->n_variables;
     if (!pli_grow((void **)&m->values, &m->values_capacity, want, sizeof *m->values))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld variables", (long long)want);
-    for (; m->n_values < want; m->n_values++) {
-        const plait_tensor *initial = &m->graph->variable[m->n_values].initial;
-        const size_t        bytes = pli_tensor_bytes(initial);
-        void               *values = pli_aligned(bytes);
-        if (values == NULL)
-            return pli_fail(err, PLAIT_ENOMEM, "no memory for variable '%s': %zu bytes",
-                            m->graph->variable[m->n_values].name, bytes);
-        if (initial->data != NULL)
-            memcpy(values, initial->data, bytes);
-        else
-            memset(values, 0, bytes);
-        m->values[m->n_values] = values;
-    }
+    while (m->n_values < want) m->values[m->n_values++] = NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (!has(m, variables[i])) PLI_TRY(make(m, variables[i], err));
     return PLAIT_OK;
 }
 
@@ -135,13 +149,9 @@ plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out
     if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
     m->graph = graph;
     pthread_rwlock_init(&m->lock, NULL);
-    const plait_status status = grow(m, err);
-    if (status != PLAIT_OK) {
-        pli_memory_destroy(&m);
-        return status;
-    }
-    *store_out =
-        (plait_store){ .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end };
+    *store_out = (plait_store){
+        .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end, .owner = owner
+    };
     *memory_out = m;
     return PLAIT_OK;
 }
@@ -157,14 +167,16 @@ void pli_memory_destroy(pli_memory **memory) {
     *memory = NULL;
 }
 
-plait_status pli_memory_enter(pli_memory *m, bool incs, plait_error *err) {
+plait_status pli_memory_enter(pli_memory *m, int64_t n, const int32_t *variables, bool incs, plait_error *err) {
     if (!incs) {
+        int64_t there = 0;
         pthread_rwlock_rdlock(&m->lock);
-        if (m->n_values == m->graph->n_variables) return PLAIT_OK;
+        while (there < n && has(m, variables[there])) there++;
+        if (there == n) return PLAIT_OK;
         pthread_rwlock_unlock(&m->lock);
     }
     pthread_rwlock_wrlock(&m->lock);
-    const plait_status status = grow(m, err);
+    const plait_status status = make_all(m, n, variables, err);
     if (status != PLAIT_OK) pthread_rwlock_unlock(&m->lock);
     return status;
 }

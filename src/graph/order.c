@@ -174,13 +174,14 @@ static bool rewrite(pli_plan *p, const int32_t *order, int64_t n) {
     return true;
 }
 
-/* The variables in the order in which they are needed. */
-static plait_status list_expected(pli_plan *p, plait_error *err) {
+/* The variables in the order in which they are needed, then those that incs push into. */
+static plait_status list_variables(pli_plan *p, plait_error *err) {
     const int64_t n = p->graph->n_variables;
     bool         *listed = pli_arena_take(&p->work, (size_t)n * sizeof *listed);
-    p->expect = pli_arena_take(&p->arena, (size_t)n * sizeof *p->expect);
+    p->n_expect = p->n_push = 0;
+    for (int64_t k = 0; k < p->n_nodes; k++) p->n_push += incs(&p->node[k]);
+    p->expect = pli_arena_take(&p->arena, (size_t)(n + p->n_push) * sizeof *p->expect);
     if (listed == NULL || p->expect == NULL) return pli_plan_no_memory(err);
-    p->n_expect = 0;
     for (int64_t v = 0; v < n; v++) listed[v] = false;
     for (int64_t k = 0; k < p->n_nodes; k++) {
         const pli_plan_node *node = &p->node[k];
@@ -188,6 +189,9 @@ static plait_status list_expected(pli_plan *p, plait_error *err) {
         listed[node->variable] = true;
         p->expect[p->n_expect++] = node->variable;
     }
+    p->push = p->expect + p->n_expect;
+    for (int64_t k = 0, at = 0; k < p->n_nodes; k++)
+        if (incs(&p->node[k])) p->push[at++] = p->node[k].variable;
     return PLAIT_OK;
 }
 
@@ -203,5 +207,5 @@ plait_status pli_plan_order(pli_plan *p, plait_error *err) {
         if (w.needed[k]) visit(&w, k);
     int32_t *order = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *order);
     if (order == NULL || !move_incs(&w, order) || !rewrite(p, order, w.n)) return pli_plan_no_memory(err);
-    return list_expected(p, err);
+    return list_variables(p, err);
 }

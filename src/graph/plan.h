@@ -101,6 +101,7 @@ typedef struct pli_instance {
     void               **state;   /* [n_nodes], of kernels                         */
     unsigned char       *scratch; /* scratch_bytes a thread                      */
     struct pli_crew     *crew;    /* what threads share during a run (run.c)       */
+    int64_t              run;     /* its number in the session, from 1 on          */
 } pli_instance;
 
 typedef struct pli_plan {
@@ -117,9 +118,10 @@ typedef struct pli_plan {
     pli_after         *after;
     int32_t           *patch;  /* an input, or ~ a value that is a view */
     int32_t           *fed;    /* values that are feeds */
-    int32_t           *expect; /* variables in the order of first need */
+    int32_t              *expect; /* variables that are got, in the order of first need ...        */
+    int32_t              *push;   /* ... and behind them in the same array of each inc the variable */
     const char       **text;   /* [n_nodes] what a trace calls them; NULL: nobody traces */
-    int64_t            n_nodes, n_inputs, n_values, n_tasks, n_next_tasks, n_after, n_patches, n_expect;
+    int64_t               n_nodes, n_inputs, n_values, n_tasks, n_next_tasks, n_after, n_patches, n_expect, n_push;
     int64_t            node_capacity, input_capacity, value_capacity, task_capacity, next_task_capacity, after_capacity;
     size_t             block_bytes, scratch_bytes;
     double             cost_ns, grain_ns;

@@ -115,6 +115,7 @@ plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_inst
                       .plan = plan,
                       .x = instance,
                       .step = atomic_fetch_add_explicit(&session->runs, 1, memory_order_relaxed) };
+    instance->run = (int64_t)r.step + 1;
     if (err == NULL) err = &own;
     err->code = PLAIT_OK;
     for (int32_t i = 0; i < plan->n_fed; i++)

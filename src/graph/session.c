@@ -79,6 +79,7 @@ void plait_session_destroy(plait_session **session) {
         s->plans = next;
     }
     pli_memory_destroy(&s->memory);
+    pli_free(s->use);
     if (s->own_pool) pli_pool_destroy(&s->pool);
     if (s->module != NULL) pli_module_close(&s->module);
     pli_free(s->dump);
@@ -89,9 +90,11 @@ void plait_session_destroy(plait_session **session) {
 
 /* --- plans ----------------------------------------------------------------------------------------------------- */
 
-static void give(plait_session *s, pli_plan *plan, pli_instance *instance) {
+/* well: there was a run, and it ended well. */
+static void give(plait_session *s, pli_plan *plan, pli_instance *instance, bool well) {
     pthread_mutex_lock(&s->lock);
     plan->runs--;
+    if (well) pli_metadata_note(s, plan, instance->run);
     if (instance != NULL) {
         instance->next = plan->free;
         plan->free = instance;
@@ -132,17 +135,21 @@ static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **p
     plait_status   status = PLAIT_OK;
     pthread_mutex_lock(&s->lock);
     pli_plan *p = find(s, hash, key);
-    if (p == NULL && (status = pli_plan_create(s->graph, key, &s->plan_opts, &p, err)) == PLAIT_OK) {
-        forget_one(s);
-        p->next = s->plans;
-        s->plans = p;
+    if (p == NULL) {
+        status = pli_metadata_reserve(s, err);
+        if (status == PLAIT_OK) status = pli_plan_create(s->graph, key, &s->plan_opts, &p, err);
+        if (status == PLAIT_OK) {
+            forget_one(s);
+            p->next = s->plans;
+            s->plans = p;
+        }
     }
     pli_instance *x = p != NULL ? p->free : NULL;
     if (x != NULL) p->free = x->next;
     if (p != NULL) p->runs++;
     pthread_mutex_unlock(&s->lock);
     if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, s->plan_opts.threads, &x, err);
-    if (status != PLAIT_OK && p != NULL) give(s, p, NULL);
+    if (status != PLAIT_OK && p != NULL) give(s, p, NULL, false);
     *plan_out = p;
     *instance_out = x;
     return status;
@@ -181,7 +188,8 @@ static void hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetc
 
 static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance *x, const pli_plan_key *key,
                            plait_fetch *fetches, plait_error *err) {
-    if (s->memory != NULL) PLI_TRY(pli_memory_enter(s->memory, plan->incs, err));
+    if (s->memory != NULL)
+        PLI_TRY(pli_memory_enter(s->memory, plan->n_expect + plan->n_push, plan->expect, plan->incs, err));
     plait_status status = pli_run_plan(s, plan, x, key, err);
     if (status == PLAIT_OK) hand_out(plan, x, fetches);
     const plait_status ended = s->store.end(s->store.user, status, status == PLAIT_OK ? err : NULL);
@@ -213,7 +221,7 @@ plait_status plait_session_run(plait_session *session, const plait_feed *feeds, 
     PLI_TRY(take(session, &key, &plan, &x, error_out));
     plait_status status = check_memory(plan, &key, error_out);
     if (status == PLAIT_OK) status = run_in(session, plan, x, &key, fetches, error_out);
-    give(session, plan, x);
+    give(session, plan, x, status == PLAIT_OK);
     return status;
 }
 
@@ -221,7 +229,7 @@ plait_status plait_session_variable(plait_session *session, int32_t k, void *dat
     if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
         return pli_fail(error_out, PLAIT_EINVAL,
                         "plait_session_variable: there is no variable %d, or nowhere to put it", k);
-    if (session->memory != NULL) PLI_TRY(pli_memory_enter(session->memory, false, error_out));
+    if (session->memory != NULL) PLI_TRY(pli_memory_enter(session->memory, 1, &k, false, error_out));
     const void  *values = NULL;
     plait_status status = session->store.get(session->store.user, k, &values, error_out);
     const size_t bytes = pli_tensor_bytes(&session->graph->variable[k].initial);
@@ -239,8 +247,14 @@ plait_status plait_session_set_variable(plait_session *session, int32_t k, const
         return pli_fail(error_out, PLAIT_EREFUSED,
                         "variable '%s' lies in a store of yours; set it there, as by an inc of its table",
                         session->graph->variable[k].name);
-    PLI_TRY(pli_memory_enter(session->memory, true, error_out));
-    pli_memory_set(session->memory, k, data);
+    PLI_TRY(pli_memory_enter(session->memory, 1, &k, true, error_out));
+    pthread_mutex_lock(&session->lock);
+    const plait_status status = pli_metadata_reserve(session, error_out);
+    if (status == PLAIT_OK) {
+        pli_memory_set(session->memory, k, data);
+        session->use[k].version++;
+    }
+    pthread_mutex_unlock(&session->lock);
     pli_memory_leave(session->memory);
-    return PLAIT_OK;
+    return status;
 }

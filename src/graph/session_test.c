@@ -272,6 +272,98 @@ static void test_the_graph_may_grow(void **state) {
     plait_graph_destroy(&g);
 }
 
+static plait_variable_info info_of(plait_session *s, int32_t k) {
+    plait_variable_info info;
+    plait_error         err = { .code = PLAIT_OK };
+    if (plait_session_variable_info(s, k, &info, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    return info;
+}
+
+static void assert_uses(plait_session *s, int32_t k, int64_t version, int64_t last_get, int64_t last_inc) {
+    const plait_variable_info info = info_of(s, k);
+    assert_int_equal(info.version, version);
+    assert_int_equal(info.last_get, last_get);
+    assert_int_equal(info.last_inc, last_inc);
+}
+
+/* Of a variable that is got whole, one of which rows are got, and one that comes when the session is there. */
+static void test_what_is_known_of_variables(void **state) {
+    (void)state;
+    plait_graph      *g = new_graph();
+    plait_value       w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F64, plait_shape_1(2), NULL));
+    plait_value       r = plait_graph_variable(g, "r", plait_tensor_of(PLAIT_F32, plait_shape_2(3, 2), NULL));
+    plait_value       at = plait_graph_placeholder(g, "at", PLAIT_I64, plait_shape_1(1));
+    plait_value       rows = plait_op_2(g, "get_rows", r, at);
+    plait_value       ones = plait_graph_op(g, "ones_like", &w, 1, NULL, 0);
+    const plait_value in[] = { r, at, plait_graph_op(g, "ones_like", &rows, 1, NULL, 0) };
+    plait_value       push = plait_graph_op(g, "inc_rows", in, 3, NULL, 0);
+    plait_session    *s = session_of(g, NULL);
+    int64_t           ats[] = { 1 };
+    double            ws[2];
+    float             rs[6];
+    const plait_feed  f = feed(at, PLAIT_I64, plait_shape_1(1), ats);
+    plait_fetch       get_w = fetch(w, ws, sizeof ws), get_r = fetch(rows, rs, sizeof rs);
+    plait_fetch       twice[] = { fetch(plait_op_2(g, "inc", w, ones), NULL, 0),
+                                  fetch(plait_op_2(g, "inc", w, plait_op_2(g, "add", w, ones)), NULL, 0) };
+    plait_fetch       both[] = { get_w, fetch(push, NULL, 0) };
+    assert_uses(s, 0, 0, 0, 0);
+    const plait_variable_info info = info_of(s, 1);
+    assert_string_equal(info.name, "r");
+    assert_string_equal(info.owner, "session");
+    assert_true(info.type == PLAIT_F32 && info.shape.rank == 2 && info.shape.dim[0] == 3 && info.shape.dim[1] == 2);
+    run(s, NULL, 0, &get_w, 1); /* run 1 */
+    assert_uses(s, 0, 0, 1, 0);
+    run(s, NULL, 0, twice, 2); /* 2: two incs, of which one gets */
+    assert_uses(s, 0, 2, 2, 2);
+    run(s, NULL, 0, twice, 1); /* 3: needs w's shape alone */
+    assert_uses(s, 0, 3, 2, 3);
+    assert_uses(s, 1, 0, 0, 0);
+    run(s, &f, 1, both, 2); /* 4 */
+    assert_uses(s, 0, 3, 4, 3);
+    assert_uses(s, 1, 1, 0, 4);
+    run(s, &f, 1, &get_r, 1); /* 5 */
+    assert_uses(s, 1, 1, 5, 4);
+    ats[0] = 3;
+    refused(s, &f, 1, both, 2, PLAIT_EINVAL, "row 3"); /* 6: what failed has used nothing */
+    assert_uses(s, 0, 3, 4, 3);
+    assert_uses(s, 1, 1, 5, 4);
+    const plait_feed fed = feed(w, PLAIT_F64, plait_shape_1(2), ws);
+    run(s, &fed, 1, &get_w, 1); /* 7: what is fed is not got */
+    assert_uses(s, 0, 3, 4, 3);
+    assert_int_equal(plait_session_set_variable(s, 0, ws, NULL), PLAIT_OK);
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK); /* this is no run */
+    assert_uses(s, 0, 4, 4, 3);
+    plait_value late = plait_graph_variable(g, "late", plait_tensor_of(PLAIT_F64, plait_shape_1(2), NULL));
+    assert_uses(s, 2, 0, 0, 0);
+    assert_int_equal(plait_session_set_variable(s, 2, ws, NULL), PLAIT_OK);
+    assert_uses(s, 2, 1, 0, 0);
+    plait_fetch get_late = fetch(late, ws, sizeof ws);
+    run(s, NULL, 0, &get_late, 1); /* 8 */
+    assert_uses(s, 2, 1, 8, 0);
+    plait_variable_info none;
+    plait_error         err = { .code = PLAIT_OK };
+    assert_int_equal(plait_session_variable_info(s, 3, &none, &err), PLAIT_EINVAL);
+    assert_non_null(strstr(err.text, "there is no variable 3"));
+    assert_int_equal(plait_session_variable_info(s, 0, NULL, NULL), PLAIT_EINVAL);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
+/* One that no run gets or pushes into takes no memory: this one would not fit into any. */
+static void test_what_nobody_needs_takes_no_memory(void **state) {
+    (void)state;
+    plait_graph *g = new_graph();
+    plait_graph_variable(g, "huge", plait_tensor_of(PLAIT_F32, plait_shape_1(INT64_C(1) << 45), NULL));
+    plait_value    w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(1), NULL));
+    plait_session *s = session_of(g, NULL);
+    float          ws = 1;
+    plait_fetch    f = fetch(w, &ws, sizeof ws);
+    run(s, NULL, 0, &f, 1);
+    assert_true(ws == 0);
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
 /* --- refusals -------------------------------------------------------------------------------------------------- */
 
 static void test_refusals(void **state) {
@@ -400,6 +492,9 @@ static void test_several_runs_at_once(void **state) {
     float ws[4];
     assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
     assert_true(ws[0] == RUNNERS * 10 && ws[3] == RUNNERS * 10);
+    const plait_variable_info info = info_of(s, 0);
+    assert_int_equal(info.version, RUNNERS * 10);
+    assert_true(info.last_get == 0 && info.last_inc >= RUNNERS * 10 && info.last_inc <= RUNNERS * 20);
     plait_session_destroy(&s);
     plait_graph_destroy(&g);
 }
@@ -571,6 +666,8 @@ int main(void) {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rows_of_a_fed_variable_are_the_feeds),
         cmocka_unit_test(test_the_graph_may_grow),
+        cmocka_unit_test(test_what_is_known_of_variables),
+        cmocka_unit_test(test_what_nobody_needs_takes_no_memory),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_failed_allocation),
         cmocka_unit_test(test_a_step_allocates_nothing),

@@ -119,6 +119,10 @@ static plait_status end(void *user, plait_status how, plait_error *err) {
     return told(store, status, err);
 }
 
+static const char *owner(void *user, int32_t k) {
+    return plait_table_topology(((const plait_table_store *)user)->variable[k].table);
+}
+
 /* --- life ----------------------------------------------------------------------------------------------------------
  * */
 
@@ -166,8 +170,14 @@ plait_status plait_table_store_create(plait_job *job, const plait_graph *graph, 
     if (store == NULL) return pli_fail(pli_comm_error(comm), PLAIT_ENOMEM, "no memory for a store of %d variables", n);
     store->comm = comm;
     store->flushes = opts->flushes != 0;
-    store->calls = (plait_store){ .user = store, .expect = expect, .get = get, .get_rows = get_rows, .inc = inc,
-                                  .inc_rows = inc_rows, .end = end };
+    store->calls = (plait_store){ .user = store,
+                                  .expect = expect,
+                                  .get = get,
+                                  .get_rows = get_rows,
+                                  .inc = inc,
+                                  .inc_rows = inc_rows,
+                                  .end = end,
+                                  .owner = owner };
     plait_status status = PLAIT_OK;
     while (status >= 0 && store->n < n) status = add(store, job, graph, opts);
     if (status < 0) {

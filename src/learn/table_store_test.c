@@ -150,6 +150,11 @@ static plait_status work(plait_job *job, void *user) {
         if (status >= 0) status = read_all(session, &again, &err);
         if (status >= 0 && memcmp(&again, &found, sizeof found) != 0) status = PLAIT_EDIVERGED;
         if (plait_session_set_variable(session, 1, target, NULL) != PLAIT_EREFUSED) status = PLAIT_EDIVERGED;
+        plait_variable_info info;
+        if (plait_session_variable_info(session, 2, &info, &err) != PLAIT_OK || strcmp(info.name, "number") != 0 ||
+            strcmp(info.owner, s->topology) != 0 || info.version != CLOCKS * (s->ruled && !s->flushes ? 2 : 1) ||
+            info.last_inc != CLOCKS || info.last_get != CLOCKS)
+            status = PLAIT_EDIVERGED;
         if (plait_table_store_table(store, 3) != NULL ||
             strcmp(plait_table_name(plait_table_store_table(store, 1)), "layer") != 0)
             status = PLAIT_EDIVERGED;

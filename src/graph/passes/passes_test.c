@@ -323,8 +323,15 @@ static plait_status spy_end(void *user, plait_status how, plait_error *err) {
 static void assert_calls(const plait_graph *g, const char *passes, const plait_feed *feeds, int32_t n_feeds,
                          plait_fetch *fetches, int32_t n_fetches, const char *want) {
     spy                told = { .text = "" };
-    const plait_store  store = { &told, spy_expect, spy_get, spy_get_rows, spy_inc, spy_inc_rows, spy_end };
+    const plait_store   store = { .user = &told,
+                                  .expect = spy_expect,
+                                  .get = spy_get,
+                                  .get_rows = spy_get_rows,
+                                  .inc = spy_inc,
+                                  .inc_rows = spy_inc_rows,
+                                  .end = spy_end };
     plait_session_opts opts;
+    plait_variable_info info;
     plait_session     *s = NULL;
     plait_error        err = { .code = PLAIT_OK };
     plait_session_opts_init(&opts);
@@ -334,6 +341,8 @@ static void assert_calls(const plait_graph *g, const char *passes, const plait_f
     assert_int_equal(plait_session_create(g, &opts, &s, NULL), PLAIT_OK);
     if (plait_session_run(s, feeds, n_feeds, fetches, n_fetches, NULL, 0, &err) != PLAIT_OK) fail_msg("%s", err.text);
     assert_string_equal(told.text, want);
+    assert_int_equal(plait_session_variable_info(s, 0, &info, NULL), PLAIT_OK);
+    assert_string_equal(info.owner, "store");
     plait_session_destroy(&s);
 }
 

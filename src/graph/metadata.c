@@ -1,0 +1,47 @@
+/* What a session knows of its variables: which runs got them last, which pushed into them, and how often.
+ *
+ * The lists of a plan say which variables a run of it gets and pushes (order.c). They are noted when the run has ended
+ * well, under the lock that its end takes anyhow; of several runs at once the later number stays. */
+#include "graph/session.h"
+
+plait_status pli_metadata_reserve(plait_session *s, plait_error *err) {
+    const int64_t want = s->graph->n_variables;
+    if (!pli_grow((void **)&s->use, &s->use_capacity, want, sizeof *s->use))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld variables", (long long)want);
+    while (s->n_used < want) s->use[s->n_used++] = (pli_variable_use){ 0 };
+    return PLAIT_OK;
+}
+
+static void note(int64_t *last, int64_t run) {
+    if (*last < run) *last = run;
+}
+
+void pli_metadata_note(plait_session *s, const pli_plan *plan, int64_t run) {
+    for (int64_t i = 0; i < plan->n_expect; i++) note(&s->use[plan->expect[i]].last_get, run);
+    for (int64_t i = 0; i < plan->n_push; i++) {
+        pli_variable_use *use = &s->use[plan->push[i]];
+        note(&use->last_inc, run);
+        use->version++;
+    }
+}
+
+plait_status plait_session_variable_info(plait_session *session, int32_t k, plait_variable_info *info_out,
+                                         plait_error *error_out) {
+    if (session == NULL || info_out == NULL || k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "plait_session_variable_info: there is no variable %d, or nowhere to put what is known", k);
+    const pli_variable *v = &session->graph->variable[k];
+    const plait_store  *store = &session->store;
+    pli_variable_use    use = { 0 }; /* of one that no run has met */
+    pthread_mutex_lock(&session->lock);
+    if (k < session->n_used) use = session->use[k];
+    pthread_mutex_unlock(&session->lock);
+    *info_out = (plait_variable_info){ .name = v->name,
+                                       .type = v->initial.type,
+                                       .shape = v->initial.shape,
+                                       .owner = store->owner != NULL ? store->owner(store->user, k) : "store",
+                                       .version = use.version,
+                                       .last_get = use.last_get,
+                                       .last_inc = use.last_inc };
+    return PLAIT_OK;
+}
