@@ -1,7 +1,7 @@
 /* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
  *
- * The graph's variables are the tables: a clock asks for all of them, in the order in which the last run needed them, and the
- * forward pass waits for each just before its first use. A gradient leaves as soon as the backward pass has it, those of the
+ * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the last run
+ * needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the backward pass has it, those of the
  * last layers first (plait_table_flush). Under --reduce exact each block's rows are a run of their own, and gradients leave
  * in the last one. */
 #include <string.h>
@@ -9,18 +9,14 @@
 #include "graph/session.h"
 #include "learn/net.h"
 #include "learn/sgd.h"
-#include "table/table.h"
+#include "learn/table_store.h"
 
 struct pli_net_worker {
-    pli_run       *run;
-    plait_session *session;
-    float         *values; /* [net->values] as the tables have them      */
-    pli_net_rows   rows;
-    int64_t        examples; /* of the run at hand: its labels */
-    plait_request *got[PLI_NET_PARAMS];   /* gets under way                          */
-    bool           asked[PLI_NET_PARAMS]; /* for in this clock                       */
-    int32_t        order[PLI_NET_PARAMS], ordered; /* in which runs need variables   */
-    bool           last;     /* no run of this clock follows                         */
+    pli_run           *run;
+    plait_session     *session;
+    plait_table_store *store;
+    float             *values; /* [net->values] as the tables have them */
+    pli_net_rows       rows;
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------ */
@@ -93,94 +89,6 @@ plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-/* One that is read by row is asked for when it is known which. */
-static plait_status ask(pli_net_worker *w, int32_t variable) {
-    const pli_net_param *param = &w->run->net->param[variable];
-    if (w->asked[variable] || pli_net_by_row(w->run->net, variable)) return PLAIT_OK;
-    w->asked[variable] = true;
-    return plait_table_get_range_begin(w->run->net_table[variable], 0, param->rows, w->values + param->at,
-                                       &w->got[variable]);
-}
-
-/* All that are asked for, or not yet; of one that is read by row the first rows, or all. */
-static plait_status wait_for_all(pli_net_worker *w, bool all_rows, plait_status status) {
-    const pli_net *net = w->run->net;
-    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
-        status = ask(w, p);
-        if (status == PLAIT_OK && pli_net_by_row(net, p))
-            status = plait_table_get_range(w->run->net_table[p], 0, all_rows ? net->param[p].rows : 1,
-                                           w->values + net->param[p].at);
-    }
-    for (int32_t p = 0; p < w->run->net->n_params; p++) {
-        plait_status waited = plait_request_wait(&w->got[p]);
-        if (status == PLAIT_OK) status = waited;
-    }
-    return status;
-}
-
-/* What went wrong stands with the communicator; a task of the graph's has an error of its own. */
-static plait_status told(const pli_net_worker *w, plait_status status, plait_error *err) {
-    if (status < 0 && err != NULL && err != w->run->err) *err = *w->run->err;
-    return status;
-}
-
-static plait_status expect(void *user, int32_t n, const int32_t *variables, plait_error *err) {
-    pli_net_worker *w = user;
-    plait_status    status = PLAIT_OK;
-    w->ordered = n;
-    memcpy(w->order, variables, (size_t)n * sizeof *variables);
-    for (int32_t i = 0; i < n && status == PLAIT_OK; i++) status = ask(w, variables[i]);
-    return told(w, status, err);
-}
-
-static plait_status get(void *user, int32_t variable, const void **values_out, plait_error *err) {
-    pli_net_worker *w = user;
-    plait_status    status = ask(w, variable);
-    *values_out = w->values + w->run->net->param[variable].at;
-    if (status == PLAIT_OK) status = plait_request_wait(&w->got[variable]);
-    return told(w, status, err);
-}
-
-static plait_status get_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values,
-                             plait_error *err) {
-    const pli_net_worker *w = user;
-    const pli_net_param  *param = &w->run->net->param[variable];
-    const void           *all;
-    if (pli_net_by_row(w->run->net, variable))
-        return told(w, plait_table_get(w->run->net_table[variable], n, (const uint64_t *)rows, values), err);
-    PLI_TRY(get(user, variable, &all, err));
-    for (int64_t i = 0; i < n; i++)
-        memcpy((float *)values + i * param->cols, (const float *)all + rows[i] * param->cols,
-               (size_t)param->cols * sizeof(float));
-    return PLAIT_OK;
-}
-
-static plait_status flushed(const pli_net_worker *w, int32_t variable, plait_status status, plait_error *err) {
-    if (status == PLAIT_OK && w->last) status = plait_table_flush(w->run->net_table[variable]);
-    return told(w, status, err);
-}
-
-static plait_status push(void *user, int32_t variable, const void *delta, plait_error *err) {
-    const pli_net_worker *w = user;
-    const pli_net_param  *param = &w->run->net->param[variable];
-    plait_table          *table = w->run->net_table[variable];
-    return flushed(w, variable, plait_table_inc_range(table, 0, param->rows, delta, w->examples), err);
-}
-
-static plait_status push_rows(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta,
-                              plait_error *err) {
-    const pli_net_worker *w = user;
-    plait_table          *table = w->run->net_table[variable];
-    return flushed(w, variable, plait_table_inc(table, n, (const uint64_t *)rows, delta, w->examples), err);
-}
-
-static plait_status end(void *user, plait_status how, plait_error *err) {
-    (void)user;
-    (void)how;
-    (void)err;
-    return PLAIT_OK;
-}
-
 /* Of the trace. A simulation charges a batch as a whole: there an op takes no time of its own. */
 static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns) {
     const pli_run       *run = user;
@@ -195,6 +103,16 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
                                         .end_ns = end_ns });
 }
 
+static plait_status bind(pli_net_worker *w) {
+    const pli_net *net = w->run->net;
+    pli_stored     stored[PLI_NET_PARAMS];
+    for (int32_t p = 0; p < net->n_params; p++)
+        stored[p] = (pli_stored){ .table = w->run->net_table[p],
+                                  .values = w->values + net->param[p].at,
+                                  .by_row = pli_net_by_row(net, p) };
+    return pli_table_store_bind(w->run->comm, net->n_params, stored, &w->store);
+}
+
 plait_status pli_net_begin(pli_sgd *sgd) {
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net = pli_calloc(1, sizeof *w);
@@ -202,12 +120,10 @@ plait_status pli_net_begin(pli_sgd *sgd) {
     w->run = run;
     w->values = pli_array((size_t)run->net->values, sizeof *w->values);
     if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
-    const plait_store store = {
-        .user = w, .expect = expect, .get = get, .get_rows = get_rows, .inc = push, .inc_rows = push_rows, .end = end
-    };
+    PLI_TRY(bind(w));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
-    opts.store = &store;
+    opts.store = plait_table_store_calls(w->store);
     opts.seed = run->opts->seed;
     opts.kernels = pli_run_kernels(run);
     if (pli_comm_spans(run->comm) != NULL) {
@@ -220,8 +136,8 @@ plait_status pli_net_begin(pli_sgd *sgd) {
 void pli_net_end(pli_sgd *sgd) {
     pli_net_worker *w = sgd->net;
     if (w == NULL) return;
-    for (int32_t p = 0; p < w->run->net->n_params; p++) (void)plait_request_wait(&w->got[p]);
     plait_session_destroy(&w->session);
+    plait_table_store_destroy(&w->store);
     pli_free(w->values);
     pli_net_rows_free(&w->rows);
     pli_free(w);
@@ -282,7 +198,7 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     if (fed < 0) return no_memory(run, n);
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &own }, .bytes = sizeof own };
-    w->examples = examples;
+    plait_table_store_examples(w->store, examples);
     PLI_TRY(plait_session_run(w->session, feeds, fed, fetches, net->n_params + 1, NULL, 0, run->err));
     pli_sums_add(sums, &own);
     return PLAIT_OK;
@@ -296,7 +212,7 @@ static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sum
         pli_sums        own = { 0 };
         if (part->rows == 0) continue;
         rows -= part->rows;
-        w->last = rows == 0;
+        pli_table_store_flushes(w->store, rows == 0);
         PLI_TRY(run_rows(w, part->rows, pli_net_take_rows(w->run, part, 0, part->rows, &w->rows, 0), &own));
         pli_total_add(&sgd->clock, &own);
     }
@@ -311,7 +227,7 @@ static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_
         if (own < 0) return no_memory(w->run, batch->rows);
         labels += own;
     }
-    w->last = true;
+    pli_table_store_flushes(w->store, true);
     return run_rows(w, batch->rows, labels, sums_out);
 }
 
@@ -319,10 +235,10 @@ plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_o
     pli_run        *run = sgd->run;
     pli_net_worker *w = sgd->net;
     uint64_t        since = pli_comm_span_begin(run->comm);
-    memset(w->asked, 0, sizeof w->asked);
-    for (int32_t i = 0; i < w->ordered; i++) PLI_TRY(ask(w, w->order[i]));
+    PLI_TRY(pli_table_store_clock(w->store));
     /* Who has no rows reads, too, or would run ahead; who is late hears of it by what he has read. */
-    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due) PLI_TRY(wait_for_all(w, run->curve.due, PLAIT_OK));
+    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due)
+        PLI_TRY(pli_table_store_read(w->store, run->curve.due));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);

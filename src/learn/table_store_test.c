@@ -1,6 +1,7 @@
 /* Variables in tables: what a run gets and pushes is what a session's own memory would have, for one worker to the bit
  * and for several up to the order of sums; rows are fetched and pushed as rows; examples are counted once a run and
- * table; what no table can hold is refused by name, and a run that fails gives back what it had asked for. */
+ * table; what no table can hold is refused by name, and a run that fails gives back what it had asked for. A store that
+ * is bound to tables keeps what it got until the next clock, and learns the same. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <plait/table_store.h>
 
 #include "comm/comm.h"
+#include "learn/table_store.h"
 
 enum { WORDS = 9, WIDTH = 3, ROWS = 12, CLOCKS = 8 };
 
@@ -93,6 +95,7 @@ static void in_memory(outcome *to) {
 typedef struct setting {
     const char *topology;
     int         ruled, keyed, workers, flushes; /* flushes: gradients leave in one piece */
+    int         bound;
     outcome     found; /* of worker 0 */
 } setting;
 
@@ -165,7 +168,7 @@ static plait_status work(plait_job *job, void *user) {
     return status;
 }
 
-static void run(setting *s) {
+static void run_by(plait_status (*by)(plait_job *job, void *user), setting *s) {
     plait_comm_opts comm;
     plait_job_opts  job;
     plait_error     err = { 0 };
@@ -174,8 +177,10 @@ static void run(setting *s) {
     comm.workers = s->workers;
     job.topology = s->topology;
     job.batch = ROWS;
-    if (plait_run(&comm, &job, work, s, &err) < 0) fail_msg("%s, %d workers: %s", s->topology, s->workers, err.text);
+    if (plait_run(&comm, &job, by, s, &err) < 0) fail_msg("%s, %d workers: %s", s->topology, s->workers, err.text);
 }
+
+static void run(setting *s) { run_by(work, s); }
 
 static void assert_near(const outcome *a, const outcome *b) {
     const float *x = a->rows, *y = b->rows;
@@ -203,6 +208,156 @@ static void test_as_in_memory(void **state) {
                 }
 }
 
+/* --- bound to tables ------------------------------------------------------------------------------------------------ */
+
+/* A table a variable, and a store over them whose values come to `values`. */
+static plait_status bind(plait_job *job, const net *n, const setting *s, outcome *values,
+                         plait_table_store **store_out) {
+    pli_stored   stored[3] = { { .values = values->rows, .by_row = s->keyed },
+                               { .values = values->layer },
+                               { .values = &values->number } };
+    plait_status status = PLAIT_OK;
+    for (int32_t k = 0; status >= 0 && k < 3; k++) {
+        const plait_tensor initial = plait_graph_variable_initial(n->g, k);
+        plait_table_opts   t;
+        plait_table_opts_init(&t);
+        t.name = plait_graph_variable_name(n->g, k);
+        t.rows = k == 0 ? WORDS : k == 1 ? WIDTH : 1;
+        t.cols = k == 0 ? WIDTH : 1;
+        t.initial = initial.data;
+        t.keyed = s->keyed && k == 0;
+        if (s->ruled) {
+            t.rule.name = "sgd";
+            t.rule.learning_rate = 0.01 * ROWS;
+        }
+        status = plait_table_create(job, &t, &stored[k].table);
+    }
+    return status < 0 ? status : pli_table_store_bind(plait_job_comm(job), 3, stored, store_out);
+}
+
+static plait_status open_store(plait_job *job, const net *n, setting *s, outcome *values,
+                               plait_table_store **store_out) {
+    plait_table_opts       like;
+    plait_table_store_opts opts;
+    if (s->bound) return bind(job, n, s, values, store_out);
+    plait_table_opts_init(&like);
+    like.rule.name = "sgd";
+    like.rule.learning_rate = 0.01 * ROWS;
+    plait_table_store_opts_init(&opts);
+    opts.like = &like;
+    opts.each = rows_by_key;
+    opts.user = s;
+    return plait_table_store_create(job, n->g, &opts, store_out);
+}
+
+/* Two runs a clock; gradients leave in the second. */
+static plait_status two_runs(plait_job *job, const net *n, setting *s, plait_session *session, plait_table_store *store,
+                             int clock, plait_error *err) {
+    const int    me = plait_comm_rank(plait_job_comm(job));
+    plait_status status = s->bound ? pli_table_store_clock(store) : PLAIT_OK;
+    for (int half = 0; status >= 0 && half < 2; half++) {
+        if (s->bound) pli_table_store_flushes(store, half == 1);
+        status = step(n, session, 2 * clock + half, me, s->workers, err);
+    }
+    return status < 0 ? status : plait_job_clock(job);
+}
+
+static plait_status work_twice(plait_job *job, void *user) {
+    setting           *s = user;
+    net                n;
+    outcome            values, found;
+    plait_table_store *store = NULL;
+    plait_session     *session = NULL;
+    plait_session_opts opts;
+    plait_error        err = { 0 };
+    build(&n, 0, true);
+    plait_status status = open_store(job, &n, s, &values, &store);
+    plait_session_opts_init(&opts);
+    if (status >= 0) {
+        opts.store = plait_table_store_calls(store);
+        plait_table_store_examples(store, ROWS / s->workers / 2);
+        status = plait_session_create(n.g, &opts, &session, &err);
+    }
+    for (int clock = 0; status >= 0 && clock < CLOCKS; clock++)
+        status = two_runs(job, &n, s, session, store, clock, &err);
+    if (status >= 0) status = plait_job_barrier(job);
+    if (status >= 0 && s->bound) status = pli_table_store_clock(store);
+    if (status >= 0) status = read_all(session, &found, &err);
+    if (status >= 0 && s->bound) {
+        status = pli_table_store_read(store, true);
+        if (status >= 0 && memcmp(&values, &found, sizeof found) != 0) status = PLAIT_EDIVERGED;
+    }
+    if (status >= 0 && plait_comm_rank(plait_job_comm(job)) == 0) s->found = found;
+    plait_session_destroy(&session);
+    plait_table_store_destroy(&store);
+    plait_graph_destroy(&n.g);
+    return status;
+}
+
+static void test_bound_learns_the_same(void **state) {
+    static const char *const topologies[] = { "local", "allreduce", "ps" };
+    (void)state;
+    for (int t = 0; t < 3; t++)
+        for (int keyed = 0; keyed < 2; keyed++)
+            for (int workers = 1; workers <= 3; workers++) {
+                if (t == 1 && keyed) continue;
+                setting own = { .topology = topologies[t], .ruled = 1, .keyed = keyed, .workers = workers };
+                setting bound = own;
+                bound.bound = 1;
+                run_by(work_twice, &own);
+                run_by(work_twice, &bound);
+                assert_memory_equal(&own.found, &bound.found, sizeof own.found);
+            }
+}
+
+/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which it gets from
+ * the table each time. */
+static plait_status work_keeping(plait_job *job, void *user) {
+    setting           *s = user;
+    net                n;
+    outcome            values, first, next;
+    plait_table_store *store = NULL;
+    plait_session     *session = NULL;
+    plait_session_opts opts;
+    plait_error        err = { 0 };
+    build(&n, -0.01, false);
+    plait_status status = bind(job, &n, s, &values, &store);
+    plait_session_opts_init(&opts);
+    if (status >= 0) {
+        opts.store = plait_table_store_calls(store);
+        status = plait_session_create(n.g, &opts, &session, &err);
+    }
+    if (status >= 0) status = pli_table_store_clock(store);
+    if (status >= 0) status = step(&n, session, 0, 0, 1, &err);
+    first = values;
+    if (status >= 0) status = step(&n, session, 1, 0, 1, &err);
+    assert_true(status < 0 || memcmp(first.layer, values.layer, sizeof first.layer) == 0);
+    assert_true(status < 0 || first.number == values.number);
+    if (status >= 0) status = read_all(session, &next, &err);
+    assert_true(status < 0 || memcmp(next.layer, first.layer, sizeof first.layer) == 0);
+    if (status >= 0) status = pli_table_store_clock(store);
+    for (int i = 0; i < WORDS * WIDTH; i++) values.rows[i] = 77;
+    if (status >= 0) status = pli_table_store_read(store, false);
+    assert_true(status < 0 || (values.rows[0] != 77 && (values.rows[WIDTH] == 77) == s->keyed));
+    if (status >= 0) status = read_all(session, &next, &err);
+    assert_true(status < 0 || memcmp(next.layer, first.layer, sizeof first.layer) != 0);
+    assert_true(status < 0 || next.number != first.number);
+    plait_session_destroy(&session);
+    plait_table_store_destroy(&store);
+    plait_graph_destroy(&n.g);
+    return status < 0 ? status : plait_job_clock(job);
+}
+
+static void test_bound_keeps_values_for_a_clock(void **state) {
+    (void)state;
+    for (int keyed = 0; keyed < 2; keyed++) {
+        setting s = { .topology = "ps", .keyed = keyed, .workers = 1 };
+        run_by(work_keeping, &s);
+    }
+}
+
+/* --- refusals --------------------------------------------------------------------------------------------------------- */
+
 static plait_status refuse(plait_job *job, void *user) {
     plait_graph       *g = NULL;
     plait_table_store *store = NULL;
@@ -227,6 +382,9 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_in_memory), cmocka_unit_test(test_refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_as_in_memory),
+                                        cmocka_unit_test(test_bound_learns_the_same),
+                                        cmocka_unit_test(test_bound_keeps_values_for_a_clock),
+                                        cmocka_unit_test(test_refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
