@@ -112,6 +112,8 @@ typedef struct plait_job_opts {
                                           (ps under bsp; allreduce by the hierarchical collective); NULL: each sends
                                           its own */
     int                   exact;       /* 1: default of the job's tables; default 0                    */
+    int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
+                                          checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -131,7 +133,7 @@ PLAIT_API plait_status plait_job_destroy(plait_job **job);
 
 PLAIT_API plait_comm *plait_job_comm(plait_job *job);
 
-/** The caller's clock: how often it has called plait_job_clock. */
+/** The caller's clock: the job's first, and how often it has called plait_job_clock. */
 PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
 
 /** Ends the worker's clock: its incs of this clock leave, combined, one message a server. On return they

@@ -13,6 +13,7 @@ static uint64_t wonder_ns(void) { return PLI_WONDER_NS; }
 plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err) {
     *client = (pli_client){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
+    client->clock = client->complete = layout->first_clock;
     client->flags = PLI_MSG_UNCOUNTED;
     client->link = pli_calloc((size_t)layout->servers, sizeof *client->link);
     if (client->link == NULL)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "table/snap.h"
 #include "table/values.h"
 
 /* Dense: the values themselves (paid up in place: owing nothing changes no reader's view). */
@@ -13,6 +14,7 @@ static plait_status show_dense(const plait_function *fn, pli_shard *shard, plait
     pli_store *store = &shard->store;
     if ((fn->updates || shard->spec.lazy) && !pli_store_own(store))
         return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for function %s", shard->spec.name, fn->name);
+    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
     pli_store_pay_all(store);
     slice->rows = shard->rows;
     slice->first = shard->first;
@@ -27,6 +29,7 @@ static plait_status show_sparse(const plait_function *fn, pli_shard *shard, plai
     uint64_t  *keys = pli_array((size_t)n, (size_t)(8 + pli_row_bytes(&shard->spec)));
     if (keys == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for function %s", shard->spec.name, fn->name);
+    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, 0, n);
     pli_store_pay_all(store);
     if (n > 0) {
         pli_keymap_keys(&store->map, keys);

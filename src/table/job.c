@@ -130,7 +130,8 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
 
-/* Of what servers must know too; the batch follows from the data, which only workers read, and comes with a table. */
+/* Of what servers must know too; the batch and the first clock follow from data and checkpoint, which only workers read,
+ * and come with a table. */
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash =
         3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
@@ -218,6 +219,11 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
         return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for",
                         opts->backup, workers);
     job->layout.backup = opts->backup;
+    if (opts->first_clock < 0)
+        return pli_fail(err, PLAIT_EINVAL, "a job that begins at clock %lld; expected 0 or more",
+                        (long long)opts->first_clock);
+    job->layout.first_clock = opts->first_clock;
+    atomic_store_explicit(&job->clock, opts->first_clock, memory_order_relaxed);
     if (opts->aggregate != NULL && strcmp(opts->aggregate, "host") != 0)
         return pli_fail_unknown(err, "aggregation", opts->aggregate, &(const char *){ "host" }, 1);
     job->layout.aggregates = opts->aggregate != NULL;
@@ -302,7 +308,8 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     if (status >= 0) status = meet_servers(job);
     if (pli_comm_is_worker(comm)) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
-        status = pli_job_agree(job, "job", pli_hash_bytes(&job->batch, sizeof job->batch, job->layout.job_hash), status,
+        const int64_t of_workers[] = { job->batch, job->layout.first_clock };
+        status = pli_job_agree(job, "job", pli_hash_bytes(of_workers, sizeof of_workers, job->layout.job_hash), status,
                                err);
     }
     if (status < 0) {

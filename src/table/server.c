@@ -44,6 +44,7 @@ void pli_server_close(pli_server *server) {
     for (int32_t w = 0; w < server->layout.workers; w++) close_peer(&server->peer[w]);
     for (int64_t i = 0; i < server->tables; i++) {
         if (server->table[i] == NULL) continue;
+        pli_server_snap_end(server->table[i]);
         pli_shard_close(&server->table[i]->shard);
         pli_policy_destroy(&server->table[i]->policy);
         pli_server_readers_close(server->table[i]);
@@ -472,7 +473,8 @@ static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
 static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
-    [PLI_LEASE] = on_lease,
+    [PLI_LEASE] = on_lease,   [PLI_SNAP] = pli_server_snap, [PLI_PIECE] = pli_server_piece,
+    [PLI_RESTORE] = pli_server_restore,
 };
 
 static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {

@@ -39,6 +39,7 @@ typedef struct pli_layout {
     int32_t               n_rules;
     uint64_t              seed;
     bool                  aggregates; /* hosts add up before they push (aggregate.h) */
+    int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
 } pli_layout;
 
 /** Where the job's policies are looked up. */
@@ -66,6 +67,7 @@ typedef struct pli_server_table {
     pli_chain *chain; /* [chains]: the workers, where the table has filters; server_filter.c */
     int32_t    chains;
     uint64_t   hash;
+    struct pli_snap *snap; /* that is being taken; NULL: none; server_state.c */
     uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
 
@@ -94,6 +96,8 @@ typedef struct pli_server {
     int32_t            at_slowest, present;          /* workers: in the slowest clock; not gone */
     bool               restless;
     int64_t            dropped; /* parts of pushes that were */
+    int64_t            first_clock; /* of the job: known with the first table */
+    uint64_t           snapped;     /* number of the last snapshot            */
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
@@ -175,6 +179,14 @@ void         pli_server_refresh(pli_server *server, uint64_t now_ns, const pli_s
 /** Sends msg (taken; NULL: out of memory, nothing is sent) to a worker, unasked. */
 void         pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
                                    pli_kind kind, pli_msg *msg, pli_out *out);
+
+/* server_state.c */
+/** The job begins at this clock: said with each table, the same each time. false: it has begun at another. */
+bool pli_server_begin_at(pli_server *server, int64_t clock);
+bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+bool pli_server_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+void pli_server_snap_end(pli_server_table *table);
 
 /* server_lease.c: true: well formed, and the book has taken it; then its answer, NULL: out of memory */
 bool     pli_server_take_lease(pli_server *server, const pli_msg *msg, plait_error *err);

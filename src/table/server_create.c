@@ -24,7 +24,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     pli_wire_create   create;
     if (msg->head.body_bytes < sizeof create) return pli_fail(err, PLAIT_EFORMAT, "a CREATE message is too short");
     memcpy(&create, pli_msg_body(msg), sizeof create);
-    if (create.job_hash != layout->job_hash)
+    if (msg->head.clock < 0 || create.job_hash != layout->job_hash)
         return pli_fail(err, PLAIT_EMISMATCH, "rank %d was started with other job options than rank %d", server->rank,
                         msg->head.src);
     const pli_rule_scope rules = pli_layout_rules(layout);
@@ -49,6 +49,9 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     pli_server_table *table = pli_server_table_of(server, (uint64_t)spec.id);
     if (table != NULL && table->hash == wire->spec_hash) return PLAIT_OK;
     if (table != NULL) return pli_fail(err, PLAIT_EMISMATCH, "table %s exists with other options", spec.name);
+    if (!pli_server_begin_at(server, msg->head.clock))
+        return pli_fail(err, PLAIT_EMISMATCH, "table %s begins at clock %lld, the job's others at %lld", spec.name,
+                        (long long)msg->head.clock, (long long)server->first_clock);
     int64_t before = server->tables_capacity;
     if (!pli_grow((void **)&server->table, &server->tables_capacity, spec.id + 1, sizeof(void *)))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec.name);

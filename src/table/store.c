@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "table/snap.h"
 #include "table/values.h"
 
 enum { AHEAD = 16, PACK = 256 /* values */ };
@@ -78,6 +79,7 @@ static void pay(const pli_store *store, const pli_step *due, int64_t row, int64_
 
 void pli_store_pay_all(pli_store *store) {
     if (!store->spec->lazy) return;
+    if (store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
     pli_step due = due_step(store);
     for (int64_t row = 0; row < store->rows; row++) {
         int64_t owed = pli_store_owed(store, row);
@@ -202,6 +204,7 @@ static void apply_row(pli_store *store, int64_t row, const pli_step *step, const
 }
 
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta) {
+    if (store->snap != NULL) pli_snap_rows_change(store->snap, n, rows);
     pli_values_scatter_add(store->spec->type, n, store->spec->cols, rows, delta, store->chunk->values); /* one chunk */
 }
 
@@ -213,6 +216,7 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
         pli_store_scatter(store, n, rows, delta);
         return;
     }
+    if (store->snap != NULL) pli_snap_rows_change(store->snap, n, rows);
     if (!spec->ruled) {
         for (int64_t i = 0; i < n; i++) {
             if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, false);
@@ -250,6 +254,8 @@ void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t
     const pli_spec *spec = store->spec;
     int64_t         at = first * spec->width;
     void           *slot[PLI_RULE_SLOTS_MAX] = { 0 };
+    if (store->snap != NULL && n > 0)
+        pli_snap_range_changes(store->snap, first / spec->cols, (first + n - 1) / spec->cols - first / spec->cols + 1);
     if (!spec->ruled) {
         pli_values_add(spec->type, n, delta, pli_at(store->chunk->values, at));
         return;

@@ -35,6 +35,7 @@ typedef struct pli_store {
     pli_slab *slab;  /* values of the one chunk    */
     void     *penalty; /* [rows, cols], or NULL: 1 */
     int64_t   states; /* values whose state there is: all, save where spec->sharded */
+    struct pli_snap *snap; /* snap.h: told before rows change; NULL: there is none */
     /* sparse */
     pli_keymap map;
 } pli_store;

@@ -61,7 +61,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
         return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
-    if (job->left || plait_job_clock_now(job) > 0)
+    if (job->left || plait_job_clock_now(job) > job->layout.first_clock)
         return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
     const pli_scope scope = pli_layout_scope(&job->layout);
     const pli_filter_scope filters = pli_layout_filters(&job->layout);

@@ -8,6 +8,7 @@
  *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
  *     filter/    filters on messages, one a file; client_filter.c and server_filter.c put messages through them
  *     shard.h, store.h             rows and how pushes move them
+ *     snap.h, state.h              what a checkpoint takes of tables, and how it is put back
  *     leases.h                     who computes which block of the data: the book at one server, lease.c its asker
  *
  * Only job.c and topology/ know of ports and waits; everything below is fed.
@@ -96,6 +97,7 @@ struct plait_job {
     bool            laid;    /* this clock's buckets are there          */
     int64_t         flushed; /* tables of which no inc follows in this clock */
     pli_bucket     *bucket; /* of sums, in the order in which they go: topology/buckets.c */
+    uint64_t        snaps;  /* snapshots begun: state.c                                     */
 };
 
 struct plait_table {

@@ -6,7 +6,7 @@
  * values contain, where pushes are applied at arrival. arg32 is the ticket: the client's number of the exchange.
  *
  * client -> server
- *   CREATE   pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
+ *   CREATE   clock: the job's first; pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
  *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?      -> REPLY: values; clock: version
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
  *   CLOCK    the same; ends the clock
@@ -18,6 +18,9 @@
  *   WHY      arg32: a ticket still open; clock: how often it was asked; not in the stream
  *            (seq 0), asked now and then                                              -> HELD, if this server holds it
  *   KEYS     pli_wire_keys, a list of keys that the server has asked for by MISSING, filtered
+ *   SNAP     number of the snapshot: all tables here as they are now, unless it has begun     -> REPLY: pli_wire_snap [tables]
+ *   PIECE    pli_wire_state: of the snapshot, a piece of a table's array (snap.h)             -> REPLY: its rows
+ *   RESTORE  pli_wire_state, of a sparse table keys [n], rows (UNITS: an int64_t)             -> REPLY
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
  *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream
@@ -43,7 +46,8 @@
 
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
-    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING, PLI_KINDS
+    PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
+    PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400 }; /* of head.flags; the lower bits
@@ -98,6 +102,16 @@ typedef struct pli_wire_lease {
     pli_pace        pace;
     int64_t         n;
 } pli_wire_lease;
+
+typedef struct pli_wire_snap {
+    uint32_t table, zero;
+    int64_t  rows, units; /* of this shard, and up to where penalties go (store.h) */
+} pli_wire_snap;
+
+typedef struct pli_wire_state {
+    uint32_t table, array; /* PLI_STATE_VALUES and so on (snap.h)                                    */
+    int64_t  first, n;     /* dense: rows of the table; sparse: in a PIECE numbers of the shard's own */
+} pli_wire_state;
 
 typedef struct pli_wire_failure {
     int32_t code, rank;

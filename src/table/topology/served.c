@@ -30,6 +30,7 @@ static pli_msg *make_create(const plait_table *table, int32_t shard, const void 
     pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) + names);
     if (msg == NULL) return NULL;
     unsigned char *body = pli_msg_body(msg);
+    msg->head.clock = table->job->layout.first_clock;
     memcpy(body, &create, sizeof create);
     body += sizeof create;
     if (initial != NULL) memcpy(body, pli_at_const(initial, first * row_bytes), bytes);
