@@ -9,6 +9,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/alloc.h"
+
 uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed) {
     return XXH3_64bits_withSeed(data, bytes, seed);
 }
@@ -17,6 +19,41 @@ void pli_hash128(const void *data, size_t bytes, void *hash) {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, bytes));
     memcpy(hash, &canonical, sizeof canonical);
+}
+
+/* XXH3 keeps one state for both lengths; which one is asked for shows only at the end. */
+struct pli_hasher {
+    XXH3_state_t *state;
+};
+
+pli_hasher *pli_hasher_create(void) {
+    pli_hasher *hasher = pli_malloc(sizeof *hasher);
+    if (hasher == NULL) return NULL;
+    hasher->state = XXH3_createState();
+    if (hasher->state == NULL) pli_hasher_destroy(&hasher);
+    else pli_hasher_reset(hasher);
+    return hasher;
+}
+
+void pli_hasher_reset(pli_hasher *hasher) { (void)XXH3_64bits_reset(hasher->state); }
+
+void pli_hasher_add(pli_hasher *hasher, const void *data, size_t bytes) {
+    if (bytes > 0) (void)XXH3_64bits_update(hasher->state, data, bytes);
+}
+
+uint64_t pli_hasher_64(const pli_hasher *hasher) { return XXH3_64bits_digest(hasher->state); }
+
+void pli_hasher_128(const pli_hasher *hasher, void *hash) {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(hasher->state));
+    memcpy(hash, &canonical, sizeof canonical);
+}
+
+void pli_hasher_destroy(pli_hasher **hasher) {
+    if (hasher == NULL || *hasher == NULL) return;
+    if ((*hasher)->state != NULL) (void)XXH3_freeState((*hasher)->state);
+    pli_free(*hasher);
+    *hasher = NULL;
 }
 
 static const uint32_t K[64] = {

@@ -8,6 +8,15 @@
 uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed); /* XXH3-64 */
 void     pli_hash128(const void *data, size_t bytes, void *hash);          /* XXH3-128, 16 bytes in canonical order */
 
+/* The same hashes (with seed 0) of bytes that come piece by piece, whatever the pieces. */
+typedef struct pli_hasher pli_hasher;
+pli_hasher *pli_hasher_create(void); /* NULL: out of memory */
+void        pli_hasher_reset(pli_hasher *hasher);
+void        pli_hasher_add(pli_hasher *hasher, const void *data, size_t bytes);
+uint64_t    pli_hasher_64(const pli_hasher *hasher); /* of what was added so far */
+void        pli_hasher_128(const pli_hasher *hasher, void *hash);
+void        pli_hasher_destroy(pli_hasher **hasher);
+
 /* A bijective mixer of 64 bits (the finaliser of SplitMix64, Steele et al. 2014): spreads small dense keys. */
 static inline uint64_t pli_hash_u64(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

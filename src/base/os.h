@@ -1,6 +1,5 @@
 /* base/os.h - every call to the operating system that is not threads.h-like goes through here: time, files
- * mapped and written safely, directories, processes' figures. A port to another system changes os.c, os_file.c and
- * os_module.c only. */
+ * mapped and written safely, directories, processes' figures. A port to another system changes os*.c only. */
 #ifndef PLI_BASE_OS_H
 #define PLI_BASE_OS_H
 
@@ -80,12 +79,30 @@ plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes
 plait_status pli_outfile_commit(pli_outfile **file, plait_error *err); /* ends it, also when it fails */
 void         pli_outfile_abandon(pli_outfile **file);                  /* removes the temporary file */
 
+/* A regular file that is read at places: unlike a mapped one it answers a failing disk, or a file that was cut short
+ * meanwhile, with an error and no signal. Any threads. */
+typedef struct pli_infile pli_infile;
+/** Errors: EIO there is none, or it is a symbolic link (which may lead anywhere), a directory, a pipe. */
+plait_status pli_infile_open(const char *path, pli_infile **file_out, plait_error *err);
+int64_t      pli_infile_bytes(const pli_infile *file); /* when it was opened */
+/** Errors: EIO; ECHECKSUM it ends before. */
+plait_status pli_infile_read(pli_infile *file, int64_t at, void *data, size_t bytes, plait_error *err);
+void         pli_infile_close(pli_infile **file);
+
 /** Adds the whole file to text. Errors: EIO, ENOMEM, EFORMAT if it is larger than limit_bytes. */
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err);
 bool         pli_file_exists(const char *path);
 /** Makes the directory; one that is there is as good. Errors: EIO. */
 plait_status pli_make_directory(const char *path, plait_error *err);
 bool         pli_is_directory(const char *path);
+/** Makes the directory; *made_out tells whether it was not there. Errors: EIO, ENOSPACE. */
+plait_status pli_make_new_directory(const char *path, bool *made_out, plait_error *err);
+/** What was made, renamed or removed in it is on the disk when this returns. Errors: EIO, ENOSPACE. */
+plait_status pli_sync_directory(const char *path, plait_error *err);
+/** The same of the directory that path lies in. */
+plait_status pli_sync_directory_of(const char *path, plait_error *err);
+/** A file, or an empty directory; one that is not there is as good. Errors: EIO. */
+plait_status pli_remove(const char *path, plait_error *err);
 /** Do both names mean one regular file, or would they once it is there? */
 bool         pli_same_file(const char *a, const char *b);
 /** Could a file of that name be written? Makes none. Errors: EIO, with `what` behind the reason's name. */

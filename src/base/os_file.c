@@ -91,6 +91,54 @@ plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text
     return status;
 }
 
+struct pli_infile {
+    int     fd;
+    int64_t bytes;
+    char    path[]; /* for what it has to say */
+};
+
+/* NONBLOCK: opening a pipe without a writer would wait for one. */
+plait_status pli_infile_open(const char *path, pli_infile **file_out, plait_error *err) {
+    struct stat info;
+    size_t      length = strlen(path) + 1;
+    pli_infile *file = pli_malloc(sizeof *file + length);
+    if (file == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to read it", path);
+    memcpy(file->path, path, length);
+    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int errnum = file->fd < 0 || fstat(file->fd, &info) != 0 ? errno : 0;
+    if (errnum == 0 && S_ISREG(info.st_mode)) {
+        file->bytes = (int64_t)info.st_size;
+        *file_out = file;
+        return PLAIT_OK;
+    }
+    pli_infile_close(&file);
+    if (errnum == 0) return pli_fail(err, PLAIT_EIO, "%s: not a regular file", path);
+    if (errnum == ELOOP) return pli_fail(err, PLAIT_EIO, "%s: is a symbolic link, which is not followed", path);
+    return pli_fail_errno(err, errnum, "%s", path);
+}
+
+int64_t pli_infile_bytes(const pli_infile *file) { return file->bytes; }
+
+plait_status pli_infile_read(pli_infile *file, int64_t at, void *data, size_t bytes, plait_error *err) {
+    while (bytes > 0) {
+        ssize_t n = pread(file->fd, data, bytes, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return pli_fail_errno(err, errno, "%s: cannot be read", file->path);
+        if (n == 0) return pli_fail(err, PLAIT_ECHECKSUM, "%s: cut short at byte %lld", file->path, (long long)at);
+        data = (char *)data + n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return PLAIT_OK;
+}
+
+void pli_infile_close(pli_infile **file) {
+    if (file == NULL || *file == NULL) return;
+    if ((*file)->fd >= 0) close((*file)->fd);
+    pli_free(*file);
+    *file = NULL;
+}
+
 /* --- writing ------------------------------------------------------------------------------------------- */
 
 struct pli_outfile {
@@ -192,16 +240,35 @@ plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes
     return PLAIT_OK;
 }
 
-/* 0, or errno. Some file systems cannot sync a directory and say EINVAL; they need it not. */
-static int sync_directory_of(const char *path) {
+/* The directory that path lies in, as it is written; freed by the caller. NULL: out of memory. */
+static char *directory_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    char       *directory = slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
-    if (directory == NULL) return ENOMEM;
+    return slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
+}
+
+/* 0, or errno. Some file systems cannot sync a directory and say EINVAL; they need it not. */
+static int sync_directory(const char *directory) {
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int errnum = fd < 0 || fsync(fd) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
-    pli_free(directory);
     return errnum == EINVAL || errnum == EROFS ? 0 : errnum;
+}
+
+static int sync_directory_of(const char *path) {
+    char *directory = directory_of(path);
+    int   errnum = directory != NULL ? sync_directory(directory) : ENOMEM;
+    pli_free(directory);
+    return errnum;
+}
+
+plait_status pli_sync_directory(const char *path, plait_error *err) {
+    int errnum = sync_directory(path);
+    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be synced to the disk", path);
+}
+
+plait_status pli_sync_directory_of(const char *path, plait_error *err) {
+    int errnum = sync_directory_of(path);
+    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: its directory cannot be synced to the disk", path);
 }
 
 /* Syncs, closes and renames; 0, or errno. */
@@ -247,9 +314,8 @@ bool pli_is_directory(const char *path) {
 
 /* The directory of a path, as it is really called; freed by the caller. NULL: there is none. */
 static char *real_directory(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char       *directory = slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
-    char       *real = directory != NULL ? realpath(directory, NULL) : NULL;
+    char *directory = directory_of(path);
+    char *real = directory != NULL ? realpath(directory, NULL) : NULL;
     pli_free(directory);
     return real;
 }
@@ -285,9 +351,22 @@ plait_status pli_check_writable(const char *path, const char *what, plait_error 
     return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be written%s", path, what);
 }
 
+plait_status pli_make_new_directory(const char *path, bool *made_out, plait_error *err) {
+    bool made = mkdir(path, 0777) == 0;
+    if (!made && !(errno == EEXIST && pli_is_directory(path)))
+        return pli_fail_errno(err, errno, "%s: no directory of that name can be made", path);
+    *made_out = made;
+    return PLAIT_OK;
+}
+
 plait_status pli_make_directory(const char *path, plait_error *err) {
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && pli_is_directory(path))) return PLAIT_OK;
-    return pli_fail_errno(err, errno, "%s: no directory of that name can be made", path);
+    bool made;
+    return pli_make_new_directory(path, &made, err);
+}
+
+plait_status pli_remove(const char *path, plait_error *err) {
+    if (remove(path) == 0 || errno == ENOENT) return PLAIT_OK;
+    return pli_fail_errno(err, errno, "%s: cannot be removed", path);
 }
 
 bool pli_is_pipe(const char *path) {

@@ -177,6 +177,13 @@ plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors 
 const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name);
 const char       *pli_safetensors_metadata(const pli_safetensors *file, const char *key);
 void              pli_safetensors_close(pli_safetensors **file);
+/** Bytes of an element of a type by its name in such files; 0: none of them. */
+size_t pli_safetensors_type_bytes(const char *type);
+/** Adds such a file's beginning, the length and the JSON header, of tensors that follow each other in this order. Only
+ *  names, types, shapes and bytes are looked at. checksum: with room for a "plait.checksum", zeros. Padded so that the
+ *  data begins at a multiple of 64. Errors: EINVAL, ENOMEM. */
+plait_status pli_safetensors_begin(const pli_tensor *tensors, int64_t n, const char *const *metadata, bool checksum,
+                                   pli_text *text, plait_error *err);
 /** SHA-256 over names, types, shapes and bytes of all tensors, in order of name: the contract's model_hash. */
 void pli_tensors_hash(const pli_tensor *tensors, int64_t n, char hex[65]);
 

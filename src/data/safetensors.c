@@ -37,6 +37,11 @@ static const struct element *find_element(const char *name) {
     return NULL;
 }
 
+size_t pli_safetensors_type_bytes(const char *type) {
+    const struct element *element = find_element(type);
+    return element != NULL ? element->bytes : 0;
+}
+
 static int by_name(const void *a, const void *b) {
     return strcmp(((const pli_tensor *)a)->name, ((const pli_tensor *)b)->name);
 }
@@ -55,12 +60,27 @@ static json_t *tensor_json(const pli_tensor *tensor, size_t from) {
     return NULL;
 }
 
-/* The header of sorted tensors as text, its checksum zeros. */
-static plait_status header_text(const pli_tensor *tensors, int64_t n, const char *const *metadata, pli_text *text,
-                                plait_error *err) {
+static void put_length(uint64_t length, char bytes[LENGTH_BYTES]) {
+    for (int i = 0; i < LENGTH_BYTES; i++) bytes[i] = (char)(length >> (8 * i));
+}
+
+/* Length and header; both together end at a multiple of 64. */
+static plait_status put_header(const char *json, pli_text *text, plait_error *err) {
+    size_t bytes = strlen(json), padded = (bytes + LENGTH_BYTES + 63) / 64 * 64 - LENGTH_BYTES;
+    char   length[LENGTH_BYTES];
+    if (padded > MAX_HEADER) return pli_fail(err, PLAIT_EINVAL, "a header of %zu bytes: too many tensors", padded);
+    put_length(padded, length);
+    pli_text_add_bytes(text, length, sizeof length);
+    pli_text_add_bytes(text, json, bytes);
+    for (; !text->failed && bytes < padded; bytes++) pli_text_add_bytes(text, " ", 1);
+    return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for the header") : PLAIT_OK;
+}
+
+plait_status pli_safetensors_begin(const pli_tensor *tensors, int64_t n, const char *const *metadata, bool checksum,
+                                   pli_text *text, plait_error *err) {
     json_t *root = json_object(), *pairs = json_object();
     size_t  from = 0;
-    int     bad = json_object_set_new(pairs, checksum_key, json_string("0000000000000000"));
+    int     bad = checksum ? json_object_set_new(pairs, checksum_key, json_string("0000000000000000")) : 0;
     for (int64_t i = 0; metadata != NULL && metadata[i] != NULL; i += 2)
         bad |= json_object_set_new(pairs, metadata[i], json_string(metadata[i + 1]));
     bad |= json_object_set_new(root, "__metadata__", pairs);
@@ -71,10 +91,9 @@ static plait_status header_text(const pli_tensor *tensors, int64_t n, const char
     char *dump = bad == 0 ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(root);
     if (dump == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the header, or a name that is not UTF-8");
-    pli_text_add(text, "%s", dump);
+    plait_status status = put_header(dump, text, err);
     free(dump);
-    while (!text->failed && (text->length + LENGTH_BYTES) % 64 != 0) pli_text_add_bytes(text, " ", 1);
-    return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for the header") : PLAIT_OK;
+    return status;
 }
 
 /* The digits of the checksum in the header, or NULL. */
@@ -105,13 +124,10 @@ static plait_status check_tensor(const pli_tensor *tensor, plait_error *err) {
 
 static plait_status write_file(const char *path, const pli_text *header, const pli_tensor *tensors, int64_t n,
                                plait_error *err) {
-    pli_outfile  *file = NULL;
-    unsigned char length[LENGTH_BYTES];
-    plait_status  status;
-    for (int i = 0; i < LENGTH_BYTES; i++) length[i] = (unsigned char)((uint64_t)header->length >> (8 * i));
+    pli_outfile *file = NULL;
+    plait_status status;
     PLI_TRY(pli_outfile_open(path, &file, err));
-    status = pli_outfile_write(file, length, sizeof length, err);
-    if (status == PLAIT_OK) status = pli_outfile_write(file, header->data, header->length, err);
+    status = pli_outfile_write(file, header->data, header->length, err);
     for (int64_t i = 0; status == PLAIT_OK && i < n; i++)
         status = pli_outfile_write(file, tensors[i].data, tensors[i].bytes, err);
     if (status == PLAIT_OK) return pli_outfile_commit(&file, err);
@@ -127,10 +143,12 @@ static plait_status write_sorted(const char *path, const pli_tensor *sorted, int
         if (i > 0 && strcmp(sorted[i - 1].name, sorted[i].name) == 0)
             return pli_fail(err, PLAIT_EINVAL, "two tensors named %s", sorted[i].name);
     }
-    plait_status status = header_text(sorted, n, metadata, &header, err);
+    plait_status status = pli_safetensors_begin(sorted, n, metadata, true, &header, err);
     if (status == PLAIT_OK) {
-        uint64_t checksum = pli_hash_bytes(header.data, header.length, 0);
-        char     digits[CHECKSUM_DIGITS + 1], *at = checksum_at(header.data, header.length);
+        char    *json = header.data + LENGTH_BYTES;
+        size_t   bytes = header.length - LENGTH_BYTES;
+        uint64_t checksum = pli_hash_bytes(json, bytes, 0);
+        char     digits[CHECKSUM_DIGITS + 1], *at = checksum_at(json, bytes);
         for (int64_t i = 0; i < n; i++) checksum = pli_hash_bytes(sorted[i].data, sorted[i].bytes, checksum);
         checksum_text(checksum, digits);
         if (at != NULL) memcpy(at, digits, CHECKSUM_DIGITS);
