@@ -63,11 +63,11 @@ static void keys(bench *b) {
 
 static void values(bench *b) {
     plait_rule_opts opts;
-    pli_rule        rule;
+    plait_rule_numbers rule;
     plait_rule_opts_init(&opts);
     opts.name = "adagrad";
     if (pli_rule_make(&opts, NULL, &rule, NULL) < 0) return;
-    pli_step step = pli_rule_step(&rule, 1, 1, 1, 1);
+    plait_step step = pli_rule_step(&rule, 1, 1, 1, 1);
     float   *slot[] = { b->state, b->state };
     rule.ops->apply_f32(&rule, &step, N, b->a, slot, b->b, NULL);
 }

@@ -63,7 +63,7 @@ typedef struct pli_run {
     bool        lbfgs, rowwise; /* rowwise: each row is a push of its own (Hogwild) */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     double      rate, l1, l2;
-    pli_rule    rule; /* of the weights, made with their table; of lbfgs none */
+    plait_rule_numbers rule; /* of the weights, made with their table; of lbfgs none */
 
     /* data */
     pli_dataset *data, *validation, *test;

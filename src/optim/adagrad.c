@@ -15,8 +15,8 @@ static inline double step_f64(double sum, double rate, double epsilon) {
     return sum > 0.0 ? rate / (sqrt(sum) + epsilon) : 0.0;
 }
 
-static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict w, float *const *slot,
-                      const float *restrict g, const float *restrict penalty) {
+static void apply_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *restrict w,
+                      float *const *slot, const float *restrict g, const float *restrict penalty) {
     const float scale = (float)step->gradient_scale, rate = (float)step->rate, epsilon = (float)rule->epsilon;
     const float fraction = (float)step->fraction;
     const float l1 = (float)rule->l1, l2 = (float)rule->l2;
@@ -38,8 +38,8 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, flo
     }
 }
 
-static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict w, double *const *slot,
-                      const double *restrict g, const double *restrict penalty) {
+static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t n, double *restrict w,
+                      double *const *slot, const double *restrict g, const double *restrict penalty) {
     const double scale = step->gradient_scale, rate = step->rate, epsilon = rule->epsilon, fraction = step->fraction;
     const double l1 = rule->l1, l2 = rule->l2;
     double *restrict sum = slot[0];
@@ -60,7 +60,7 @@ static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, dou
     }
 }
 
-static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
+static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     for (int64_t i = 0; i < n; i++) {
@@ -70,7 +70,7 @@ static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
+static void catch_up_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, double *w,
                          double *const *slot, const double *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     for (int64_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-const pli_rule_ops pli_rule_adagrad = {
+const plait_rule pli_rule_adagrad = {
     .name = "adagrad",
     .slots = 1,
     .learning_rate = 0.1,

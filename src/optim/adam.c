@@ -12,7 +12,7 @@ typedef struct correction {
     double first, second; /* 1 / (1 - beta^t) */
 } correction;
 
-static correction correct(const pli_rule *rule, int64_t clocks) {
+static correction correct(const plait_rule_numbers *rule, int64_t clocks) {
     const double t = clocks < 1 ? 1.0 : (double)clocks;
     return (correction){ 1.0 / (1.0 - pow(rule->beta1, t)), 1.0 / (1.0 - pow(rule->beta2, t)) };
 }
@@ -22,7 +22,7 @@ typedef struct decay {
     double first, second;
 } decay;
 
-static decay decay_of(const pli_rule *rule, const pli_step *step) {
+static decay decay_of(const plait_rule_numbers *rule, const plait_step *step) {
     if (step->fraction == 1.0) return (decay){ rule->beta1, rule->beta2 };
     return (decay){ pow(rule->beta1, step->fraction), pow(rule->beta2, step->fraction) };
 }
@@ -35,8 +35,8 @@ static inline double step_f64(double v, double rate, double second, double epsil
     return v > 0.0 ? rate / (sqrt(v * second) + epsilon) : 0.0;
 }
 
-static void moments_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict m, float *restrict v,
-                        const float *restrict g) {
+static void moments_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *restrict m,
+                        float *restrict v, const float *restrict g) {
     const float scale = (float)step->gradient_scale;
     const decay d = decay_of(rule, step);
     const float keep1 = (float)d.first, take1 = (float)(1.0 - d.first);
@@ -48,8 +48,8 @@ static void moments_f32(const pli_rule *rule, const pli_step *step, int64_t n, f
     }
 }
 
-static void moments_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict m, double *restrict v,
-                        const double *restrict g) {
+static void moments_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t n, double *restrict m,
+                        double *restrict v, const double *restrict g) {
     const double scale = step->gradient_scale;
     const decay d = decay_of(rule, step);
     const double keep1 = d.first, take1 = 1.0 - d.first, keep2 = d.second, take2 = 1.0 - d.second;
@@ -60,8 +60,8 @@ static void moments_f64(const pli_rule *rule, const pli_step *step, int64_t n, d
     }
 }
 
-static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict w, float *const *slot,
-                      const float *restrict g, const float *restrict penalty) {
+static void apply_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *restrict w,
+                      float *const *slot, const float *restrict g, const float *restrict penalty) {
     const correction c = correct(rule, step->clock + 1);
     const float first = (float)c.first, second = (float)c.second;
     const float rate = (float)step->rate, epsilon = (float)rule->epsilon, l1 = (float)rule->l1, l2 = (float)rule->l2;
@@ -80,8 +80,8 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, flo
     }
 }
 
-static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict w, double *const *slot,
-                      const double *restrict g, const double *restrict penalty) {
+static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t n, double *restrict w,
+                      double *const *slot, const double *restrict g, const double *restrict penalty) {
     const correction c = correct(rule, step->clock + 1);
     const double rate = step->rate, epsilon = rule->epsilon, l1 = rule->l1, l2 = rule->l2;
     const double *restrict m = slot[0], *restrict v = slot[1];
@@ -99,7 +99,7 @@ static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, dou
     }
 }
 
-static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
+static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     const correction c = correct(rule, step->clock);
@@ -110,7 +110,7 @@ static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
+static void catch_up_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, double *w,
                          double *const *slot, const double *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     const correction c = correct(rule, step->clock);
@@ -121,7 +121,7 @@ static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-const pli_rule_ops pli_rule_adam = {
+const plait_rule pli_rule_adam = {
     .name = "adam",
     .slots = 2,
     .learning_rate = 0.005,

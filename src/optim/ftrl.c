@@ -19,7 +19,7 @@ typedef struct numbers_f64 {
     double scale, fraction, alpha, beta, l1, l2;
 } numbers_f64;
 
-static numbers_f64 numbers(const pli_rule *rule, const pli_step *step, int64_t t) {
+static numbers_f64 numbers(const plait_rule_numbers *rule, const plait_step *step, int64_t t) {
     return (numbers_f64){ step->gradient_scale, step->fraction, rule->learning_rate, rule->ftrl_beta,
                           rule->l1 * (double)t, rule->l2 * (double)t };
 }
@@ -65,8 +65,8 @@ static inline value_f64 one_f64(numbers_f64 of, value_f64 at, double g, double p
     return (value_f64){ sum == 0.0 ? at.w : w, sum == 0.0 ? at.z : z, sum };
 }
 
-static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t count, float *restrict w, float *const *slot,
-                      const float *restrict g, const float *restrict penalty) {
+static void apply_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t count, float *restrict w,
+                      float *const *slot, const float *restrict g, const float *restrict penalty) {
     const numbers_f32 of = narrow(numbers(rule, step, step->clock + 1));
     float *restrict z = slot[0], *restrict n = slot[1];
     if (penalty == NULL) {
@@ -82,7 +82,7 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t count,
     }
 }
 
-static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t count, double *restrict w,
+static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t count, double *restrict w,
                       double *const *slot, const double *restrict g, const double *restrict penalty) {
     const numbers_f64 of = numbers(rule, step, step->clock + 1);
     double *restrict z = slot[0], *restrict n = slot[1];
@@ -100,7 +100,7 @@ static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t count,
 }
 
 /* The leader with the penalty of all clocks before step->clock; how many of them were missed does not matter. */
-static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
+static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     const numbers_f32 of = narrow(numbers(rule, step, step->clock));
@@ -110,7 +110,7 @@ static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
+static void catch_up_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, double *w,
                          double *const *slot, const double *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     const numbers_f64 of = numbers(rule, step, step->clock);
@@ -120,7 +120,7 @@ static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clo
     }
 }
 
-const pli_rule_ops pli_rule_ftrl = {
+const plait_rule pli_rule_ftrl = {
     .name = "ftrl",
     .derives = true,
     .slots = 2,

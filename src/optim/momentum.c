@@ -4,12 +4,12 @@
 #include "optim/prox.h"
 #include "optim/rules.h"
 
-static double penalty_step(const pli_rule *rule, const pli_step *step) {
+static double penalty_step(const plait_rule_numbers *rule, const plait_step *step) {
     return step->rate / (1.0 - rule->momentum);
 }
 
-static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict w, float *const *slot,
-                      const float *restrict g, const float *restrict penalty) {
+static void apply_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *restrict w,
+                      float *const *slot, const float *restrict g, const float *restrict penalty) {
     const float mu = (float)rule->momentum, scale = (float)step->gradient_scale, rate = (float)step->rate;
     const float l1 = (float)(penalty_step(rule, step) * rule->l1), l2 = (float)(penalty_step(rule, step) * rule->l2);
     float *restrict m = slot[0];
@@ -21,8 +21,8 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, flo
     }
 }
 
-static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict w, double *const *slot,
-                      const double *restrict g, const double *restrict penalty) {
+static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t n, double *restrict w,
+                      double *const *slot, const double *restrict g, const double *restrict penalty) {
     const double mu = rule->momentum, scale = step->gradient_scale, rate = step->rate;
     const double l1 = penalty_step(rule, step) * rule->l1, l2 = penalty_step(rule, step) * rule->l2;
     double *restrict m = slot[0];
@@ -34,19 +34,19 @@ static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, dou
     }
 }
 
-static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
+static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     (void)slot;
     pli_prox_even_f32(rule, penalty_step(rule, step), clocks, n, w, penalty);
 }
 
-static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
+static void catch_up_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, double *w,
                          double *const *slot, const double *penalty) {
     (void)slot;
     pli_prox_even_f64(rule, penalty_step(rule, step), clocks, n, w, penalty);
 }
 
-const pli_rule_ops pli_rule_momentum = {
+const plait_rule pli_rule_momentum = {
     .name = "momentum",
     .slots = 1,
     .learning_rate = 0.02,

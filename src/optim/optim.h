@@ -1,7 +1,9 @@
 /* optim - update rules: how a gradient moves a parameter. The same object serves a server's shard, a
  * replica that sums by collectives, and a local run. One file a rule, listed once in rules.c.
  *
- * What a rule is: plait/rule.h, against which Plait's own are written as a program's are.
+ * What a rule is: plait/rule.h, against which Plait's own are written as a program's are. plait_rule is what all tables of
+ * a rule share, plait_rule_numbers what one of them has: a plain value, whose ops is static, or the job's copy of the
+ * program's own.
  *
  * L1 and L2 belong to the rule, not to the gradient: after the gradient's step of size s_j for value j comes
  * the proximal step of the penalty in the same metric,
@@ -21,10 +23,6 @@
 
 enum { PLI_RULE_SLOTS_MAX = PLAIT_RULE_SLOTS, PLI_RULE_NAME = 16 /* bytes, with its end */ };
 
-typedef plait_step         pli_step;     /* plait/rule.h, as the next two */
-typedef plait_rule         pli_rule_ops;
-typedef plait_rule_numbers pli_rule;     /* a plain value; ops is static, or the job's copy of the program's own */
-
 /* Where rules are found besides Plait's own; zeroed: nowhere. */
 typedef struct pli_rule_scope {
     const plait_rule *own; /* [n_own], borrowed: registered by the program */
@@ -35,24 +33,24 @@ typedef enum pli_schedule { PLI_CONSTANT, PLI_INVSQRT, PLI_COSINE } pli_schedule
 
 /** Resolves names and defaults and checks ranges. scope may be NULL. Errors: ENAME (nearest named), EINVAL, EREFUSED (a
  *  schedule with ftrl, which lowers its rate by itself). */
-plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out,
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, plait_rule_numbers *rule_out,
                            plait_error *err);
 
 /** The rule of this name; NULL: none. scope may be NULL. */
-const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope);
+const plait_rule *pli_rule_find(const char *name, const pli_rule_scope *scope);
 
 /** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is
  *  not. */
 plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *err);
 
 /** All rules, NULL-terminated. */
-const pli_rule_ops *const *pli_rules(void);
+const plait_rule *const *pli_rules(void);
 
 /** schedule(clock) in (0, 1]: constant 1; invsqrt 1/sqrt(1 + clock/schedule_clocks * 3) (halves at
  *  schedule_clocks); cosine (1 + cos(pi min(1, clock/schedule_clocks)))/2. */
-double pli_schedule_factor(const pli_rule *rule, int64_t clock);
+double pli_schedule_factor(const plait_rule_numbers *rule, int64_t clock);
 
 /** The step of a push. batch: the job's b; whole: 1 for a summed bsp clock (fraction 1), else 0. */
-pli_step pli_rule_step(const pli_rule *rule, int64_t clock, int64_t examples, int64_t batch, int whole);
+plait_step pli_rule_step(const plait_rule_numbers *rule, int64_t clock, int64_t examples, int64_t batch, int whole);
 
 #endif

@@ -2,7 +2,8 @@
 #include "optim/prox.h"
 #include "optim/rules.h"
 
-void pli_prox_even_f32(const pli_rule *rule, double s, int64_t clocks, int64_t n, float *w, const float *penalty) {
+void pli_prox_even_f32(const plait_rule_numbers *rule, double s, int64_t clocks, int64_t n, float *w,
+                       const float *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     if (penalty == NULL) {
         const pli_prox_line line = pli_prox_power(s * rule->l1, s * rule->l2, clocks);
@@ -15,7 +16,8 @@ void pli_prox_even_f32(const pli_rule *rule, double s, int64_t clocks, int64_t n
     }
 }
 
-void pli_prox_even_f64(const pli_rule *rule, double s, int64_t clocks, int64_t n, double *w, const double *penalty) {
+void pli_prox_even_f64(const plait_rule_numbers *rule, double s, int64_t clocks, int64_t n, double *w,
+                       const double *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;
     if (penalty == NULL) {
         const pli_prox_line line = pli_prox_power(s * rule->l1, s * rule->l2, clocks);

@@ -47,8 +47,6 @@ static inline double pli_prox_apply(pli_prox_line line, double w) {
     return copysign(size < 0.0 ? 0.0 : size, w);
 }
 
-static inline bool pli_rule_penalises(const pli_rule *rule) {
-    return rule->l1 > 0.0 || rule->l2 > 0.0;
-}
+static inline bool pli_rule_penalises(const plait_rule_numbers *rule) { return rule->l1 > 0.0 || rule->l2 > 0.0; }
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const pli_rule_ops *const all_rules[] = {
+static const plait_rule *const all_rules[] = {
     &pli_rule_sgd, &pli_rule_momentum, &pli_rule_adagrad, &pli_rule_adam, &pli_rule_ftrl, NULL,
 };
 
@@ -16,9 +16,7 @@ enum {
     N_SCHEDULES = sizeof schedule_names / sizeof *schedule_names
 };
 
-const pli_rule_ops *const *pli_rules(void) {
-    return all_rules;
-}
+const plait_rule *const *pli_rules(void) { return all_rules; }
 
 void plait_rule_opts_init(plait_rule_opts *opts) {
     *opts = (plait_rule_opts){
@@ -31,7 +29,7 @@ void plait_rule_opts_init(plait_rule_opts *opts) {
     };
 }
 
-const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope) {
+const plait_rule *pli_rule_find(const char *name, const pli_rule_scope *scope) {
     for (size_t i = 0; i < N_RULES; i++)
         if (strcmp(all_rules[i]->name, name) == 0) return all_rules[i];
     for (int32_t i = 0; scope != NULL && i < scope->n_own; i++)
@@ -39,7 +37,7 @@ const pli_rule_ops *pli_rule_find(const char *name, const pli_rule_scope *scope)
     return NULL;
 }
 
-static plait_status find_rule(const char *name, const pli_rule_scope *scope, const pli_rule_ops **ops_out,
+static plait_status find_rule(const char *name, const pli_rule_scope *scope, const plait_rule **ops_out,
                               plait_error *err) {
     const char *names[N_RULES + OWN_MAX];
     size_t      n = 0;
@@ -101,7 +99,7 @@ static plait_status in_range(const char *name, double value, double low, int ope
     return pli_fail(err, PLAIT_EINVAL, "%s is %g; it must lie in %c%g, %g)", name, value, open ? '(' : '[', low, high);
 }
 
-static plait_status check(const pli_rule *rule, plait_error *err) {
+static plait_status check(const plait_rule_numbers *rule, plait_error *err) {
     const double none = (double)INFINITY;
     PLI_TRY(in_range("learning rate", rule->learning_rate, 0.0, 1, none, err));
     PLI_TRY(in_range("momentum", rule->momentum, 0.0, 0, 1.0, err));
@@ -124,13 +122,13 @@ static plait_status check(const pli_rule *rule, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, pli_rule *rule_out,
+plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, plait_rule_numbers *rule_out,
                            plait_error *err) {
     if (opts->size != sizeof *opts) {
         return pli_fail(err, PLAIT_EINVAL, "rule options not filled by plait_rule_opts_init");
     }
     if (opts->name == NULL) return pli_fail(err, PLAIT_EINVAL, "an additive table has no update rule");
-    pli_rule rule = {
+    plait_rule_numbers rule = {
         .learning_rate = opts->learning_rate,
         .momentum = opts->momentum,
         .beta1 = opts->beta1,
@@ -149,16 +147,16 @@ plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *sc
     return PLAIT_OK;
 }
 
-double pli_schedule_factor(const pli_rule *rule, int64_t clock) {
+double pli_schedule_factor(const plait_rule_numbers *rule, int64_t clock) {
     if (rule->schedule == PLI_CONSTANT) return 1.0;
     const double part = (double)clock / (double)rule->schedule_clocks;
     if (rule->schedule == PLI_INVSQRT) return 1.0 / sqrt(1.0 + 3.0 * part);
     return 0.5 * (1.0 + cos(3.14159265358979323846 * fmin(1.0, part)));
 }
 
-pli_step pli_rule_step(const pli_rule *rule, int64_t clock, int64_t examples, int64_t batch, int whole) {
+plait_step pli_rule_step(const plait_rule_numbers *rule, int64_t clock, int64_t examples, int64_t batch, int whole) {
     const double fraction = whole ? 1.0 : (double)examples / (double)batch;
-    return (pli_step){
+    return (plait_step){
         .clock = clock,
         .gradient_scale = examples > 0 ? 1.0 / (double)examples : 1.0,
         .fraction = fraction,

@@ -4,10 +4,12 @@
 
 #include "optim/optim.h"
 
-extern const pli_rule_ops pli_rule_sgd, pli_rule_momentum, pli_rule_adagrad, pli_rule_adam, pli_rule_ftrl;
+extern const plait_rule pli_rule_sgd, pli_rule_momentum, pli_rule_adagrad, pli_rule_adam, pli_rule_ftrl;
 
 /** `clocks` proximal steps of size s for every value: the catch-up of rules whose steps are even. */
-void pli_prox_even_f32(const pli_rule *rule, double s, int64_t clocks, int64_t n, float *w, const float *penalty);
-void pli_prox_even_f64(const pli_rule *rule, double s, int64_t clocks, int64_t n, double *w, const double *penalty);
+void pli_prox_even_f32(const plait_rule_numbers *rule, double s, int64_t clocks, int64_t n, float *w,
+                       const float *penalty);
+void pli_prox_even_f64(const plait_rule_numbers *rule, double s, int64_t clocks, int64_t n, double *w,
+                       const double *penalty);
 
 #endif

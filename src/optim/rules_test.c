@@ -25,9 +25,9 @@ static plait_rule_opts opts_of(const char *name) {
     return opts;
 }
 
-static pli_rule rule_of(const char *name, double l1, double l2) {
+static plait_rule_numbers rule_of(const char *name, double l1, double l2) {
     plait_rule_opts opts = opts_of(name);
-    pli_rule rule;
+    plait_rule_numbers rule;
     plait_error err;
     opts.l1 = l1;
     opts.l2 = l2;
@@ -60,7 +60,7 @@ static double prox(double w, double s, double l1, double l2) {
     return sign(w) * fmax(0.0, fabs(w) - s * l1) / (1.0 + s * l2);
 }
 
-static void plain(const pli_rule *rule, double t, double rate, double f, model *m, int i, double g, double l1,
+static void plain(const plait_rule_numbers *rule, double t, double rate, double f, model *m, int i, double g, double l1,
                   double l2) {
     double *w = &m->w[i], *a = &m->a[i], *b = &m->b[i];
     const char *name = rule->ops->name;
@@ -93,7 +93,7 @@ static void plain(const pli_rule *rule, double t, double rate, double f, model *
     }
 }
 
-static void run_plain(const pli_rule *rule, model *m, const double *p, int64_t pushes) {
+static void run_plain(const plait_rule_numbers *rule, model *m, const double *p, int64_t pushes) {
     double g[N];
     start(m);
     for (int64_t k = 0; k < CLOCKS * pushes; k++) {
@@ -106,12 +106,12 @@ static void run_plain(const pli_rule *rule, model *m, const double *p, int64_t p
     }
 }
 
-static void run_f64(const pli_rule *rule, model *m, const double *p, int64_t pushes) {
+static void run_f64(const plait_rule_numbers *rule, model *m, const double *p, int64_t pushes) {
     double g[N];
     double *slot[] = { m->a, m->b };
     start(m);
     for (int64_t k = 0; k < CLOCKS * pushes; k++) {
-        const pli_step step = pli_rule_step(rule, k / pushes, BATCH / pushes, BATCH, pushes == 1);
+        const plait_step step = pli_rule_step(rule, k / pushes, BATCH / pushes, BATCH, pushes == 1);
         gradient(k, g);
         rule->ops->apply_f64(rule, &step, N, m->w, slot, g, p);
     }
@@ -130,12 +130,12 @@ static void narrow(const double *from, float *to) {
     for (int i = 0; i < N; i++) to[i] = (float)from[i];
 }
 
-static void run_f32(const pli_rule *rule, model_f32 *m, const float *p, int64_t pushes) {
+static void run_f32(const plait_rule_numbers *rule, model_f32 *m, const float *p, int64_t pushes) {
     double wide[N];
     float g[N], *slot[] = { m->a, m->b };
     start_f32(m);
     for (int64_t k = 0; k < CLOCKS * pushes; k++) {
-        const pli_step step = pli_rule_step(rule, k / pushes, BATCH / pushes, BATCH, pushes == 1);
+        const plait_step step = pli_rule_step(rule, k / pushes, BATCH / pushes, BATCH, pushes == 1);
         gradient(k, wide);
         narrow(wide, g);
         rule->ops->apply_f32(rule, &step, N, m->w, slot, g, p);
@@ -148,9 +148,9 @@ static void test_rules_follow_their_formulas(void **state) {
     float p32[N];
     penalties(p);
     narrow(p, p32);
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
         for (int64_t pushes = 1; pushes <= 4; pushes *= 4) {
-            const pli_rule rule = rule_of((*ops)->name, 0.002, 0.01);
+            const plait_rule_numbers rule = rule_of((*ops)->name, 0.002, 0.01);
             model want, have;
             model_f32 have32;
             run_plain(&rule, &want, p, pushes);
@@ -168,7 +168,7 @@ static void test_untouched_values_stay(void **state) {
     (void)state;
     static const char *const metric[] = { "adagrad", "adam", "ftrl" };
     for (size_t r = 0; r < 3; r++) {
-        const pli_rule rule = rule_of(metric[r], 0.01, 0.01);
+        const plait_rule_numbers rule = rule_of(metric[r], 0.01, 0.01);
         model m;
         run_f64(&rule, &m, NULL, 1);
         for (int i = 4; i < N; i += 5) assert_true(m.w[i] == (double)(i % 3 - 1));
@@ -218,11 +218,11 @@ static void test_catch_up_is_steps_without_gradient(void **state) {
     float p32[N];
     penalties(p);
     narrow(p, p32);
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
-        const pli_rule rule = rule_of((*ops)->name, 0.002, 0.01);
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
+        const plait_rule_numbers rule = rule_of((*ops)->name, 0.002, 0.01);
         const int64_t missed = 23;
         const double zero[N] = { 0 };
-        const pli_step step = pli_rule_step(&rule, CLOCKS + missed, BATCH, BATCH, 1);
+        const plait_step         step = pli_rule_step(&rule, CLOCKS + missed, BATCH, BATCH, 1);
         model jump, walk;
         model_f32 jump32;
         double *jump_slot[] = { jump.a, jump.b }, *walk_slot[] = { walk.a, walk.b };
@@ -234,7 +234,7 @@ static void test_catch_up_is_steps_without_gradient(void **state) {
         (*ops)->catch_up_f64(&rule, &step, missed, N, jump.w, jump_slot, p);
         (*ops)->catch_up_f32(&rule, &step, missed, N, jump32.w, slot32, p32);
         for (int64_t k = 0; k < missed; k++) {
-            pli_step one = step;
+            plait_step one = step;
             one.clock = CLOCKS + k;
             if (strcmp((*ops)->name, "adam") == 0) { /* its moments stay: steps of the last metric */
                 for (int i = 0; i < N; i++) {
@@ -256,9 +256,9 @@ static void test_catch_up_is_steps_without_gradient(void **state) {
 
 static void test_catch_up_without_penalty_is_nothing(void **state) {
     (void)state;
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
-        const pli_rule rule = rule_of((*ops)->name, 0, 0);
-        const pli_step step = pli_rule_step(&rule, 99, BATCH, BATCH, 1);
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
+        const plait_rule_numbers rule = rule_of((*ops)->name, 0, 0);
+        const plait_step         step = pli_rule_step(&rule, 99, BATCH, BATCH, 1);
         model m, before;
         double *slot[] = { m.a, m.b };
         run_f64(&rule, &m, NULL, 1);
@@ -270,7 +270,8 @@ static void test_catch_up_without_penalty_is_nothing(void **state) {
 
 /* --- bits ---------------------------------------------------------------------------------------- */
 
-static void apply_apart_f32(const pli_rule *rule, const pli_step *step, model_f32 *m, const float *g, const float *p) {
+static void apply_apart_f32(const plait_rule_numbers *rule, const plait_step *step, model_f32 *m, const float *g,
+                            const float *p) {
     static const int cuts[] = { 0, 1, 4, 9, 10, 26, 59, N };
     for (size_t c = 0; c + 1 < sizeof cuts / sizeof *cuts; c++) {
         const int at = cuts[c];
@@ -280,7 +281,8 @@ static void apply_apart_f32(const pli_rule *rule, const pli_step *step, model_f3
     }
 }
 
-static void apply_apart_f64(const pli_rule *rule, const pli_step *step, model *m, const double *g, const double *p) {
+static void apply_apart_f64(const plait_rule_numbers *rule, const plait_step *step, model *m, const double *g,
+                            const double *p) {
     static const int cuts[] = { 0, 3, 4, 11, 44, 45, N };
     for (size_t c = 0; c + 1 < sizeof cuts / sizeof *cuts; c++) {
         const int at = cuts[c];
@@ -298,10 +300,10 @@ static void test_bits_do_not_depend_on_place(void **state) {
     narrow(g, g32);
     penalties(p);
     narrow(p, p32);
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
         for (int with = 0; with < 2; with++) {
-            const pli_rule rule = rule_of((*ops)->name, 0.002, 0.01);
-            const pli_step step = pli_rule_step(&rule, CLOCKS, BATCH, BATCH, 1);
+            const plait_rule_numbers rule = rule_of((*ops)->name, 0.002, 0.01);
+            const plait_step         step = pli_rule_step(&rule, CLOCKS, BATCH, BATCH, 1);
             model whole, apart;
             model_f32 whole32, apart32;
             double *slot[] = { whole.a, whole.b };
@@ -326,8 +328,8 @@ static void test_no_penalty_factors_mean_ones(void **state) {
     (void)state;
     float p32[N];
     for (int i = 0; i < N; i++) p32[i] = 1.0F;
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
-        const pli_rule rule = rule_of((*ops)->name, 0.002, 0.01);
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
+        const plait_rule_numbers rule = rule_of((*ops)->name, 0.002, 0.01);
         model_f32 with, without;
         run_f32(&rule, &with, p32, 1);
         run_f32(&rule, &without, NULL, 1);
@@ -337,9 +339,9 @@ static void test_no_penalty_factors_mean_ones(void **state) {
 
 static void test_a_gradient_that_is_not_finite_shows(void **state) {
     (void)state;
-    for (const pli_rule_ops *const *ops = pli_rules(); *ops != NULL; ops++) {
-        const pli_rule rule = rule_of((*ops)->name, 0.002, 0.01);
-        const pli_step step = pli_rule_step(&rule, 0, 1, 1, 1);
+    for (const plait_rule *const *ops = pli_rules(); *ops != NULL; ops++) {
+        const plait_rule_numbers rule = rule_of((*ops)->name, 0.002, 0.01);
+        const plait_step         step = pli_rule_step(&rule, 0, 1, 1, 1);
         double w = 1, a = 0, b = 0, g = NAN, *slot[] = { &a, &b };
         (*ops)->apply_f64(&rule, &step, 1, &w, slot, &g, NULL);
         assert_true(isnan(w));
@@ -351,7 +353,7 @@ static void test_a_gradient_that_is_not_finite_shows(void **state) {
 static void test_schedules(void **state) {
     (void)state;
     plait_rule_opts opts = opts_of("sgd");
-    pli_rule rule;
+    plait_rule_numbers rule;
     plait_error err;
     opts.schedule = "invsqrt";
     opts.schedule_clocks = 100;
@@ -365,16 +367,16 @@ static void test_schedules(void **state) {
 
 static void test_steps(void **state) {
     (void)state;
-    const pli_rule rule = rule_of("sgd", 0, 0);
-    const pli_step whole = pli_rule_step(&rule, 3, 8, 8, 1), part = pli_rule_step(&rule, 3, 2, 8, 0);
-    const pli_step empty = pli_rule_step(&rule, 3, 0, 8, 1);
+    const plait_rule_numbers rule = rule_of("sgd", 0, 0);
+    const plait_step         whole = pli_rule_step(&rule, 3, 8, 8, 1), part = pli_rule_step(&rule, 3, 2, 8, 0);
+    const plait_step         empty = pli_rule_step(&rule, 3, 0, 8, 1);
     assert_true(whole.gradient_scale == 0.125 && whole.rate == rule.learning_rate && whole.fraction == 1.0);
     assert_true(part.gradient_scale == 0.5 && part.rate == rule.learning_rate / 4 && part.fraction == 0.25);
     assert_true(isfinite(empty.gradient_scale) && empty.rate == rule.learning_rate);
 }
 
 static void refused(plait_rule_opts opts, plait_status code, const char *word) {
-    pli_rule rule;
+    plait_rule_numbers rule;
     plait_error err;
     assert_int_equal(pli_rule_make(&opts, NULL, &rule, &err), code);
     assert_non_null(strstr(err.text, word));

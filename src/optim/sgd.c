@@ -3,8 +3,8 @@
 #include "optim/prox.h"
 #include "optim/rules.h"
 
-static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, float *restrict w, float *const *slot,
-                      const float *restrict g, const float *restrict penalty) {
+static void apply_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *restrict w,
+                      float *const *slot, const float *restrict g, const float *restrict penalty) {
     const float rate = (float)(step->rate * step->gradient_scale);
     const float l1 = (float)(step->rate * rule->l1), l2 = (float)(step->rate * rule->l2);
     (void)slot;
@@ -15,8 +15,8 @@ static void apply_f32(const pli_rule *rule, const pli_step *step, int64_t n, flo
     }
 }
 
-static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, double *restrict w, double *const *slot,
-                      const double *restrict g, const double *restrict penalty) {
+static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t n, double *restrict w,
+                      double *const *slot, const double *restrict g, const double *restrict penalty) {
     const double rate = step->rate * step->gradient_scale;
     const double l1 = step->rate * rule->l1, l2 = step->rate * rule->l2;
     (void)slot;
@@ -27,19 +27,19 @@ static void apply_f64(const pli_rule *rule, const pli_step *step, int64_t n, dou
     }
 }
 
-static void catch_up_f32(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, float *w,
+static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     (void)slot;
     pli_prox_even_f32(rule, step->rate, clocks, n, w, penalty);
 }
 
-static void catch_up_f64(const pli_rule *rule, const pli_step *step, int64_t clocks, int64_t n, double *w,
+static void catch_up_f64(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, double *w,
                          double *const *slot, const double *penalty) {
     (void)slot;
     pli_prox_even_f64(rule, step->rate, clocks, n, w, penalty);
 }
 
-const pli_rule_ops pli_rule_sgd = {
+const plait_rule pli_rule_sgd = {
     .name = "sgd",
     .slots = 0,
     .learning_rate = 0.1,

@@ -74,7 +74,7 @@ static plait_status no_memory(const pli_shard *shard, plait_error *err) {
 }
 
 /* Applies one part with its step. */
-static bool apply_part(pli_shard *shard, const pli_push_part *part, const pli_step *step, int64_t own_units) {
+static bool apply_part(pli_shard *shard, const pli_push_part *part, const plait_step *step, int64_t own_units) {
     if (part->n == 0) return true;
     if (part->keyed) return pli_store_update(&shard->store, part->n, part->keys, step, own_units, part->values);
     pli_store_update_range(&shard->store, part->first, part->n, step, part->values);
@@ -246,7 +246,7 @@ static int64_t examples_of(int32_t n, const pli_push_part *parts, bool *touched_
 /* One part that stands for all, by the rule. */
 static bool apply_whole(pli_shard *shard, int64_t clock, int64_t examples, int32_t n, const pli_push_part *parts) {
     const pli_spec *spec = &shard->spec;
-    pli_step        step = { 0 };
+    plait_step      step = { 0 };
     pli_push_part   whole;
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
     bool done = sum_all(shard, n, parts, &whole) && round_all(shard, &whole) && apply_part(shard, &whole, &step, 1);
@@ -272,7 +272,7 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
 plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
                                     int64_t state, const void *sum, plait_error *err) {
     const pli_spec *spec = &shard->spec;
-    pli_step        step = { 0 };
+    plait_step      step = { 0 };
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, examples < 1 ? 1 : examples, spec->batch, 1);
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (spec->exact) {
@@ -289,7 +289,7 @@ plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t exa
 static plait_status apply_alone(pli_shard *shard, int64_t clock, double times, int64_t own_units, int64_t units,
                                 const pli_push_part *part, plait_error *err) {
     const pli_spec *spec = &shard->spec;
-    pli_step        step = { 0 };
+    plait_step      step = { 0 };
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (spec->ruled) step = pli_rule_step(&spec->rule, clock, part->examples < 1 ? 1 : part->examples, spec->batch, 0);
     step.rate *= times;

@@ -69,13 +69,13 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
 pli_spec pli_spec_additive(const pli_spec *spec) {
     pli_spec additive = *spec;
     additive.ruled = additive.staleness_aware = false;
-    additive.rule = (pli_rule){ 0 };
+    additive.rule = (plait_rule_numbers){ 0 };
     finish(&additive);
     return additive;
 }
 
 void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
-    const pli_rule *rule = &spec->rule;
+    const plait_rule_numbers *rule = &spec->rule;
     memset(wire, 0, sizeof *wire);
     wire->id = (uint32_t)spec->id;
     wire->type = (uint32_t)spec->type;
@@ -104,22 +104,22 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     strncpy(wire->rule, rule->ops->name, sizeof wire->rule - 1);
 }
 
-static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, pli_rule *rule,
+static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, plait_rule_numbers *rule,
                                 plait_error *err) {
-    const pli_rule_ops *ops = pli_rule_find(wire->rule, rules);
+    const plait_rule *ops = pli_rule_find(wire->rule, rules);
     if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->schedule > PLI_COSINE)
         return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
-    *rule = (pli_rule){ .ops = ops,
-                        .learning_rate = wire->learning_rate,
-                        .momentum = wire->momentum,
-                        .beta1 = wire->beta1,
-                        .beta2 = wire->beta2,
-                        .epsilon = wire->epsilon,
-                        .ftrl_beta = wire->ftrl_beta,
-                        .l1 = wire->l1,
-                        .l2 = wire->l2,
-                        .schedule = (int)wire->schedule,
-                        .schedule_clocks = wire->schedule_clocks };
+    *rule = (plait_rule_numbers){ .ops = ops,
+                                  .learning_rate = wire->learning_rate,
+                                  .momentum = wire->momentum,
+                                  .beta1 = wire->beta1,
+                                  .beta2 = wire->beta2,
+                                  .epsilon = wire->epsilon,
+                                  .ftrl_beta = wire->ftrl_beta,
+                                  .l1 = wire->l1,
+                                  .l2 = wire->l2,
+                                  .schedule = (int)wire->schedule,
+                                  .schedule_clocks = wire->schedule_clocks };
     return PLAIT_OK;
 }
 

@@ -31,7 +31,7 @@ typedef struct pli_spec {
     bool         ruled;
     bool         staleness_aware; /* ruled: steps are divided by how stale a push is              */
     bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
-    pli_rule     rule;
+    plait_rule_numbers rule;
     int64_t      batch; /* of the job                                                               */
     pli_topology topology;
     char         consistency[PLI_CONSISTENCY_TEXT];

@@ -39,7 +39,7 @@ int32_t pli_state_arrays(const plait_table *table, int32_t arrays[PLI_STATE_ARRA
 }
 
 const char *pli_state_name(const plait_table *table, int32_t array, char text[64]) {
-    const pli_rule_ops *rule = table->spec.rule.ops;
+    const plait_rule *rule = table->spec.rule.ops;
     const int32_t       slot = array - PLI_STATE_SLOT;
     if (array == PLI_STATE_VALUES) return "values";
     if (array == PLI_STATE_PAID) return "paid";

@@ -56,12 +56,12 @@ static inline void copy_row(void *to, const void *from, int64_t row_bytes) {
 /* --- paying what a row owes -------------------------------------------------------------------------- */
 
 /* The step of the application to come, in which what is owed is counted (as optim wants it). */
-static pli_step due_step(const pli_store *store) {
+static plait_step due_step(const pli_store *store) {
     return pli_rule_step(&store->spec->rule, store->units / store->per_clock, 1, store->spec->batch, 1);
 }
 
 /* values: the row's, or a copy of it. */
-static void pay(const pli_store *store, const pli_step *due, int64_t row, int64_t owed, void *values) {
+static void pay(const pli_store *store, const plait_step *due, int64_t row, int64_t owed, void *values) {
     const pli_spec  *spec = store->spec;
     const pli_chunk *chunk = &store->chunk[row >> store->shift];
     int64_t          at = (row & store->mask) * pli_row_bytes(spec);
@@ -80,7 +80,7 @@ static void pay(const pli_store *store, const pli_step *due, int64_t row, int64_
 void pli_store_pay_all(pli_store *store) {
     if (!store->spec->lazy) return;
     if (store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
-    pli_step due = due_step(store);
+    plait_step due = due_step(store);
     for (int64_t row = 0; row < store->rows; row++) {
         int64_t owed = pli_store_owed(store, row);
         if (owed <= 0) continue;
@@ -94,7 +94,7 @@ void pli_store_pay_all(pli_store *store) {
 static void get_block(const pli_store *store, int64_t n, const int64_t *rows, void *out) {
     int64_t row_bytes = pli_row_bytes(store->spec);
     bool    lazy = store->spec->lazy;
-    pli_step due = lazy ? due_step(store) : (pli_step){ 0 };
+    plait_step due = lazy ? due_step(store) : (plait_step){ 0 };
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, lazy);
         void *to = pli_at(out, i * row_bytes);
@@ -132,7 +132,7 @@ void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *
 
 /* --- updating ---------------------------------------------------------------------------------------- */
 
-static void apply(const pli_spec *spec, const pli_step *step, int64_t n, void *w, void *const *slot, const void *g,
+static void apply(const pli_spec *spec, const plait_step *step, int64_t n, void *w, void *const *slot, const void *g,
                   const void *penalty) {
     if (spec->type == PLAIT_F32) {
         float *s[PLI_RULE_SLOTS_MAX];
@@ -145,7 +145,7 @@ static void apply(const pli_spec *spec, const pli_step *step, int64_t n, void *w
     }
 }
 
-static void pay_before_update(pli_store *store, const pli_step *due, int64_t row, int64_t own_units) {
+static void pay_before_update(pli_store *store, const plait_step *due, int64_t row, int64_t own_units) {
     int64_t  owed = pli_store_owed(store, row);
     int64_t *paid = &store->chunk[row >> store->shift].paid[row & store->mask];
     if (owed > 0) pay(store, due, row, owed, pli_store_row(store, row, pli_row_bytes(store->spec)));
@@ -178,7 +178,7 @@ static void unpack_rows(const pli_store *store, int64_t n, const int64_t *rows, 
     }
 }
 
-static void apply_packed(pli_store *store, int64_t n, const int64_t *rows, const pli_step *step, const void *g) {
+static void apply_packed(pli_store *store, int64_t n, const int64_t *rows, const plait_step *step, const void *g) {
     const pli_spec *spec = store->spec;
     int64_t         row_bytes = pli_row_bytes(spec), most = PACK / spec->cols;
     pack            p;
@@ -193,7 +193,7 @@ static void apply_packed(pli_store *store, int64_t n, const int64_t *rows, const
     }
 }
 
-static void apply_row(pli_store *store, int64_t row, const pli_step *step, const void *g) {
+static void apply_row(pli_store *store, int64_t row, const plait_step *step, const void *g) {
     const pli_spec  *spec = store->spec;
     const pli_chunk *chunk = &store->chunk[row >> store->shift];
     int64_t          at = (row & store->mask) * pli_row_bytes(spec);
@@ -208,7 +208,7 @@ void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const v
     pli_values_scatter_add(store->spec->type, n, store->spec->cols, rows, delta, store->chunk->values); /* one chunk */
 }
 
-static void update_block(pli_store *store, int64_t n, const int64_t *rows, const pli_step *step, int64_t own_units,
+static void update_block(pli_store *store, int64_t n, const int64_t *rows, const plait_step *step, int64_t own_units,
                          const void *delta) {
     const pli_spec *spec = store->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
@@ -227,7 +227,7 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
     }
     for (int64_t i = 0; i < n; i++) prefetch_row(store, rows[i], row_bytes, true);
     if (spec->lazy) {
-        pli_step due = due_step(store);
+        plait_step due = due_step(store);
         for (int64_t i = 0; i < n; i++) pay_before_update(store, &due, rows[i], own_units);
     }
     if (spec->cols <= PACK / 4) {
@@ -237,7 +237,7 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
     }
 }
 
-bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const pli_step *step, int64_t own_units,
+bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
                       const void *delta) {
     int64_t rows[PLI_BLOCK], row_bytes = pli_row_bytes(store->spec);
     for (int64_t at = 0; at < n; at += PLI_BLOCK) {
@@ -249,7 +249,7 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
     return true;
 }
 
-void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step,
+void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const plait_step *step,
                              const void *delta) {
     const pli_spec *spec = store->spec;
     int64_t         at = first * spec->width;
@@ -265,7 +265,7 @@ void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t
           store->penalty == NULL ? NULL : pli_at(store->penalty, at));
 }
 
-void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const pli_step *step, const void *delta) {
+void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta) {
     int64_t cols = store->spec->cols, at = (first - store->first) * cols;
     pli_store_update_values(store, at, n * cols, at, step, delta);
 }

@@ -50,7 +50,7 @@ bool         pli_store_own(pli_store *store); /* false: out of memory */
 plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
 /** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store
  *  owns its slab. */
-void         pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const pli_step *step,
+void         pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const plait_step *step,
                                      const void *delta);
 void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
 
@@ -69,12 +69,12 @@ void pli_store_get(const pli_store *store, int64_t n, const uint64_t *keys, void
 void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *out);
 /** Adds (additive) or applies the rule to the rows of keys [n], which do not repeat. own_units: what the step itself
  *  pays. Dense: the store must own its slab. false: out of memory. */
-bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const pli_step *step, int64_t own_units,
+bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
                       const void *delta);
 /** Adds to rows [n] (numbers of the store's own) of a dense store of an additive table, which owns its slab. */
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
 /** Adds or applies the rule to the rows first .. first + n - 1 of a dense store, which owns its slab. */
-void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const pli_step *step, const void *delta);
+void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta);
 /** Every row pays what it owes. Dense: the store must own its slab. */
 void pli_store_pay_all(pli_store *store);
 

@@ -69,7 +69,7 @@ typedef struct setting {
 /* Rows are touched all (dense), or only where a gradient is (keyed), the missed penalties made up. */
 static void serial(const setting *s, double *w) {
     const problem *p = s->problem;
-    pli_rule       rule;
+    plait_rule_numbers rule;
     assert_int_equal(pli_rule_make(&s->rule, NULL, &rule, NULL), PLAIT_OK);
     double *g = calloc((size_t)p->rows, sizeof *g), *slot[2];
     int64_t *paid = calloc((size_t)p->rows, sizeof *paid);
@@ -86,7 +86,7 @@ static void serial(const setting *s, double *w) {
         for (int64_t j = 0; s->keyed && j < p->rows; j++) {
             double *at[2] = { &slot[0][j], &slot[1][j] };
             if ((!touched[j] && !last) || clock == paid[j]) continue;
-            pli_step step = pli_rule_step(&rule, clock, 1, BATCH, 1);
+            plait_step step = pli_rule_step(&rule, clock, 1, BATCH, 1);
             if (rule.l1 + rule.l2 > 0) rule.ops->catch_up_f64(&rule, &step, clock - paid[j], 1, &w[j], at, NULL);
             paid[j] = clock;
         }
@@ -96,7 +96,7 @@ static void serial(const setting *s, double *w) {
             for (int k = 0; k < FEATURES; k++) r += p->value[i][k] * w[p->key[i][k]];
             for (int k = 0; k < FEATURES; k++) g[p->key[i][k]] += r * p->value[i][k];
         }
-        pli_step step = pli_rule_step(&rule, clock, BATCH, BATCH, 1);
+        plait_step step = pli_rule_step(&rule, clock, BATCH, BATCH, 1);
         for (int64_t j = 0; j < p->rows; j++) {
             double *at[2] = { &slot[0][j], &slot[1][j] };
             if (s->keyed && !touched[j]) continue;

@@ -226,7 +226,7 @@ static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t ro
 typedef struct pack {
     place   at[PACK];
     int64_t owed[PACK], units;
-    pli_step due; /* lazy: the step of the application to come, in which what is owed is counted */
+    plait_step     due; /* lazy: the step of the application to come, in which what is owed is counted */
     unsigned char *w, *slot[PLI_RULE_SLOTS_MAX], *penalty; /* [rows, cols] each */
 } pack;
 
@@ -364,9 +364,9 @@ static inline float *single(const struct pli_hogwild *h, uint64_t key) {
 /* Copies the rows of a pack and pays, in memory too, what they owe. */
 static void get_lazy(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
     const float     *factor = (const float *)h->penalty;
-    const pli_rule  *rule = &h->spec.rule;
+    const plait_rule_numbers *rule = &h->spec.rule;
     int64_t          units = atomic_load_explicit(&h->examples, memory_order_relaxed);
-    pli_step         due = pli_rule_step(rule, units / h->spec.batch, 1, h->spec.batch, 1);
+    plait_step                due = pli_rule_step(rule, units / h->spec.batch, 1, h->spec.batch, 1);
     float            state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
     const float      part = 1.0F / (float)h->spec.batch;
     for (int64_t i = 0; i < n; i++) values[i] = load_f32(single(h, keys[i]));
@@ -390,10 +390,10 @@ static void get_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *k
 }
 
 /* Keys of a pack differ. */
-static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const pli_step *step,
+static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const plait_step *step,
                          int64_t examples, const float *g) {
     const float     *factor = (const float *)h->penalty;
-    const pli_rule  *rule = &h->spec.rule;
+    const plait_rule_numbers *rule = &h->spec.rule;
     float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
     for (int64_t i = 0; i < n; i++) w[i] = load_f32(single(h, keys[i]));
     for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
@@ -453,7 +453,7 @@ static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows
     }
 }
 
-static void apply_pack(const struct pli_hogwild *h, int64_t n, const pli_step *step, const void *g, pack *p) {
+static void apply_pack(const struct pli_hogwild *h, int64_t n, const plait_step *step, const void *g, pack *p) {
     const pli_spec *spec = &h->spec;
     const void     *penalty = h->penalty == NULL ? NULL : p->penalty;
     if (spec->type == PLAIT_F32) {
@@ -479,7 +479,7 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
     struct pli_hogwild *h = table->hogwild;
     const pli_spec     *spec = &h->spec;
     int64_t             at[PACK], row_bytes = pli_row_bytes(spec), m = examples < 1 ? 1 : examples, n;
-    pli_step            step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
+    plait_step          step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
     pack_memory         memory;
     pack                p;
     if (is_simple(spec, rows)) {

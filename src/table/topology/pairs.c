@@ -188,7 +188,7 @@ static plait_status check_sharded(const pli_topology_kind *kind, const pli_pair 
 /* A rule that makes its values from its state makes nothing of an average of values. */
 static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     if (pair->rule == NULL || !pli_pair_averages(kind, pair->consistency, pair->scope)) return PLAIT_OK;
-    const pli_rule_ops *rule = pli_rule_find(pair->rule, pair->rules);
+    const plait_rule *rule = pli_rule_find(pair->rule, pair->rules);
     if (rule == NULL || !rule->derives) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED,
                     "%s with %s x %s is refused: it makes its values from sums of its own, so an average of values "
