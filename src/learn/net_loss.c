@@ -4,7 +4,8 @@
  * derivative by the scores is output 0; output 2 is what a run reports (pli_sums). Rows are judged in their order, in double. */
 #include <string.h>
 
-#include "graph/ops/ops.h"
+#include <plait/ops.h>
+
 #include "learn/net.h"
 
 static plait_status infer(const plait_call *call) {
@@ -47,7 +48,7 @@ static plait_status run(const plait_call *call, int64_t item) {
 }
 
 static void gradient(const plait_gradient *at) {
-    if (at->d_out[1] >= 0) at->d_in[0] = pli_op2(at->graph, &pli_op_mul, at->out[0], at->d_out[1]);
+    if (at->d_out[1] >= 0) at->d_in[0] = plait_op_mul(at->graph, at->out[0], at->d_out[1]);
 }
 
 static const plait_kernel        kernel = { .name = "losses", .scratch = scratch, .run = run };

@@ -1,9 +1,9 @@
 /* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
  *
- * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the last run
- * needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the backward pass has it, those of the
- * last layers first (plait_table_flush). Under --reduce exact each block's rows are a run of their own, and gradients leave
- * in the last one. */
+ * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the last
+ * run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the backward
+ * pass has it, those of the last layers first (plait_table_flush). Under --reduce exact each block's rows are a run of
+ * their own, and gradients leave in the last one. */
 #include <string.h>
 
 #include "graph/session.h"

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/ops/ops.h"
+#include <plait/nn.h>
+
+#include "graph/graph.h"
 #include "learn/net.h"
 
 /* Dense rows have at most so many features; from so many on they are fed by entries, where few of them are given. */
@@ -74,8 +76,7 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain) {
     const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
     const plait_value b = pli_net_variable(net, 'b', layer, plait_shape_1(width), 0);
-    const plait_value in[] = { x, w };
-    return pli_op2(net->graph, &pli_op_add, plait_graph_op(net->graph, "matmul", in, 2, NULL, 0), b);
+    return plait_op_add(net->graph, plait_op_matmul(net->graph, x, w), b);
 }
 
 plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
@@ -83,9 +84,9 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
     if (!net->sparse) return pli_net_dense(net, net->x, n, width, 1, gain);
     const plait_value w = pli_net_variable(net, 'w', 1, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
     const plait_value b = pli_net_variable(net, 'b', 1, plait_shape_1(width), 0);
-    const plait_value rows = pli_op2(net->graph, &pli_op_get_rows, w, net->keys);
-    const plait_value in[] = { net->row, net->column, net->value, rows, net->x };
-    return pli_op2(net->graph, &pli_op_add, pli_graph_node(net->graph, &pli_op_sparse_matmul, in, 5, NULL), b);
+    const plait_value rows = plait_op_get_rows(net->graph, w, net->keys);
+    const plait_value product = plait_op_sparse_matmul(net->graph, net->row, net->column, net->value, rows, net->x);
+    return plait_op_add(net->graph, product, b);
 }
 
 /* The loss, the gradient of each variable, and its inc. */
@@ -98,8 +99,7 @@ static plait_status add_gradients(pli_net *net, plait_error *err) {
     for (int32_t i = 0; loss >= 0 && i < net->n_params; i++) {
         plait_value gradient = PLAIT_NONE;
         plait_graph_gradients(g, loss, 1, &net->param[i].value, &gradient);
-        const plait_value push[] = { net->param[i].value, gradient };
-        net->param[i].inc = plait_graph_op(g, "inc", push, 2, NULL, 0);
+        net->param[i].inc = plait_op_inc(g, net->param[i].value, gradient);
     }
     return plait_graph_check(g, err);
 }

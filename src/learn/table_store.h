@@ -1,5 +1,5 @@
-/* learn/table_store.h - the store of plait/table_store.h, as learners have it: over tables that are there already, and with what was
- * got kept for a whole clock, in which several runs may see it. */
+/* learn/table_store.h - the store of plait/table_store.h, as learners have it: over tables that are there already, and
+ * with what was got kept for a whole clock, in which several runs may see it. */
 #ifndef PLI_LEARN_TABLE_STORE_H
 #define PLI_LEARN_TABLE_STORE_H
 

@@ -208,7 +208,7 @@ static void test_as_in_memory(void **state) {
                 }
 }
 
-/* --- bound to tables ------------------------------------------------------------------------------------------------ */
+/* --- bound to tables --------------------------------------------------------------------------------------------- */
 
 /* A table a variable, and a store over them whose values come to `values`. */
 static plait_status bind(plait_job *job, const net *n, const setting *s, outcome *values,
@@ -310,8 +310,8 @@ static void test_bound_learns_the_same(void **state) {
             }
 }
 
-/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which it gets from
- * the table each time. */
+/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which it
+ * gets from the table each time. */
 static plait_status work_keeping(plait_job *job, void *user) {
     setting           *s = user;
     net                n;
@@ -356,7 +356,7 @@ static void test_bound_keeps_values_for_a_clock(void **state) {
     }
 }
 
-/* --- refusals --------------------------------------------------------------------------------------------------------- */
+/* --- refusals ---------------------------------------------------------------------------------------------------- */
 
 static plait_status refuse(plait_job *job, void *user) {
     plait_graph       *g = NULL;
