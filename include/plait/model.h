@@ -160,7 +160,8 @@ PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
  *  started with different options or data. Collective over all ranks (server ranks serve, and get no model).
  *  The error's text is in plait_comm_error. *model_out is NULL after an error in training; after one in what follows, as
  *  in judging the model on the test set, it is the trained model nevertheless, to be destroyed by the caller. A run that
- *  *stop has ended is not judged: its losses but the progressive one are NaN. */
+ *  *stop has ended is not judged: its losses but the progressive one are NaN, and but that of --validation where it has
+ *  chosen the weights. */
 PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                                    plait_model **model_out);
 

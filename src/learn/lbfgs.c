@@ -295,7 +295,7 @@ plait_status pli_lbfgs_train(pli_run *run) {
     const void *values;
     if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);
     if (status == PLAIT_OK) status = pli_run_solution(run, l.type, values, &run->solution);
-    if (status == PLAIT_OK)
+    if (status == PLAIT_OK && !run->interrupted) /* else it ends as it is: no weights are chosen by this loss */
         status = pli_run_validate(run, &run->solution, &run->validation_loss, &run->validation_accuracy);
     if (status == PLAIT_OK) pli_run_tell_weights(run, &run->solution);
     return status;

@@ -241,6 +241,26 @@ static void test_interruption(void **state) {
     plait_data_destroy(&data);
 }
 
+/* lbfgs has no better weights to choose: its validation is left out, too. */
+static void test_interruption_of_lbfgs(void **state) {
+    (void)state;
+    plait_data *data = points(3000, 5, 2, 4);
+    for (int stop = 0; stop < 2; stop++) {
+        training t = { .model = NULL };
+        plait_train_opts_init(&t.opts);
+        t.opts.memory = data;
+        t.opts.optimizer = "lbfgs";
+        t.opts.validation = "0.2";
+        t.opts.stop = &stop;
+        if (train(&t, 2, 1) != PLAIT_OK) fail_msg("%s", t.error.text);
+        assert_int_equal(t.report.interrupted, stop);
+        assert_true(stop ? isnan(t.report.validation_loss) : t.report.validation_loss > 0);
+        assert_non_null(t.model);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 static void test_divergence(void **state) {
     (void)state;
     plait_data *data = points(500, 5, 0, 4);
@@ -337,11 +357,16 @@ static void test_wide(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_optimum),    cmocka_unit_test(test_l1),
-                                        cmocka_unit_test(test_classes),    cmocka_unit_test(test_warm_start),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_optimum),
+                                        cmocka_unit_test(test_l1),
+                                        cmocka_unit_test(test_classes),
+                                        cmocka_unit_test(test_warm_start),
                                         cmocka_unit_test(test_units_of_labels),
                                         cmocka_unit_test(test_straight_loss),
-                                        cmocka_unit_test(test_early_stop), cmocka_unit_test(test_interruption),
-                                        cmocka_unit_test(test_divergence), cmocka_unit_test(test_wide) };
+                                        cmocka_unit_test(test_early_stop),
+                                        cmocka_unit_test(test_interruption),
+                                        cmocka_unit_test(test_interruption_of_lbfgs),
+                                        cmocka_unit_test(test_divergence),
+                                        cmocka_unit_test(test_wide) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
