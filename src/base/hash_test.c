@@ -73,6 +73,27 @@ static void test_xxh3(void **state) {
     assert_int_not_equal(pli_hash_bytes("a", 1, 0), pli_hash_bytes("b", 1, 0));
 }
 
+/* Whatever the pieces, the hashes are those of the whole; and a hasher can begin again. */
+static void test_hasher(void **state) {
+    unsigned char bytes[3000], whole[16], pieces[16];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + i / 256);
+    pli_hasher *hasher = pli_hasher_create();
+    assert_non_null(hasher);
+    for (size_t n = 0; n <= sizeof bytes; n += 97)
+        for (size_t step = 1; step < 3000; step = 3 * step + 1) {
+            pli_hasher_reset(hasher);
+            for (size_t at = 0; at < n; at += step) pli_hasher_add(hasher, bytes + at, n - at < step ? n - at : step);
+            assert_true(pli_hasher_64(hasher) == pli_hash_bytes(bytes, n, 0));
+            pli_hash128(bytes, n, whole);
+            pli_hasher_128(hasher, pieces);
+            assert_memory_equal(pieces, whole, sizeof whole);
+        }
+    pli_hasher_destroy(&hasher);
+    pli_hasher_destroy(&hasher);
+    assert_null(hasher);
+}
+
 static void test_mixer_spreads_low_bits(void **state) {
     (void)state;
     int count[64] = { 0 };
@@ -84,7 +105,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sha256_examples),        cmocka_unit_test(test_sha256_million_letters),
         cmocka_unit_test(test_sha256_split_anywhere),  cmocka_unit_test(test_xxh3),
-        cmocka_unit_test(test_mixer_spreads_low_bits),
+        cmocka_unit_test(test_mixer_spreads_low_bits), cmocka_unit_test(test_hasher),
     };
     return cmocka_run_group_tests_name("base.hash", tests, NULL, NULL);
 }

@@ -310,6 +310,50 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
+static void test_reads_at_places(void **state) {
+    pli_infile *file = NULL;
+    plait_error err;
+    char        text[8] = "";
+    (void)state;
+    write_file("f", "0123456789");
+    assert_int_equal(pli_infile_open("f", &file, &err), PLAIT_OK);
+    assert_int_equal(pli_infile_bytes(file), 10);
+    assert_int_equal(pli_infile_read(file, 3, text, 4, &err), PLAIT_OK);
+    assert_string_equal(text, "3456");
+    assert_int_equal(truncate("f", 5), 0); /* behind its back */
+    assert_int_equal(pli_infile_read(file, 3, text, 4, &err), PLAIT_ECHECKSUM);
+    assert_non_null(strstr(err.text, "f: cut short at byte 5"));
+    pli_infile_close(&file);
+    assert_null(file);
+    assert_int_equal(pli_infile_open("none", &file, &err), PLAIT_EIO);
+    assert_int_equal(pli_infile_open(".", &file, &err), PLAIT_EIO);
+    assert_true(symlink("f", "link") == 0 && mkfifo("pipe", 0600) == 0);
+    assert_int_equal(pli_infile_open("link", &file, &err), PLAIT_EIO);
+    assert_non_null(strstr(err.text, "link: is a symbolic link, which is not followed"));
+    assert_int_equal(pli_infile_open("pipe", &file, &err), PLAIT_EIO);
+    assert_non_null(strstr(err.text, "pipe: not a regular file"));
+}
+
+static void test_makes_and_removes(void **state) {
+    bool        made = false;
+    plait_error err;
+    (void)state;
+    assert_int_equal(pli_make_new_directory("d", &made, &err), PLAIT_OK);
+    assert_true(made);
+    assert_int_equal(pli_make_new_directory("d", &made, &err), PLAIT_OK);
+    assert_false(made);
+    assert_int_equal(pli_sync_directory("d", &err), PLAIT_OK);
+    assert_int_equal(pli_sync_directory_of("d", &err), PLAIT_OK);
+    assert_int_equal(pli_sync_directory("none", &err), PLAIT_EIO);
+    write_file("d/f", "x");
+    assert_int_equal(pli_make_new_directory("d/f", &made, &err), PLAIT_EIO);
+    assert_int_equal(pli_remove("d", &err), PLAIT_EIO); /* not empty */
+    assert_int_equal(pli_remove("d/f", &err), PLAIT_OK);
+    assert_int_equal(pli_remove("d", &err), PLAIT_OK);
+    assert_int_equal(pli_remove("d", &err), PLAIT_OK);
+    assert_listed("");
+}
+
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
     const struct CMUnitTest tests[] = {
         IN_DIRECTORY(test_appears_whole),
@@ -324,6 +368,8 @@ int main(void) {
         IN_DIRECTORY(test_empty_file_maps),
         IN_DIRECTORY(test_lists_are_sorted),
         IN_DIRECTORY(test_out_of_memory),
+        IN_DIRECTORY(test_reads_at_places),
+        IN_DIRECTORY(test_makes_and_removes),
     };
     return cmocka_run_group_tests_name("base.os_file", tests, NULL, NULL);
 }

@@ -26,13 +26,14 @@ typedef struct pli_command {
     const char    *summary;                  /* one line, lower case, no full stop                    */
     const char    *details;                  /* paragraphs for help and man page; NULL: none          */
     const pli_opt *rows;                     /* its options                                           */
+    const char *const *words;                /* one of these comes first, NULL-terminated; NULL: none */
     int (*run)(int argc, char *const *argv); /* the words after its name; answers the exit code */
 } pli_command;
 
 /* One file each. */
 extern const pli_command pli_command_train, pli_command_predict, pli_command_eval, pli_command_inspect,
     pli_command_export, pli_command_launch, pli_command_audit, pli_command_compare, pli_command_doctor,
-    pli_command_calibrate, pli_command_config, pli_command_version, pli_command_help;
+    pli_command_calibrate, pli_command_checkpoint, pli_command_config, pli_command_version, pli_command_help;
 
 /** All commands, NULL-terminated. */
 const pli_command *const *pli_commands(void);

@@ -9,17 +9,14 @@
 #include <string.h>
 
 static const pli_command *const commands[] = {
-    &pli_command_train,  &pli_command_predict,
-    &pli_command_eval,   &pli_command_inspect,
-    &pli_command_export, &pli_command_launch,
-    &pli_command_audit,  &pli_command_compare,
-    &pli_command_doctor, &pli_command_calibrate,
-    &pli_command_config, &pli_command_version,
-    &pli_command_help,   NULL,
+    &pli_command_train,      &pli_command_predict,   &pli_command_eval,   &pli_command_inspect, &pli_command_export,
+    &pli_command_launch,     &pli_command_audit,     &pli_command_compare, &pli_command_doctor,
+    &pli_command_checkpoint, &pli_command_calibrate, &pli_command_config, &pli_command_version, &pli_command_help,
+    NULL,
 };
 
 /* Promised by name, not there yet: refused as such, never mistaken for a typo. */
-static const char *const later[] = { "checkpoint", "plan", "cv", "tune" };
+static const char *const later[] = { "plan", "cv", "tune" };
 
 /* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
  * sets beside a service named plait. */
@@ -153,7 +150,7 @@ int pli_cli_end(int code) {
 
 static void short_usage(FILE *file) {
     fputs("usage: plait COMMAND [options]\n\n", file);
-    for (size_t i = 0; commands[i] != NULL; i++) fprintf(file, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; commands[i] != NULL; i++) fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nA first run:\n"
           "  plait train --model logistic --data train.svm --test test.svm --out model\n"
           "  plait predict --model-file model --data test.svm\n\n"

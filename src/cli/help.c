@@ -103,7 +103,7 @@ static void overview(pli_text *text) {
     const pli_command *const *commands = pli_commands();
     pli_text_add(text, "usage: plait COMMAND [options]\n\ncommands:\n");
     for (size_t i = 0; commands[i] != NULL; i++)
-        pli_text_add(text, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        pli_text_add(text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     pli_text_add(text, "\nmodels:\n ");
     for (int i = 0; i < MODELS; i++) pli_text_add(text, " %s", models[i].name);
     pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency,\n"

@@ -183,12 +183,21 @@ static void complete_command(pli_text *text, const pli_command *command, const p
     pli_text_add(text, "\" ;;\n");
 }
 
-/* Where no option is wanted: topics behind help, else files. */
+/* Where no option is wanted: topics behind help, a command's own words right behind it, else files. */
 static void complete_topics(pli_text *text) {
     const char *names[PLI_CLI_TOPICS_MAX];
     size_t      n = pli_cli_topics(names);
     pli_text_add(text, "    *)\n        if [ \"${COMP_WORDS[at]}\" = help ]; then\n           ");
     complete_words(text, names, n);
+    for (const pli_command *const *command = pli_commands(); *command != NULL; command++) {
+        size_t known = 0;
+        if ((*command)->words == NULL) continue;
+        while ((*command)->words[known] != NULL) known++;
+        pli_text_add(text,
+                     "\n        elif [ \"${COMP_WORDS[at]} $((COMP_CWORD - at))\" = '%s 1' ]; then\n           ",
+                     (*command)->name);
+        complete_words(text, (*command)->words, known);
+    }
     pli_text_add(text, "\n        else\n            COMPREPLY=($(compgen -f -- \"$word\"))\n        fi ;;\n");
 }
 

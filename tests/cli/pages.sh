@@ -40,4 +40,7 @@ completes 'plait launch -n 2 -- plait train --topo' --topology
 completes 'plait launch -n 2 -- train --optimizer ad' 'adagrad adam'
 completes 'plait launch -n 2 -- build/plait train --schedule c' 'constant cosine'
 completes 'plait launch --ra' --ranks
+completes 'plait checkpoint ve' verify
+completes 'plait checkpoint verify par' part
+completes 'plait checkpoint --js' --json
 finish
