@@ -309,7 +309,6 @@ static void test_out_of_memory(void **state) {
     assert_holds("f", "new");
 }
 
-int main(void) {
 static void test_reads_at_places(void **state) {
     pli_infile *file = NULL;
     plait_error err;
@@ -354,6 +353,7 @@ static void test_makes_and_removes(void **state) {
     assert_listed("");
 }
 
+int main(void) {
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
     const struct CMUnitTest tests[] = {
         IN_DIRECTORY(test_appears_whole),
