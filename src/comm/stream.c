@@ -1,6 +1,6 @@
 /* Exactly once and in order; the head of stream.h has the idea.
  *
- * Invariants of the sender:   acked < next; kept holds copies of acked+1 .. next-1 in order, where resending is on.
+ * Invariants of the sender:   acked < next; kept holds copies of acked+1 .. next-1 in order, where it keeps any.
  * Invariants of the receiver: every number below expected was handed on exactly once; the stash holds numbers above
  * expected, strictly increasing, at most STASH_MAX of them. */
 #include "comm/stream.h"
@@ -28,7 +28,7 @@ static uint64_t patience_ns(const pli_tx *tx) {
 
 bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->head.seq = tx->next;
-    if (tx->resend_after_ns > 0) {
+    if (tx->resend_after_ns > 0 || tx->keeps) {
         pli_msg *copy = pli_msg_copy(msg);
         if (copy == NULL) return false;
         if (tx->kept == NULL) {
@@ -37,7 +37,7 @@ bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out) {
         }
         *tx->kept_last = copy;
         tx->kept_last = &copy->next;
-        pli_out_wake(out, tx->sent_at_ns + patience_ns(tx));
+        if (tx->resend_after_ns > 0) pli_out_wake(out, tx->sent_at_ns + patience_ns(tx));
     }
     tx->next++;
     pli_out_send(out, msg);
@@ -57,7 +57,7 @@ void pli_tx_acked(pli_tx *tx, uint64_t seq) {
 }
 
 void pli_tx_wakeup(pli_tx *tx, uint64_t now_ns, pli_out *out) {
-    if (tx->kept == NULL) return;
+    if (tx->kept == NULL || tx->resend_after_ns == 0) return;
     out->keeps = true;
     if (now_ns >= tx->sent_at_ns + patience_ns(tx)) {
         int32_t n = 0;

@@ -1,5 +1,6 @@
 /* The client's machine: streams and tickets. See client.h. */
 #include "table/client.h"
+#include "table/copies.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -21,8 +22,9 @@ plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_rx_init(&client->link[s].rx);
         pli_tx_init(&client->link[s].tx, layout->resend_after_ns);
+        client->link[s].tx.keeps = pli_client_has_copies(client);
     }
-    return PLAIT_OK;
+    return pli_client_has_copies(client) ? pli_client_copies_open(client, err) : PLAIT_OK;
 }
 
 void pli_client_close(pli_client *client) {
@@ -31,6 +33,7 @@ void pli_client_close(pli_client *client) {
         pli_tx_destroy(&client->link[s].tx);
         pli_msg_free(&client->link[s].push);
     }
+    pli_client_copies_close(client);
     pli_free(client->link);
     pli_free(client->table);
     *client = (pli_client){ 0 };
@@ -81,10 +84,10 @@ static pli_ticket *ticket_of(const pli_client *client, uint32_t id) {
 static void address(const pli_client *client, int32_t server, pli_kind kind, pli_msg *msg) {
     pli_head *head = &msg->head;
     head->kind = (uint16_t)kind;
-    head->flags = client->flags | (head->flags & PLI_FLAG_FILTERED);
+    head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO));
     head->src = client->rank;
-    head->dst = client->layout.first_server + server;
-    head->port = PLI_PORT_SERVER;
+    head->dst = pli_copy_rank(&client->layout, server, client->link[server].place);
+    head->port = pli_copy_port(client->link[server].place);
     head->epoch = client->epoch;
     head->incarnation = client->incarnation;
     head->arg64 = client->link[server].rx.expected - 1;
@@ -115,10 +118,13 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
 
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
                                  pli_out *out, plait_error *err) {
+    client->barriers += kind == PLI_BARRIER;
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (used && !client->link[s].used) continue;
-        pli_msg *msg = pli_msg_new(0);
+        const bool numbered = kind == PLI_BARRIER && pli_client_has_copies(client);
+        pli_msg   *msg = pli_msg_new(numbered ? sizeof client->barriers : 0);
         if (msg != NULL) msg->head.clock = client->clock;
+        if (msg != NULL && numbered) memcpy(pli_msg_body(msg), &client->barriers, sizeof client->barriers);
         PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, ticket, out, err));
     }
     return PLAIT_OK;
@@ -247,26 +253,28 @@ static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *o
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client *client = state;
-    int64_t     server = (int64_t)msg->head.src - client->layout.first_server;
-    if (server < 0 || server >= client->layout.servers || client->link[server].lost) {
+    int32_t     server = pli_client_server_of(client, msg);
+    if (server < 0 || client->link[server].lost) {
         pli_msg_free(&msg);
         return;
     }
+    msg->head.src = client->layout.first_server + server; /* whichever copy of its shards has sent it */
     pli_client_link *link = &client->link[server];
-    pli_tx_acked(&link->tx, msg->head.arg64);
+    if (!pli_client_has_copies(client)) pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
+        if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
         pli_msg_free(&msg);
         return;
     }
     switch (pli_rx_take(&link->rx, &msg)) {
     case PLI_RX_TAKE:
         for (; msg != NULL; msg = pli_rx_next(&link->rx)) handle(client, now_ns, msg, out);
-        if (client->layout.resend_after_ns > 0) acknowledge(client, (int32_t)server, out);
+        if (client->layout.resend_after_ns > 0) acknowledge(client, server, out);
         break;
     case PLI_RX_DUPLICATE:
         pli_msg_free(&msg);
-        acknowledge(client, (int32_t)server, out);
+        acknowledge(client, server, out);
         break;
     case PLI_RX_OLD: pli_msg_free(&msg); break;
     case PLI_RX_EARLY: break;
@@ -304,8 +312,11 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     pli_client *client = state;
     int64_t     server = (int64_t)event->rank - client->layout.first_server;
-    (void)now_ns;
     client->epoch = event->epoch;
+    if (pli_client_has_copies(client)) {
+        pli_client_member(client, now_ns, event, out);
+        return;
+    }
     if (event->kind == PLI_MEMBER_JOINED || server < 0 || server >= client->layout.servers) return;
     pli_tx_acked(&client->link[server].tx, client->link[server].tx.next - 1); /* it needs nothing any more */
     if (event->kind != PLI_MEMBER_DIED) return;

@@ -43,6 +43,11 @@ typedef struct pli_client_link { /* to one server */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
+    int32_t  place;      /* the copy that serves (copies.h); 0: the server's own rank */
+    bool     alone;      /* the copy that does not serve is no more                   */
+    bool     ended;      /* since its rank has ended in good order: all had said good-bye */
+    uint64_t closing;    /* number of the message that ended the last clock */
+    _Atomic uint64_t safe; /* all up to here is; release, pairs with the acquire of who ends a clock */
     uint32_t parts;      /* of the push that is being built (push.c)   */
     uint64_t bytes;
     pli_msg *push;
@@ -60,6 +65,12 @@ typedef struct pli_client {
     pli_ticket *tickets;
     int64_t    clock;
     bool       left;
+    bool       ending;   /* with copies: the clock's end is sent, and not yet safe everywhere */
+    uint64_t   barriers; /* come to */
+    uint8_t   *dead;     /* [workers], with copies: died, as far as it was heard */
+    uint8_t   *replaced; /* [workers]: this worker stands in for them            */
+    _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
+    int32_t    views;       /* deaths of which servers were told               */
     int64_t    complete; /* highest version heard of a table that applies at clocks */
     bool       met; /* has passed a barrier, and not updated anything since */
     uint16_t   flags; /* of what it sends: PLI_MSG_UNCOUNTED while all tables are local */
@@ -95,6 +106,28 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
 /** The same empty message to every server (used: every one that holds a shard). */
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
                                  pli_out *out, plait_error *err);
+
+/* client_copies.c: servers with copies (copies.h). All in the machine, save those that say so. */
+
+/** Errors: ENOMEM. */
+plait_status pli_client_copies_open(pli_client *client, plait_error *err);
+void         pli_client_copies_close(pli_client *client);
+static inline bool pli_client_has_copies(const pli_client *client) { return client->layout.replicas > 1; }
+/** The server that a message comes from, by its number, whichever copy; -1: it is to be dropped. */
+int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg);
+void    pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
+void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out);
+/** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
+bool    pli_client_is_safe(const pli_client *client);
+bool    pli_client_must_stand_in(const pli_client *client);
+/** Whom a worker is to stand in for: of those who died, the workers [n] (lent until the next call). The worker's thread. */
+int32_t pli_client_to_replace(const pli_client *client, int32_t *worker);
+/** What the worker has pushed in their stead goes out; `worker` [n] as told by pli_client_to_replace. The worker's thread builds
+ *  (pli_client_build_push with kind REDO), this sends. */
+plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, int32_t n, const int32_t *worker, pli_out *out,
+                                  plait_error *err);
+/** The clock is safe everywhere: it has ended. The worker's thread. */
+void    pli_client_end_clock(pli_client *client);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */
 

@@ -119,12 +119,14 @@ static void ask_what_stays(pli_client *client, pli_kind kind) {
     }
 }
 
-static bool is_meant(const pli_client_table *table, const pli_client_table *only, pli_kind kind) {
-    return only != NULL ? only == table : kind == PLI_CLOCK || table->departs;
+static bool is_meant(const pli_client *client, const pli_client_table *table, const pli_client_table *only,
+                     pli_kind kind) {
+    return only != NULL ? only == table : kind == PLI_CLOCK || client->ending || table->departs;
 }
 
-static bool takes_part(const pli_client_table *table, const pli_client_table *only, pli_kind kind) {
-    return is_meant(table, only, kind) && table->pending.touched && !table->keeps;
+static bool takes_part(const pli_client *client, const pli_client_table *table, const pli_client_table *only,
+                       pli_kind kind) {
+    return is_meant(client, table, only, kind) && table->pending.touched && !table->keeps;
 }
 
 int64_t pli_client_departing_bytes(const pli_client *client) {
@@ -168,11 +170,11 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     ask_what_stays(client, kind);
     for (int32_t s = 0; s < client->layout.servers; s++) client->link[s].parts = 0, client->link[s].bytes = 0;
     for (int64_t i = 0; i < client->tables; i++)
-        if (takes_part(client->table[i], only, kind)) measure(client, client->table[i], count);
+        if (takes_part(client, client->table[i], only, kind)) measure(client, client->table[i], count);
     bool made = make_messages(client, kind);
     for (int64_t i = 0; made && i < client->tables; i++) {
         pli_client_table *table = client->table[i];
-        if (!takes_part(table, only, kind)) continue;
+        if (!takes_part(client, table, only, kind)) continue;
         table->pushes++;
         pli_raise_push(client->sink, client->rank, PLI_EVENT_PUSH, table->spec.id, client->clock);
         if (table->spec.keyed) fill_keyed(client, table, count);
@@ -183,11 +185,12 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     for (int64_t i = 0; i < client->tables; i++) {
         pli_client_table *table = client->table[i];
-        if (!is_meant(table, only, kind)) continue;
+        if (!is_meant(client, table, only, kind)) continue;
         if (kind == PLI_CLOCK) table->departs = false;
         pli_cache_pushed(client, table, client->clock + (kind == PLI_CLOCK));
+        if (client->ending) pli_cache_forget(table); /* read to stand in for others, perhaps in vain, of the next clock */
         table->kept = table->keeps && (table->kept || table->pending.touched);
-        if (takes_part(table, only, kind)) note_sent(client, table);
+        if (takes_part(client, table, only, kind)) note_sent(client, table);
         if (table->keeps) continue;
         pli_pending_clear(&table->pending);
         table->incs = 0;
@@ -201,10 +204,13 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
         client->link[s].push = NULL;
         if (msg == NULL) continue;
         pli_raise_send(client, s, msg);
+        if (client->ending) msg->head.flags |= PLI_FLAG_REDO;
+        if (kind == PLI_CLOCK) client->link[s].closing = client->link[s].tx.next;
         PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
     }
     if (kind != PLI_CLOCK) return PLAIT_OK;
     pli_raise_clock(client->sink, client->rank, client->clock);
-    client->clock++;
+    client->ending = pli_client_has_copies(client);
+    client->clock += !client->ending; /* with copies it has ended when it is safe everywhere */
     return PLAIT_OK;
 }

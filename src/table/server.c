@@ -1,4 +1,5 @@
 /* The server's streams, clocks, waits and departures. See server.h. */
+#include "table/copies.h"
 #include "table/events.h"
 
 #include <stdatomic.h>
@@ -8,8 +9,14 @@
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err) {
+    return pli_server_open_copy(server, layout, rank, 0, epoch, incarnation, err);
+}
+
+plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t rank, int32_t place,
+                                  uint32_t epoch, uint32_t incarnation, plait_error *err) {
     size_t workers = (size_t)layout->workers;
     *server = (pli_server){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
+    server->home = layout->first_server + pli_copy_server(layout, rank, place);
     server->parked_last = &server->parked;
     server->at_slowest = server->present = layout->workers;
     server->peer = pli_calloc(workers, sizeof *server->peer);
@@ -27,7 +34,10 @@ plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32
         peer->queue_last = &peer->queue;
         peer->behind_last = &peer->behind;
     }
-    return PLAIT_OK;
+    if (layout->replicas < PLI_COPIES_MAX) return PLAIT_OK;
+    plait_status status = pli_copies_open(server, place, err);
+    if (status < 0) pli_server_close(server);
+    return status;
 }
 
 static void close_peer(pli_peer *peer) {
@@ -53,6 +63,7 @@ void pli_server_close(pli_server *server) {
         pli_free(server->table[i]);
     }
     pli_msg_free_list(&server->parked);
+    pli_copies_close(server);
     pli_book_close(&server->book);
     pli_free(server->table);
     pli_free(server->peer);
@@ -64,7 +75,7 @@ void pli_server_close(pli_server *server) {
 /* --- clocks ------------------------------------------------------------------------------------------------ */
 
 /* Clocks only move on, so the lowest one changes only when the last that held it does. */
-static void move_clock(pli_server *server, int32_t worker, int64_t clock) {
+void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock) {
     int64_t before = server->clocks[worker];
     server->clocks[worker] = clock;
     if (before != server->slowest || --server->at_slowest > 0) return;
@@ -86,7 +97,7 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     pli_head *head = &msg->head;
-    head->flags = flags;
+    head->flags = flags | (server->copies == NULL ? 0 : pli_place_flags(server->copies->place));
     head->src = server->rank;
     head->dst = to;
     head->port = PLI_PORT_CLIENT;
@@ -167,12 +178,19 @@ void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server
         (void)send_unasked(server, now_ns, worker, kind, pli_server_version(server, table), id, msg, out);
 }
 
-static void acknowledge(const pli_server *server, int32_t to, pli_out *out) {
-    pli_msg *ack = pli_msg_new(0);
-    if (ack == NULL) return; /* the other side sends again */
-    ack->head.kind = PLI_ACK;
-    address(server, to, 0, ack);
-    pli_out_send(out, ack);
+void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out) {
+    pli_msg *msg = pli_msg_new(0);
+    if (msg == NULL) return; /* the other side sends again */
+    msg->head.kind = (uint16_t)kind;
+    msg->head.clock = clock;
+    address(server, worker, 0, msg);
+    pli_out_send(out, msg);
+}
+
+/* With copies, what has been taken is not yet safe. */
+static void acknowledge(pli_server *server, int32_t to, pli_out *out) {
+    if (server->copies == NULL) pli_server_tell(server, to, PLI_ACK, 0, out);
+    else pli_server_tell(server, to, PLI_SAFE, (int64_t)server->copies->safe[to], out);
 }
 
 /* --- what waits, looked at again ------------------------------------------------------------------------------ */
@@ -261,16 +279,18 @@ static int64_t complete(const pli_server *server, uint64_t now_ns) {
 
 static bool apply_complete(pli_server *server, uint64_t now_ns, pli_out *out) {
     int64_t target = complete(server, now_ns);
+    if (server->copies != NULL) return pli_copies_prepare(server, now_ns, target, out);
     for (; server->applied < target; server->applied++)
         if (!pli_server_apply_clock(server, server->applied, out)) return false;
     return true;
 }
 
-static void look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
+void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (!apply_complete(server, now_ns, out)) return;
     serve_parked(server, now_ns, out);
     run_calls(server, now_ns, out);
-    answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
+    if (server->copies != NULL) pli_copies_meet(server, now_ns, out);
+    else answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
     if (server->present > 0) return;
     answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
     atomic_store_explicit(&server->all_gone, true, memory_order_release);
@@ -295,7 +315,7 @@ static void go(pli_server *server, int32_t worker) {
 /* A worker takes no further clock. */
 static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
-    move_clock(server, worker, PLAIT_LEFT);
+    pli_server_move_clock(server, worker, PLAIT_LEFT);
     pli_server_forget_unended(server, worker);
     if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
@@ -318,10 +338,19 @@ static bool put_in_queue(pli_peer *peer, pli_msg *msg) {
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     bool      keep = false;
-    if (!pli_server_take_push(server, now_ns, msg, &keep, out) || !keep) return false;
+    if (msg->head.flags & PLI_FLAG_REDO) return pli_copies_redo(server, msg, out);
+    if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
+    if (!keep) return pli_copies_log(server, now_ns, msg, out), false;
     if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT) return put_in_queue(peer, msg);
     pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed in clock %lld, it is in clock %lld", msg->head.src,
                  (long long)msg->head.clock, (long long)peer->ended);
+    return false;
+}
+
+/* Are there tables that apply at clocks? Then all are so, where there are copies. */
+static bool has_clocks(const pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->at_clock) return true;
     return false;
 }
 
@@ -336,11 +365,13 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     }
     if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
     if (keep) (void)put_in_queue(peer, msg);
-    move_clock(server, worker, ++peer->ended);
+    pli_server_move_clock(server, worker, ++peer->ended);
     pli_raise_tick(server, msg);
+    pli_copies_ended(server, msg);
+    if (!has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
     if (!apply_complete(server, now_ns, out)) return keep;
     tell_clock(server, now_ns, worker, out);
-    look_again(server, now_ns, out);
+    pli_server_look_again(server, now_ns, out);
     return keep;
 }
 
@@ -370,18 +401,23 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
         return false;
     }
     if (!call->updates) return serve_or_park(server, now_ns, msg, out);
+    if (server->copies != NULL) {
+        (void)pli_fail(&why, PLAIT_EREFUSED, "a server function that updates tables of which there are copies");
+        pli_server_reply_failure(server, now_ns, msg, &why, out);
+        return false;
+    }
     if (peer->call != NULL) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d calls a second server function at once", msg->head.src);
         return false;
     }
     peer->call = msg;
-    look_again(server, now_ns, out);
+    pli_server_look_again(server, now_ns, out);
     return true;
 }
 
 static bool on_leave(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     leave(server, now_ns, msg->head.src);
-    look_again(server, now_ns, out);
+    pli_server_look_again(server, now_ns, out);
     return false;
 }
 
@@ -401,7 +437,7 @@ static bool keep_in(pli_msg **place, pli_msg *msg, pli_out *out) {
 
 static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     bool kept = keep_in(&server->peer[msg->head.src].barrier, msg, out);
-    look_again(server, now_ns, out);
+    pli_server_look_again(server, now_ns, out);
     return kept;
 }
 
@@ -410,7 +446,7 @@ static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
     bool      kept = keep_in(&peer->bye, msg, out);
     leave(server, now_ns, msg->head.src);
     go(server, msg->head.src);
-    look_again(server, now_ns, out);
+    pli_server_look_again(server, now_ns, out);
     return kept;
 }
 
@@ -466,7 +502,24 @@ static void on_why(const pli_server *server, const pli_msg *msg, pli_out *out) {
 static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     if (pli_server_create(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
+    else if (server->copies != NULL) pli_copies_created(server, now_ns, msg, pli_msg_new(0), out);
     else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
+    return false;
+}
+
+static bool on_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    bool kept = pli_server_restore(server, now_ns, msg, out);
+    pli_copies_log(server, now_ns, msg, out);
+    return kept;
+}
+
+static bool on_view(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies_view(server, now_ns, msg, out);
+    return false;
+}
+
+static bool on_void(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    (void)server, (void)now_ns, (void)msg, (void)out;
     return false;
 }
 
@@ -474,34 +527,37 @@ static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
     [PLI_LEASE] = on_lease,   [PLI_SNAP] = pli_server_snap, [PLI_PIECE] = pli_server_piece,
-    [PLI_RESTORE] = pli_server_restore,
+    [PLI_RESTORE] = on_restore, [PLI_VIEW] = on_view, [PLI_VOID] = on_void,
 };
 
-static void act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     handler *by_kind = msg->head.kind < PLI_KINDS ? handlers[msg->head.kind] : NULL;
     bool     kept = false;
     msg->next = NULL;
     if (by_kind == NULL)
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a server", msg->head.src,
                      (unsigned)msg->head.kind);
-    else if (out->error.code >= 0) kept = by_kind(server, now_ns, msg, out);
+    else if (out->error.code >= 0 && pli_copies_reach(server, msg->head.clock, out))
+        kept = by_kind(server, now_ns, msg, out);
     if (!kept) pli_msg_free(&msg);
 }
 
 static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     int32_t src = msg->head.src;
     if (!(msg->head.flags & PLI_FLAG_FILTERED) && msg->head.kind != PLI_KEYS && server->peer[src].behind == NULL) {
-        act(server, now_ns, msg, out);
+        pli_server_act(server, now_ns, msg, out);
         return;
     }
     pli_server_take_filtered(server, msg, out);
-    while ((msg = pli_server_next_unfiltered(server, now_ns, src, out)) != NULL) act(server, now_ns, msg, out);
+    while ((msg = pli_server_next_unfiltered(server, now_ns, src, out)) != NULL) pli_server_act(server, now_ns, msg, out);
 }
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_server *server = state;
     int32_t     src = msg->head.src;
-    if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch) {
+    if (server->copies != NULL && pli_copies_take(server, now_ns, msg, out)) return;
+    if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch ||
+        pli_copies_buried(server, src)) {
         pli_msg_free(&msg); /* from a rank that is no worker, or from before its death */
         return;
     }
@@ -520,7 +576,8 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         if (server->layout.resend_after_ns > 0 && peer->tx.next == sent) acknowledge(server, src, out);
         break;
     case PLI_RX_DUPLICATE:
-        pli_msg_free(&msg);
+        if (server->copies != NULL && pli_copies_serves_again(server, msg)) pli_server_act(server, now_ns, msg, out);
+        else pli_msg_free(&msg);
         acknowledge(server, src, out);
         break;
     case PLI_RX_OLD: pli_msg_free(&msg); break;
@@ -530,6 +587,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
 
 static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_server *server = state;
+    if (server->copies != NULL) pli_copies_wakeup(server, now_ns, out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         pli_tx_wakeup(&server->peer[w].tx, now_ns, out);
 }
@@ -548,25 +606,41 @@ static void drop_parked(pli_server *server, int32_t src) {
     server->parked_last = at;
 }
 
-/* What a dead worker has pushed stays; nobody waits for it, nobody answers it. One that ended in good order without
- * saying BYE is as gone. */
-static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
-    pli_server *server = state;
-    server->epoch = event->epoch;
-    if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
-    pli_peer *peer = &server->peer[event->rank];
-    go(server, event->rank);
-    if (event->kind == PLI_MEMBER_DIED) pli_raise_gone(server, event->rank);
-    if (event->kind == PLI_MEMBER_DIED) peer->min_epoch = event->epoch;
-    leave(server, now_ns, event->rank);
+/* What a dead worker has pushed stays (without copies); nobody waits for it, nobody answers it. One that ended in good order
+ * without saying BYE is as gone. */
+static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
+    pli_peer *peer = &server->peer[worker];
+    leave(server, now_ns, worker);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
     pli_msg_free(&peer->bye);
     pli_msg_free_list(&peer->behind);
     peer->behind_last = &peer->behind;
-    drop_parked(server, event->rank);
+    drop_parked(server, worker);
     pli_tx_acked(&peer->tx, peer->tx.next - 1);
-    look_again(server, now_ns, out);
+}
+
+void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker) {
+    go(server, worker);
+    pli_raise_gone(server, worker);
+    if (server->copies != NULL && server->clocks[worker] != PLAIT_LEFT) pli_copies_bury(server, worker);
+    forget_worker(server, now_ns, worker);
+}
+
+static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_server *server = state;
+    server->epoch = event->epoch;
+    if (server->copies != NULL && pli_copies_member(server, now_ns, event, out)) return;
+    if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
+    if (event->kind == PLI_MEMBER_DIED) {
+        server->peer[event->rank].min_epoch = event->epoch;
+        if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT)
+            pli_server_lose(server, now_ns, event->rank);
+    } else {
+        go(server, event->rank);
+        forget_worker(server, now_ns, event->rank);
+    }
+    pli_server_look_again(server, now_ns, out);
 }
 
 static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_CLIENT); }

@@ -40,6 +40,7 @@ typedef struct pli_layout {
     uint64_t              seed;
     bool                  aggregates; /* hosts add up before they push (aggregate.h) */
     int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
+    int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (copies.h) */
 } pli_layout;
 
 /** Where the job's policies are looked up. */
@@ -88,7 +89,9 @@ typedef struct pli_peer {
 typedef struct pli_server {
     pli_layout         layout;
     int32_t            rank;
+    int32_t            home; /* the server's own rank, whose shards these are: a copy may be elsewhere */
     uint32_t           epoch, incarnation;
+    struct pli_copies *copies; /* NULL: there is one copy */
     pli_peer          *peer;   /* [workers] */
     int64_t           *clocks; /* [workers]; see 1 */
     int64_t            slowest, applied;
@@ -111,6 +114,9 @@ extern const pli_machine_ops pli_server_ops;
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err);
+/** The same of the copy `place` of another server's shards, which lies on this rank (copies.h). */
+plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t rank, int32_t place,
+                                  uint32_t epoch, uint32_t incarnation, plait_error *err);
 void         pli_server_close(pli_server *server);
 
 /* --- between the server's files ------------------------------------------------------------------------ */
@@ -139,7 +145,29 @@ static inline int64_t pli_server_version(const pli_server *server, const pli_ser
     return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
+/** Looks at everything that waits once more. */
+void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out);
+/** Acts upon a worker's message (taken), whose turn has come. */
+void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+/** A worker has died: nobody waits for it any more. */
+void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker);
+/** A worker is in this clock from now on. */
+void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock);
+/** A message to a worker beside the stream, with this in head.clock. */
+void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out);
+
 /* server_push.c */
+/** Is a message with parts of pushes well formed? */
+plait_status pli_server_check_push(const pli_server *server, const pli_msg *msg, plait_error *err);
+/** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none); where
+ *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo. */
+int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table, int64_t clock,
+                            pli_push_part *parts);
+/** Forgets what queues hold of the clock. */
+void pli_server_forget_clock(pli_server *server, int64_t clock);
+/** The i-th part of a SUM. */
+plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_push_part *part_out,
+                             pli_server_table **table_out, plait_error *err);
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);
 /** The worker has been served values, from which it computes what it pushes next. */
 void pli_server_note_fetch(pli_server_table *table, int32_t worker);

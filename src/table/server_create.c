@@ -30,7 +30,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     const pli_rule_scope rules = pli_layout_rules(layout);
     PLI_TRY(pli_spec_decode(&create.spec, &rules, layout->servers, layout->first_server, spec, err));
     int64_t first, rows = 0;
-    *shard_out = pli_placement_shard_at(&spec->placement, server->rank);
+    *shard_out = pli_placement_shard_at(&spec->placement, server->home);
     if (*shard_out >= 0 && spec->rows > 0) pli_placement_range(&spec->placement, *shard_out, &first, &rows);
     int64_t bytes = rows * pli_row_bytes(spec);
     if (*shard_out < 0 || spec->id >= 1 << 16 || !spec->topology.kind->on_servers ||

@@ -45,7 +45,7 @@ void pli_server_filters_close(pli_server_table *table) {
 static plait_part part_of(const pli_server *server, const pli_server_table *table, const pli_msg *msg, plait_way way) {
     const pli_spec *spec = &table->shard.spec;
     return (plait_part){ .way = way, .table = spec->id, .worker = msg->head.src,
-                         .server = server->rank - server->layout.first_server, .seed = server->layout.seed,
+                         .server = server->home - server->layout.first_server, .seed = server->layout.seed,
                          .clock = msg->head.clock, .type = spec->type, .cols = spec->cols,
                          .l1 = spec->ruled ? spec->rule.l1 : 0 };
 }

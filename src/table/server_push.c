@@ -119,18 +119,27 @@ static plait_status check_is_only(const pli_server *server, const pli_msg *msg, 
                     table->shard.spec.name, msg->head.src, (long long)msg->head.clock);
 }
 
+plait_status pli_server_check_push(const pli_server *server, const pli_msg *msg, plait_error *err) {
+    pli_push_part     part;
+    pli_server_table *table;
+    uint32_t          parts = msg->head.arg32;
+    if (parts > msg->head.body_bytes / sizeof(pli_wire_part) || (parts > 0 && msg->offset % 8 != 0))
+        return pli_fail(err, PLAIT_EFORMAT, "%u parts are cut short", parts);
+    for (uint32_t i = 0; i < parts; i++) {
+        PLI_TRY(decode_part(server, msg, i, &part, &table, err));
+        PLI_TRY(pli_shard_check(&table->shard, &part, err));
+    }
+    return PLAIT_OK;
+}
+
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out) {
     plait_error       why = { 0 };
     pli_push_part     part;
     pli_server_table *table;
     uint32_t          parts = msg->head.arg32;
-    if (parts > msg->head.body_bytes / sizeof(pli_wire_part) || (parts > 0 && msg->offset % 8 != 0)) {
-        pli_out_fail(out, PLAIT_EFORMAT, "push of rank %d: %u parts are cut short", msg->head.src, parts);
-        return false;
-    }
-    for (uint32_t i = 0; i < parts; i++) { /* all of it is checked before any of it is applied */
-        if (decode_part(server, msg, i, &part, &table, &why) < 0) return failed(msg, &why, out);
-        if (pli_shard_check(&table->shard, &part, &why) < 0) return failed(msg, &why, out);
+    if (pli_server_check_push(server, msg, &why) < 0) return failed(msg, &why, out); /* all, before any is applied */
+    for (uint32_t i = 0; i < parts; i++) {
+        decode_part(server, msg, i, &part, &table, &why);
         if (table->at_clock && part.touched && check_is_only(server, msg, i, table, &why) < 0)
             return failed(msg, &why, out);
     }
@@ -181,22 +190,26 @@ static pli_push_part part_for(const pli_server *server, const pli_msg *queue, co
     return (pli_push_part){ .keyed = wanted->shard.spec.keyed };
 }
 
-bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
-    int32_t     workers = server->layout.workers;
-    plait_error why = { 0 };
-    for (int64_t i = 0; i < server->tables; i++) {
-        pli_server_table *table = server->table[i];
-        if (table == NULL || !table->at_clock) continue;
-        for (int32_t w = 0; w < workers; w++) {
-            server->parts[w] = part_for(server, server->peer[w].queue, table, clock);
-            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(server->parts[w].n * table->shard.spec.cols));
+plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_push_part *part_out,
+                             pli_server_table **table_out, plait_error *err) {
+    return decode_part(server, msg, i, part_out, table_out, err);
+}
+
+int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table, int64_t clock,
+                            pli_push_part *parts) {
+    int32_t workers = server->layout.workers, n = workers;
+    for (int32_t w = 0; w < workers; w++) parts[w] = part_for(server, server->peer[w].queue, table, clock);
+    for (int32_t w = 0; redo != NULL && w < workers; w++)
+        for (const pli_msg *msg = redo[w]; msg != NULL; msg = msg->next) {
+            const pli_msg alone = { .head = msg->head, .body = msg->body, .offset = msg->offset };
+            pli_push_part part = part_for(server, &alone, table, clock);
+            if (part.touched) parts[n++] = part;
         }
-        if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {
-            pli_out_fail(out, why.code, "%s", why.text);
-            return false;
-        }
-    }
-    for (int32_t w = 0; w < workers; w++) {
+    return n;
+}
+
+void pli_server_forget_clock(pli_server *server, int64_t clock) {
+    for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
         while (peer->queue != NULL && peer->queue->head.clock == clock) {
             pli_msg *head = peer->queue;
@@ -205,5 +218,22 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
         }
         if (peer->queue == NULL) peer->queue_last = &peer->queue;
     }
+}
+
+bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
+    int32_t     workers = server->layout.workers;
+    plait_error why = { 0 };
+    for (int64_t i = 0; i < server->tables; i++) {
+        pli_server_table *table = server->table[i];
+        if (table == NULL || !table->at_clock) continue;
+        (void)pli_server_parts_of(server, NULL, table, clock, server->parts);
+        for (int32_t w = 0; w < workers; w++)
+            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(server->parts[w].n * table->shard.spec.cols));
+        if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {
+            pli_out_fail(out, why.code, "%s", why.text);
+            return false;
+        }
+    }
+    pli_server_forget_clock(server, clock);
     return true;
 }

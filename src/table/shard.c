@@ -269,6 +269,19 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
+plait_status pli_shard_sum_clock(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *sum_out,
+                                 plait_error *err) {
+    bool    touched = false;
+    int64_t examples = examples_of(n, parts, &touched);
+    *sum_out = (pli_push_part){ .keyed = shard->spec.keyed };
+    if (!touched) return PLAIT_OK;
+    PLI_TRY(check_order(shard, n, parts, err));
+    if (!sum_all(shard, n, parts, sum_out)) return no_memory(shard, err);
+    sum_out->touched = true;
+    sum_out->examples = examples;
+    return PLAIT_OK;
+}
+
 plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
                                     int64_t state, const void *sum, plait_error *err) {
     const pli_spec *spec = &shard->spec;

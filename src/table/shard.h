@@ -52,6 +52,11 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts,
                                    plait_error *err);
 
+/** The same sum, and nothing applied: one part for all [n], which lies in the shard's memory until its next call, or in a
+ *  part's. Applied as a clock's one part it does what they would. touched false: none was. Errors: as above. */
+plait_status pli_shard_sum_clock(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *sum_out,
+                                 plait_error *err);
+
 /** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1, of which this is the
  *  sum of all workers' updates (updates.h), over so many examples. state: pli_store_update_values'. Errors: ENOMEM. */
 plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,

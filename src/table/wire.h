@@ -30,6 +30,19 @@
  *            client has read and their values [n, cols], where n follows from the body's size
  *   MISSING  arg32: the table; token of a list of keys that the server does not know (it was started anew, or had no
  *            memory): what the worker says waits until the list has come
+ * Where servers have copies (copies.h):
+ *   PUSH with flag REDO   of the clock that the worker has ended last: a part of a dead one's share of it
+ *   VIEW     uint32_t [n], the dead ones for whom the worker stands in, with what it has pushed before
+ *   VOID     in place of a request that is sent again though it was answered
+ *   BARRIER  has a body: uint64_t, how many the worker has come to, with this one
+ *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
+ * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
+ *   CREATE, RESTORE, PUSH, CLOCK   a worker's, as it came
+ *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
+ *            (0: the worker has no part in it), uint64_t [arg32] versions after it, the parts' data
+ *   MET      clock: barriers that were complete
+ *   LOGGED   the other way; arg64: entries taken
+ *
  * both ways
  *   ACK      nothing but arg64; not itself in the stream (seq 0)
  *
@@ -47,11 +60,11 @@
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
-    PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_KINDS
+    PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_KINDS
 } pli_kind;
 
-enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400 }; /* of head.flags; the lower bits
-                                                                                        are comm's */
+enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
+       PLI_FLAG_LOG = 0x20 }; /* of head.flags; 0x1 is comm's, those from 0x1000 on copies.h's */
 
 typedef struct pli_wire_create {
     uint64_t      job_hash, spec_hash;

@@ -316,20 +316,26 @@ bool direct_run_until(direct *d, pli_ready_fn *ready, void *arg, int64_t max_eve
 
 /* --- members ------------------------------------------------------------------------------------------------------ */
 
-void direct_member(direct *d, pli_member_kind kind, int32_t rank, const plait_error *why) {
+static void tell_members(direct *d, pli_member_kind kind, int32_t rank, const plait_error *why) {
     if (!pli_grow((void **)&d->members, &d->members_capacity, d->n_members + 1, sizeof *d->members))
         die("out of memory");
     pli_member_event *event = &d->members[d->n_members++];
     *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)d->n_members + 1,
                                    .why = { .rank = rank } };
     if (why != NULL) event->why = *why;
-    d->rank[rank].dead = kind != PLI_MEMBER_JOINED;
-    for (uint32_t p = 1; p < PLI_PORT_MAX && kind == PLI_MEMBER_DIED; p++) direct_remove(d, rank, p);
     for (int32_t r = 0; r < d->ranks; r++)
         for (uint32_t p = 1; p < PLI_PORT_MAX; p++)
             if (r != rank && !d->rank[r].dead && d->rank[r].port[p].ops != NULL)
                 throw_in(d, (struct flight){ .src = rank, .dst = r, .port = p, .news = (int32_t)d->n_members - 1 });
 }
+
+void direct_member(direct *d, pli_member_kind kind, int32_t rank, const plait_error *why) {
+    d->rank[rank].dead = kind != PLI_MEMBER_JOINED;
+    for (uint32_t p = 1; p < PLI_PORT_MAX && kind == PLI_MEMBER_DIED; p++) direct_remove(d, rank, p);
+    tell_members(d, kind, rank, why);
+}
+
+void direct_suspect(direct *d, int32_t rank, const plait_error *why) { tell_members(d, PLI_MEMBER_DIED, rank, why); }
 
 void direct_restart(direct *d, int32_t rank) {
     d->rank[rank].dead = false;

@@ -1,0 +1,201 @@
+/* A worker and the copies of servers' shards: what it keeps until it is safe, where it goes when who serves has died, and
+ * how it stands in for a worker that died. copies.h has the idea. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/client.h"
+#include "table/copies.h"
+
+plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
+    client->dead = pli_calloc((size_t)client->layout.workers, 2);
+    if (client->dead == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
+    client->replaced = client->dead + client->layout.workers;
+    return PLAIT_OK;
+}
+
+void pli_client_copies_close(pli_client *client) {
+    pli_free(client->dead);
+    client->dead = client->replaced = NULL;
+}
+
+int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
+    const pli_layout *layout = &client->layout;
+    int64_t           at = (int64_t)msg->head.src - layout->first_server;
+    if (at < 0 || at >= layout->servers) return -1;
+    if (!pli_client_has_copies(client)) return (int32_t)at;
+    const int32_t place = pli_place_of(msg->head.flags);
+    if (place >= PLI_COPIES_MAX) return -1;
+    const int32_t server = pli_copy_server(layout, msg->head.src, place);
+    return client->link[server].place == place ? server : -1; /* else from before the other took over */
+}
+
+/* --- what is kept ---------------------------------------------------------------------------------------------------- */
+
+static bool is_request(const pli_msg *msg) {
+    switch (msg->head.kind) {
+    case PLI_CREATE:
+    case PLI_PULL:
+    case PLI_CALL:
+    case PLI_BARRIER:
+    case PLI_SNAP:
+    case PLI_PIECE:
+    case PLI_RESTORE:
+    case PLI_BYE: return true;
+    default: return false;
+    }
+}
+
+/* Does somebody wait for the answer of this server? */
+static bool is_open(const pli_client *client, int32_t server, const pli_msg *msg) {
+    const pli_ticket *ticket = client->tickets;
+    while (ticket != NULL && ticket->id != msg->head.arg32) ticket = ticket->next;
+    if (ticket == NULL) return false;
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next)
+        if (reply->head.src == client->layout.first_server + server) return false;
+    return true;
+}
+
+/* What waits for its answer stays, to be asked again. */
+void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    uint64_t         seq = (uint64_t)msg->head.clock;
+    if (seq <= atomic_load_explicit(&link->safe, memory_order_relaxed) || seq >= link->tx.next) return;
+    atomic_store_explicit(&link->safe, seq, memory_order_release);
+    for (const pli_msg *kept = link->tx.kept; kept != NULL && kept->head.seq <= seq; kept = kept->next)
+        if (is_request(kept) && is_open(client, server, kept)) seq = kept->head.seq - 1;
+    pli_tx_acked(&link->tx, seq);
+    pli_out_ring(out);
+}
+
+/* --- deaths ------------------------------------------------------------------------------------------------------------ */
+
+/* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */
+static bool may_repeat(const pli_msg *msg) { return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_RESTORE; }
+
+/* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were answered
+ * as mere numbers. */
+static void send_again(pli_client *client, int32_t server, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        kept->head.dst = pli_copy_rank(&client->layout, server, link->place);
+        kept->head.port = pli_copy_port(link->place);
+        kept->head.epoch = client->epoch;
+        kept->head.arg64 = 0; /* what it had heard from the dead one is no acknowledgement here */
+        if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
+            kept->head.kind = PLI_VOID;
+            kept->head.body_bytes = 0;
+            pli_slab_unref(&kept->body);
+        }
+        pli_msg *copy = pli_msg_copy(kept);
+        if (copy != NULL) pli_out_send(out, copy);
+        else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again what rank %d has not got", kept->head.dst);
+    }
+}
+
+/* Is nothing asked of the server any more but to be let go? Then it is, and its answer, which may yet come, counts no more. */
+static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    pli_ticket      *bye = NULL;
+    for (const pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        if (!is_request(kept) || !is_open(client, server, kept)) continue;
+        if (kept->head.kind != PLI_BYE) return false;
+        bye = client->tickets;
+        while (bye->id != kept->head.arg32) bye = bye->next;
+    }
+    if (bye == NULL) return true;
+    link->lost = true;
+    atomic_fetch_sub_explicit(&bye->pending, 1, memory_order_release);
+    pli_out_ring(out);
+    return true;
+}
+
+/* Nobody has its shards any more. */
+static void lose(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    bool             gone = link->ended && lets_go(client, server, out);
+    pli_tx_acked(&link->tx, link->tx.next - 1);
+    link->lost = true;
+    if (link->used && !gone)
+        pli_out_lost(out, event->rank, "rank %d, which held the last copy of shards, is lost: %s", event->rank,
+                     event->why.text);
+}
+
+static void redirect(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    link->place++;
+    if (link->place >= PLI_COPIES_MAX || link->alone) {
+        lose(client, server, event, out);
+        return;
+    }
+    pli_rx_destroy(&link->rx);
+    pli_rx_init(&link->rx); /* the other counts what it says from 1 */
+    link->state = 0;
+    send_again(client, server, out);
+}
+
+void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    const pli_layout *layout = &client->layout;
+    bool              died = event->kind == PLI_MEMBER_DIED;
+    (void)now_ns;
+    if (event->kind == PLI_MEMBER_JOINED) return;
+    for (int32_t s = 0; s < layout->servers; s++) {
+        pli_client_link *link = &client->link[s];
+        if (link->lost) continue;
+        if (pli_copy_rank(layout, s, link->place) != event->rank) {
+            if (pli_copy_rank(layout, s, 1) != event->rank) continue;
+            link->alone = true;
+            link->ended = !died;
+        } else if (died) {
+            redirect(client, s, event, out);
+        } else {
+            (void)lets_go(client, s, out);
+            pli_tx_acked(&link->tx, link->tx.next - 1); /* it needs nothing any more */
+        }
+    }
+    if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;
+    client->dead[event->rank] = 1;
+    atomic_fetch_add_explicit(&client->deaths, 1, memory_order_release);
+    pli_out_ring(out);
+}
+
+/* --- the end of a clock ---------------------------------------------------------------------------------------------------- */
+
+bool pli_client_is_safe(const pli_client *client) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        const pli_client_link *link = &client->link[s];
+        if (link->used && atomic_load_explicit(&link->safe, memory_order_acquire) < link->closing) return false;
+    }
+    return true;
+}
+
+bool pli_client_must_stand_in(const pli_client *client) {
+    return atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
+}
+
+int32_t pli_client_to_replace(const pli_client *client, int32_t *worker) {
+    int32_t n = 0;
+    for (int32_t w = 0; w < client->layout.workers; w++)
+        if (client->dead[w] && !client->replaced[w]) worker[n++] = w;
+    return n;
+}
+
+plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, int32_t n, const int32_t *worker, pli_out *out,
+                                  plait_error *err) {
+    PLI_TRY(pli_client_send_push(client, now_ns, PLI_PUSH, out, err));
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        if (!client->link[s].used) continue;
+        pli_msg *msg = pli_msg_new((size_t)n * sizeof *worker);
+        if (msg != NULL) memcpy(pli_msg_body(msg), worker, (size_t)n * sizeof *worker);
+        if (msg != NULL) msg->head.clock = client->clock;
+        PLI_TRY(pli_client_send(client, now_ns, s, PLI_VIEW, msg, NULL, out, err));
+    }
+    for (int32_t i = 0; i < n; i++) client->replaced[worker[i]] = 1;
+    client->views += n;
+    return PLAIT_OK;
+}
+
+void pli_client_end_clock(pli_client *client) {
+    client->ending = false;
+    client->clock++;
+}

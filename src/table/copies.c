@@ -1,0 +1,684 @@
+/* The log between the two copies of a server's shards, and what each makes of it; copies.h has the idea. */
+#include "table/copies.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/events.h"
+#include "table/values.h"
+
+enum { SEQ_BITS = 40 }; /* of arg64 in the log; the worker's number stands above */
+
+static uint64_t whose(int32_t worker, uint64_t seq) { return (uint64_t)worker << SEQ_BITS | seq; }
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err) {
+    const pli_layout *layout = &server->layout;
+    size_t            workers = (size_t)layout->workers;
+    pli_copies       *c = pli_calloc(1, sizeof *c);
+    if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    c->place = place;
+    c->serves = place == 0;
+    c->other = pli_copy_rank(layout, server->home - layout->first_server, 1 - place);
+    if (c->other == server->rank) c->other = -1;
+    pli_tx_init(&c->tx, layout->resend_after_ns);
+    pli_rx_init(&c->rx);
+    c->last = &c->first;
+    c->early_last = &c->early;
+    c->safe = pli_calloc(workers, 3 * sizeof *c->safe);
+    c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
+    c->views = pli_calloc(workers + 1, workers);
+    server->copies = c;
+    if (c->safe == NULL || c->redo == NULL || c->views == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    c->ended = c->safe + workers;
+    c->again = c->ended + workers;
+    c->dead = c->views + workers * workers;
+    return PLAIT_OK;
+}
+
+static void free_entry(pli_entry *entry) {
+    pli_msg_free_list(&entry->requests);
+    pli_msg_free_list(&entry->answers);
+    pli_free(entry->all);
+    pli_free(entry);
+}
+
+void pli_copies_close(pli_server *server) {
+    pli_copies *c = server->copies;
+    if (c == NULL) return;
+    while (c->first != NULL) {
+        pli_entry *entry = c->first;
+        c->first = entry->next;
+        free_entry(entry);
+    }
+    for (int32_t i = 0; c->redo != NULL && i < 2 * server->layout.workers; i++) pli_msg_free_list(&c->redo[i]);
+    pli_tx_destroy(&c->tx);
+    pli_rx_destroy(&c->rx);
+    pli_msg_free(&c->sum);
+    pli_msg_free_list(&c->early);
+    pli_free(c->safe);
+    pli_free(c->redo);
+    pli_free(c->views);
+    pli_free(c->events);
+    pli_free(c);
+    server->copies = NULL;
+}
+
+/* --- who serves: what is safe -------------------------------------------------------------------------------------- */
+
+static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (seq <= c->safe[worker]) return;
+    c->safe[worker] = seq;
+    if (!server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
+}
+
+/* The entry (taken) is with the other copy, or there is none. */
+static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_out *out) {
+    while (entry->requests != NULL) {
+        pli_msg *request = entry->requests, *answer = entry->answers;
+        entry->requests = request->next;
+        entry->answers = answer->next;
+        answer->next = NULL;
+        if (!server->peer[request->head.src].gone) pli_server_reply(server, now_ns, request, answer, out);
+        else pli_msg_free(&answer);
+        pli_msg_free(&request);
+    }
+    if (entry->all == NULL && entry->seq > 0) tell_safe(server, entry->worker, entry->seq, out);
+    for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
+        tell_safe(server, w, entry->all[w], out);
+    free_entry(entry);
+}
+
+static void release_to(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
+    pli_copies *c = server->copies;
+    while (c->first != NULL && c->first->number <= number) {
+        pli_entry *entry = c->first;
+        c->first = entry->next;
+        if (c->first == NULL) c->last = &c->first;
+        release(server, now_ns, entry, out);
+    }
+}
+
+static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    const pli_copies *c = server->copies;
+    msg->head.flags = (uint16_t)((msg->head.flags & PLI_MSG_UNCOUNTED) | PLI_FLAG_LOG);
+    msg->head.src = server->rank;
+    msg->head.dst = c->other;
+    msg->head.port = pli_copy_port(1 - c->place);
+    msg->head.epoch = server->epoch;
+    msg->head.incarnation = server->incarnation;
+    return pli_tx_send(&server->copies->tx, now_ns, msg, out);
+}
+
+/* The next entry of the log: msg (taken; NULL: no memory), and what it makes safe (taken; NULL: no memory). */
+static void append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out) {
+    pli_copies *c = server->copies;
+    bool        well = msg != NULL && entry != NULL;
+    if (well && c->other < 0) {
+        release(server, now_ns, entry, out);
+        pli_msg_free(&msg);
+        return;
+    }
+    if (well) entry->number = c->tx.next;
+    if (well && send_to_other(server, now_ns, msg, out)) {
+        *c->last = entry;
+        c->last = &entry->next;
+        return;
+    }
+    pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
+    pli_msg_free(&msg);
+    if (entry != NULL) free_entry(entry);
+}
+
+static pli_entry *entry_of(int32_t worker, uint64_t seq) {
+    pli_entry *entry = pli_calloc(1, sizeof *entry);
+    if (entry == NULL) return NULL;
+    entry->worker = worker;
+    entry->seq = seq;
+    return entry;
+}
+
+/* The message as the log has it. */
+static pli_msg *logged(const pli_msg *msg) {
+    pli_msg *copy = pli_msg_copy(msg);
+    if (copy == NULL) return NULL;
+    copy->head.arg64 = whose(msg->head.src, msg->head.seq);
+    return copy;
+}
+
+void pli_copies_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
+    append(server, now_ns, logged(msg), entry_of(msg->head.src, msg->head.seq), out);
+}
+
+static bool add_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer) {
+    pli_msg *head = pli_msg_new(0);
+    if (head == NULL || answer == NULL) {
+        pli_msg_free(&head);
+        pli_msg_free(&answer);
+        return false;
+    }
+    head->head = request->head;
+    head->head.body_bytes = 0;
+    head->next = entry->requests;
+    answer->next = entry->answers;
+    entry->requests = head;
+    entry->answers = answer;
+    return true;
+}
+
+void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    pli_copies *c = server->copies;
+    int64_t     tables = 0;
+    bool        at_clock = false, at_once = false;
+    for (int64_t i = 0; i < server->tables; i++) {
+        if (server->table[i] == NULL) continue;
+        tables++;
+        at_clock = at_clock || server->table[i]->at_clock;
+        at_once = at_once || !server->table[i]->at_clock;
+    }
+    if (at_clock && at_once) {
+        plait_error why = { 0 };
+        (void)pli_fail(&why, PLAIT_EREFUSED, "copies of tables of which some apply at clocks and others at once; "
+                       "give them one consistency");
+        pli_msg_free(&answer);
+        pli_server_reply_failure(server, now_ns, msg, &why, out);
+        return;
+    }
+    if (tables == c->created) {
+        pli_server_reply(server, now_ns, msg, answer, out);
+        return;
+    }
+    c->created = tables;
+    pli_entry *entry = entry_of(msg->head.src, msg->head.seq);
+    if (entry != NULL && !add_answer(entry, msg, answer)) {
+        free_entry(entry);
+        entry = NULL;
+    }
+    append(server, now_ns, logged(msg), entry, out);
+}
+
+/* --- clocks -------------------------------------------------------------------------------------------------------- */
+
+void pli_copies_ended(pli_server *server, const pli_msg *msg) {
+    if (server->copies != NULL) server->copies->ended[msg->head.src] = msg->head.seq;
+}
+
+/* Behind its parts a SUM has ... */
+typedef struct sum_body {
+    uint64_t      *ended;   /* [workers]                                              */
+    uint64_t      *version; /* [parts]                                                */
+    unsigned char *dead;    /* [workers], for whom the others have stood in; padded to 8 */
+    uint64_t       bytes;   /* of it all, parts' data apart                           */
+} sum_body;
+
+static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers) {
+    uint64_t at = parts * sizeof(pli_wire_part);
+    sum_body b = { .ended = (uint64_t *)(body + at), .version = (uint64_t *)(body + at) + workers };
+    b.dead = (unsigned char *)(b.version + parts);
+    b.bytes = at + 8 * workers + 8 * parts + pli_pad8(workers);
+    return b;
+}
+
+static bool apply_sum(pli_server *server, pli_out *out) {
+    pli_copies       *c = server->copies;
+    plait_error       why = { 0 };
+    pli_push_part     part;
+    pli_server_table *table;
+    sum_body          b = sum_layout(pli_msg_body(c->sum), c->sum->head.arg32, (uint64_t)server->layout.workers);
+    for (uint32_t i = 0; i < c->sum->head.arg32; i++) {
+        plait_status status = pli_server_part(server, c->sum, i, &part, &table, &why);
+        if (status >= 0) {
+            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
+            status = pli_shard_apply_clock(&table->shard, server->applied, 1, &part, &why);
+        }
+        if (status < 0) {
+            pli_out_fail(out, why.code, "%s", why.text);
+            return false;
+        }
+        table->state = b.version[i];
+    }
+    pli_msg_free(&c->sum);
+    server->applied++;
+    return true;
+}
+
+bool pli_copies_reach(pli_server *server, int64_t clock, pli_out *out) {
+    if (server->copies == NULL || server->copies->sum == NULL || clock <= server->applied) return true;
+    return apply_sum(server, out);
+}
+
+/* Has every worker that is left stood in for all who died? */
+static bool are_replaced(const pli_server *server) {
+    const pli_copies *c = server->copies;
+    int32_t           workers = server->layout.workers;
+    for (int32_t v = 0; c->deaths > 0 && v < workers; v++)
+        for (int32_t w = 0; c->dead[v] && w < workers; w++)
+            if (server->clocks[w] != PLAIT_LEFT && !c->views[(int64_t)w * workers + v]) return false;
+    return true;
+}
+
+typedef struct table_sum {
+    pli_server_table *table;
+    pli_push_part     part;
+    uint64_t          version;
+} table_sum;
+
+/* What all workers have pushed to each table in the clock. *n_out tables were touched. */
+static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sums, int64_t *n_out, pli_out *out,
+                               plait_error *err) {
+    const pli_copies *c = server->copies;
+    int64_t           most = server->layout.workers, n = 0;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        for (const pli_msg *msg = c->redo[w]; msg != NULL; msg = msg->next) most++;
+    pli_push_part *parts = pli_array((size_t)most, sizeof *parts);
+    plait_status   status = parts == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory to add up a clock") : PLAIT_OK;
+    for (int64_t i = 0; status >= 0 && i < server->tables; i++) {
+        pli_server_table *table = server->table[i];
+        if (table == NULL || !table->at_clock) continue;
+        uint64_t before = table->state;
+        int32_t  m = pli_server_parts_of(server, c->redo, table, clock, parts);
+        for (int32_t k = 0; k < m; k++)
+            pli_out_work(out, PLI_WORK_SUMS, (uint64_t)(parts[k].n * table->shard.spec.cols));
+        sums[n] = (table_sum){ .table = table, .version = table->state };
+        table->state = before; /* until the sum is applied */
+        status = pli_shard_sum_clock(&table->shard, m, parts, &sums[n].part, err);
+        n += sums[n].part.touched;
+    }
+    pli_free(parts);
+    *n_out = n;
+    return status;
+}
+
+static uint64_t data_bytes(const table_sum *sum) {
+    return (sum->part.keyed ? (uint64_t)sum->part.n * 8 : 0) +
+           pli_pad8((uint64_t)(sum->part.n * pli_sum_row_bytes(&sum->table->shard.spec)));
+}
+
+static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_sum *sums, int64_t n) {
+    const pli_copies *c = server->copies;
+    uint64_t          workers = (uint64_t)server->layout.workers;
+    uint64_t          at = sum_layout(NULL, (uint64_t)n, workers).bytes, bytes = at;
+    for (int64_t i = 0; i < n; i++) bytes += data_bytes(&sums[i]);
+    pli_msg *msg = pli_msg_new(bytes);
+    if (msg == NULL) return NULL;
+    unsigned char *body = pli_msg_body(msg);
+    sum_body       b = sum_layout(body, (uint64_t)n, workers);
+    memset(body, 0, at);
+    for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
+    memcpy(b.dead, c->dead, workers);
+    for (int64_t i = 0; i < n; i++) {
+        const pli_push_part *p = &sums[i].part;
+        const pli_spec      *spec = &sums[i].table->shard.spec;
+        pli_wire_part wire = { .table = (uint32_t)spec->id, .flags = p->keyed ? PLI_PART_KEYED : 0,
+                               .examples = p->examples, .first = p->keyed ? -1 : p->first, .n = p->n, .keys_at = at };
+        wire.values_at = at + (p->keyed ? (uint64_t)p->n * 8 : 0);
+        memcpy(body + (uint64_t)i * sizeof wire, &wire, sizeof wire);
+        b.version[i] = sums[i].version;
+        if (p->keyed && p->n > 0) memcpy(body + at, p->keys, (size_t)p->n * 8);
+        if (p->n > 0) memcpy(body + wire.values_at, p->values, (size_t)(p->n * pli_sum_row_bytes(spec)));
+        at += data_bytes(&sums[i]);
+    }
+    msg->head.kind = PLI_SUM_ENTRY;
+    msg->head.clock = clock;
+    msg->head.arg32 = (uint32_t)n;
+    return msg;
+}
+
+static void drop_redo(pli_server *server) {
+    for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_msg_free_list(&server->copies->redo[i]);
+}
+
+/* The clock's pushes become its SUM. */
+static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out *out) {
+    pli_copies  *c = server->copies;
+    size_t       workers = (size_t)server->layout.workers;
+    plait_error  why = { .code = PLAIT_ENOMEM, .text = "no memory to add up a clock" };
+    int64_t      n = 0;
+    table_sum   *sums = pli_array((size_t)server->tables + 1, sizeof *sums);
+    pli_entry   *entry = entry_of(-1, 0);
+    pli_msg     *msg = NULL;
+    plait_status status = sums == NULL ? PLAIT_ENOMEM : sum_tables(server, clock, sums, &n, out, &why);
+    if (status >= 0) msg = make_sum(server, clock, sums, n);
+    if (entry != NULL) entry->all = pli_array(workers, sizeof *entry->all);
+    if (msg != NULL) c->sum = pli_msg_copy(msg);
+    pli_free(sums);
+    if (c->sum == NULL || entry == NULL || entry->all == NULL) {
+        pli_msg_free(&msg);
+        if (entry != NULL) free_entry(entry);
+        pli_out_fail(out, why.code, "%s", why.text);
+        return false;
+    }
+    memcpy(entry->all, sum_layout(pli_msg_body(msg), (uint64_t)n, workers).ended, workers * sizeof *entry->all);
+    pli_server_forget_clock(server, clock);
+    drop_redo(server);
+    append(server, now_ns, msg, entry, out);
+    return out->error.code >= 0;
+}
+
+static bool has_clocks(const pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->at_clock) return true;
+    return false;
+}
+
+bool pli_copies_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (!has_clocks(server)) {
+        server->applied = target > server->applied ? target : server->applied;
+        return true;
+    }
+    while (c->serves && pli_copies_prepared(server) < target && are_replaced(server)) {
+        if (c->sum != NULL && !apply_sum(server, out)) return false; /* all have ended a later clock */
+        if (!prepare(server, now_ns, server->applied, out)) return false;
+    }
+    return server->slowest != PLAIT_LEFT || pli_copies_reach(server, INT64_MAX, out);
+}
+
+/* --- who stands in for the dead --------------------------------------------------------------------------------------- */
+
+void pli_copies_bury(pli_server *server, int32_t worker) {
+    pli_copies *c = server->copies;
+    pli_peer   *peer = &server->peer[worker];
+    int64_t     prepared = pli_copies_prepared(server);
+    pli_msg   **at = &peer->queue;
+    c->deaths += c->dead[worker] == 0;
+    c->dead[worker] = 1;
+    while (*at != NULL && (*at)->head.clock < prepared) at = &(*at)->next;
+    pli_msg_free_list(at);
+    *at = NULL;
+    peer->queue_last = at;
+    pli_msg_free_list(&c->redo[worker]);
+    pli_msg_free_list(&c->redo[server->layout.workers + worker]);
+}
+
+static void link_at_end(pli_msg **list, pli_msg *msg) {
+    while (*list != NULL) list = &(*list)->next;
+    *list = msg;
+}
+
+bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
+    pli_copies     *c = server->copies;
+    int32_t         worker = msg->head.src;
+    const pli_peer *peer = &server->peer[worker];
+    plait_error     why = { 0 };
+    if (c == NULL || msg->head.clock != peer->ended - 1 || server->clocks[worker] == PLAIT_LEFT) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for another in clock %lld, it is in clock %lld", worker,
+                     (long long)msg->head.clock, (long long)peer->ended);
+        return false;
+    }
+    if (msg->head.clock < pli_copies_prepared(server)) return false;
+    if (pli_server_check_push(server, msg, &why) < 0) {
+        pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);
+        return false;
+    }
+    link_at_end(&c->redo[server->layout.workers + worker], msg);
+    return true;
+}
+
+void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    int32_t     worker = msg->head.src, workers = server->layout.workers;
+    uint64_t    n = msg->head.body_bytes / sizeof(uint32_t);
+    uint32_t    id;
+    if (c == NULL || n * sizeof id != msg->head.body_bytes) {
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for nobody", worker);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        memcpy(&id, pli_at_const(pli_msg_body(msg), (int64_t)(i * sizeof id)), sizeof id);
+        if (id >= (uint32_t)workers || id == (uint32_t)worker) {
+            pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for rank %u", worker, (unsigned)id);
+            return;
+        }
+        c->views[(int64_t)worker * workers + id] = 1;
+        if (!c->dead[id] && server->clocks[id] != PLAIT_LEFT) pli_server_lose(server, now_ns, (int32_t)id);
+    }
+    if (msg->head.clock >= pli_copies_prepared(server)) c->ended[worker] = msg->head.seq;
+    link_at_end(&c->redo[worker], c->redo[workers + worker]);
+    c->redo[workers + worker] = NULL;
+    pli_server_look_again(server, now_ns, out);
+}
+
+/* --- barriers --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const pli_copies *c, const pli_msg *barrier) {
+    uint64_t number = c->met + 1;
+    if (barrier->head.body_bytes == sizeof number) memcpy(&number, pli_msg_body(barrier), sizeof number);
+    return number;
+}
+
+static pli_msg *barrier_answer(const pli_server *server) {
+    pli_msg *answer = pli_msg_new(sizeof server->dropped);
+    if (answer != NULL) memcpy(pli_msg_body(answer), &server->dropped, sizeof server->dropped);
+    return answer;
+}
+
+void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies *c = server->copies;
+    int32_t     waiting = 0;
+    bool        all = true;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->barrier != NULL && number_of(c, peer->barrier) <= c->met) {
+            pli_server_reply(server, now_ns, peer->barrier, barrier_answer(server), out);
+            pli_msg_free(&peer->barrier);
+        }
+        waiting += peer->barrier != NULL;
+        all = all && (peer->barrier != NULL || peer->gone);
+    }
+    if (!all || waiting == 0 || !pli_copies_reach(server, INT64_MAX, out)) return;
+    pli_entry *entry = entry_of(-1, 0);
+    pli_msg   *msg = pli_msg_new(0);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->barrier == NULL) continue;
+        c->met = number_of(c, peer->barrier);
+        if (entry != NULL && !add_answer(entry, peer->barrier, barrier_answer(server))) {
+            free_entry(entry);
+            entry = NULL;
+        }
+        pli_msg_free(&peer->barrier);
+    }
+    if (msg != NULL) {
+        msg->head.kind = PLI_MET;
+        msg->head.clock = (int64_t)c->met;
+    }
+    append(server, now_ns, msg, entry, out);
+}
+
+/* --- who does not serve ------------------------------------------------------------------------------------------------- */
+
+static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *err) {
+    pli_push_part     part;
+    pli_server_table *table;
+    uint64_t          parts = msg->head.arg32, bytes = msg->head.body_bytes;
+    if (parts > bytes / sizeof(pli_wire_part) || msg->offset % 8 != 0 ||
+        sum_layout(NULL, parts, (uint64_t)server->layout.workers).bytes > bytes)
+        return pli_fail(err, PLAIT_EFORMAT, "a sum is cut short"), false;
+    for (uint32_t i = 0; i < parts; i++)
+        if (pli_server_part(server, msg, i, &part, &table, err) < 0 || pli_shard_check(&table->shard, &part, err) < 0)
+            return false;
+    return msg->head.clock == pli_copies_prepared(server) ||
+           (pli_fail(err, PLAIT_EFORMAT, "a sum of clock %lld, clock %lld was due", (long long)msg->head.clock,
+                     (long long)pli_copies_prepared(server)), false);
+}
+
+/* true: kept */
+static bool take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    plait_error why = { 0 };
+    int32_t     workers = server->layout.workers;
+    if (!is_sum(server, msg, &why)) {
+        pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
+        return false;
+    }
+    if (c->sum != NULL && !apply_sum(server, out)) return false;
+    c->sum = msg;
+    sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
+    for (int32_t v = 0; v < workers; v++) {
+        if (b.dead[v] && !c->dead[v]) pli_copies_bury(server, v);
+        for (int32_t w = 0; b.dead[v] && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
+        if (b.ended[v] == 0) continue;
+        server->peer[v].rx.expected = b.ended[v] + 1;
+        server->peer[v].ended = msg->head.clock + 1;
+        c->ended[v] = b.ended[v];
+        if (server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, msg->head.clock + 1);
+    }
+    return true;
+}
+
+/* A worker's message, as who serves has acted upon it. Nothing is answered. */
+static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    uint64_t worker = msg->head.arg64 >> SEQ_BITS, seq = msg->head.arg64 & ((UINT64_C(1) << SEQ_BITS) - 1);
+    pli_out  quiet;
+    if (worker >= (uint64_t)server->layout.workers) {
+        pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: there is no worker %llu", msg->head.src,
+                     (unsigned long long)worker);
+        pli_msg_free(&msg);
+        return;
+    }
+    msg->head.src = (int32_t)worker;
+    msg->head.seq = seq;
+    msg->head.flags &= (uint16_t)~PLI_FLAG_LOG;
+    server->peer[worker].rx.expected = seq + 1;
+    pli_out_init(&quiet);
+    pli_server_act(server, now_ns, msg, &quiet);
+    for (int kind = 0; kind < PLI_WORK_KINDS; kind++) out->work[kind] += quiet.work[kind];
+    if (quiet.error.code < 0 && out->error.code >= 0) out->error = quiet.error;
+    pli_out_drop(&quiet);
+}
+
+static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    msg->next = NULL;
+    switch (msg->head.kind) {
+    case PLI_SUM_ENTRY:
+        if (take_sum(server, msg, out)) return;
+        break;
+    case PLI_MET: server->copies->met = (uint64_t)msg->head.clock; break;
+    case PLI_CREATE:
+    case PLI_RESTORE:
+    case PLI_PUSH:
+    case PLI_CLOCK: take_message(server, now_ns, msg, out); return;
+    default:
+        pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: an entry of unknown kind %u", msg->head.src,
+                     (unsigned)msg->head.kind);
+    }
+    pli_msg_free(&msg);
+}
+
+static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    switch (pli_rx_take(&c->rx, &msg)) {
+    case PLI_RX_TAKE:
+        for (; msg != NULL; msg = pli_rx_next(&c->rx)) take_entry(server, now_ns, msg, out);
+        break;
+    case PLI_RX_DUPLICATE: pli_msg_free(&msg); break;
+    case PLI_RX_OLD: pli_msg_free(&msg); return;
+    case PLI_RX_EARLY: return;
+    }
+    if (out->error.code < 0) return;
+    pli_msg *ack = pli_msg_new(0);
+    if (ack == NULL) {
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory to confirm the log of rank %d", c->other);
+        return;
+    }
+    ack->head.kind = PLI_LOGGED;
+    ack->head.flags = PLI_FLAG_LOG;
+    ack->head.src = server->rank;
+    ack->head.dst = c->other;
+    ack->head.port = pli_copy_port(1 - c->place);
+    ack->head.epoch = server->epoch;
+    ack->head.incarnation = server->incarnation;
+    ack->head.arg64 = c->rx.expected - 1;
+    pli_out_send(out, ack);
+}
+
+bool pli_copies_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (msg->head.flags & PLI_FLAG_LOG) {
+        if (msg->head.src == c->other && !c->serves) {
+            take_log(server, now_ns, msg, out);
+            return true;
+        }
+        if (msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
+            pli_tx_acked(&c->tx, msg->head.arg64);
+            release_to(server, now_ns, msg->head.arg64, out);
+        }
+        pli_msg_free(&msg); /* or of one who has died */
+        return true;
+    }
+    if (c->serves) return false;
+    if (msg->head.seq == 0 || msg->head.src < 0 || msg->head.src >= server->layout.workers) {
+        pli_msg_free(&msg);
+        return true;
+    }
+    msg->next = NULL;
+    *c->early_last = msg;
+    c->early_last = &msg->next;
+    return true;
+}
+
+bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
+    return msg->head.seq < server->copies->again[msg->head.src] &&
+           (msg->head.kind == PLI_PULL || msg->head.kind == PLI_CREATE) && !(msg->head.flags & PLI_FLAG_FILTERED);
+}
+
+/* --- deaths --------------------------------------------------------------------------------------------------------------- */
+
+/* The other copy is no more; this one serves from now on. */
+static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies *c = server->copies;
+    pli_msg    *early = c->early;
+    c->serves = true;
+    pli_rx_destroy(&c->rx);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        pli_tx_destroy(&peer->tx); /* whatever it would have said as a shadow */
+        pli_tx_init(&peer->tx, server->layout.resend_after_ns);
+        c->again[w] = peer->rx.expected;
+        c->safe[w] = peer->rx.expected - 1;
+    }
+    for (int64_t i = 0; i < c->n_events; i++) pli_server_ops.on_member(server, now_ns, &c->events[i], out);
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (!server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
+    c->early = NULL;
+    c->early_last = &c->early;
+    while (early != NULL) {
+        pli_msg *msg = early;
+        early = msg->next;
+        msg->next = NULL;
+        pli_server_ops.on_message(server, now_ns, msg, out);
+    }
+    pli_server_look_again(server, now_ns, out);
+}
+
+bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_copies *c = server->copies;
+    bool        gone = event->kind != PLI_MEMBER_JOINED;
+    if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
+        if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
+            pli_out_fail(out, PLAIT_ENOMEM, "no memory to remember who has gone");
+            return true;
+        }
+        c->events[c->n_events++] = *event;
+    }
+    if (!gone || event->rank != c->other) return !c->serves;
+    if (!c->serves) {
+        if (event->kind == PLI_MEMBER_LEFT) return true; /* all workers had said good-bye */
+        c->other = -1;
+        take_over(server, now_ns, out);
+        return true;
+    }
+    c->other = -1;
+    pli_tx_acked(&c->tx, c->tx.next - 1);
+    release_to(server, now_ns, UINT64_MAX, out);
+    return false;
+}
+
+void pli_copies_wakeup(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_tx_wakeup(&server->copies->tx, now_ns, out);
+}

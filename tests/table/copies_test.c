@@ -1,0 +1,499 @@
+/* Seeded schedules of servers with two copies (table/copies.h) over the direct driver: any one rank dies, at any moment,
+ * and all that was acknowledged is there, once.
+ *
+ * The oracle shares nothing with the protocol. Worker v has column v of every row; what belongs to its rows of data in
+ * clock c is 2^c in that column, on rows that (v, c) alone choose: so a value is the set of clocks that it contains.
+ *     bsp     a get in clock c has exactly the clocks < c, of every worker, dead or not: the others stand in for the dead
+ *             (each for some rows); and so has the end. That is the model of a run in which nobody died. Who stands in for
+ *             one whose part was there after all, as others know by now who are a clock ahead, may read that clock.
+ *     else    a get holds all that the reader had acknowledged, and nothing that was not added; at the end each worker's
+ *             acknowledged clocks are there, of the dead one's last clock all or less
+ * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe already.
+ * Besides: nobody hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "direct/direct.h"
+#include "table/client.h"
+#include "table/copies.h"
+
+enum { WORKERS_MAX = 4, RANKS_MAX = 8, TABLES_MAX = 2, ROWS = 520, HOT = 6, CLOCKS = 7, SCHEDULES = 700, SCHEDULES_FULL = 7000 };
+
+typedef enum state { READY, READING, ADDING, ENDING, STANDING_IN, STANDING_READS, IN_BARRIER, LAST_READ, LEAVING, DONE, DEAD } state;
+
+typedef struct worker {
+    pli_client        client;
+    pli_client_table *table[TABLES_MAX];
+    state             state;
+    int64_t           clock; /* ended: acknowledged */
+    int32_t           reads; /* table being read */
+    pli_ask           ask;
+    pli_ticket        ticket;
+    bool              asking, waiting;
+    int32_t           n_dead, dead[WORKERS_MAX];
+    uint8_t           covers[WORKERS_MAX]; /* stands in for */
+    bool              met;
+    double            values[ROWS * WORKERS_MAX];
+} worker;
+
+typedef struct world {
+    uint64_t   seed;
+    direct    *d;
+    pli_layout layout;
+    int32_t    workers, tables, ranks;
+    bool       bsp, dies;
+    int32_t    victim;
+    int64_t    death_at;
+    int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
+    int32_t    second;
+    pli_spec   spec[TABLES_MAX];
+    uint64_t   hot[HOT];
+    pli_server server[RANKS_MAX][2];
+    worker     worker[WORKERS_MAX];
+    bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
+    bool       suspects; /* the victim is only taken for dead */
+} world;
+
+#define SURE(w, condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail_msg("line %d: %s\nreplay: PLAIT_SEED=%llu %s", __LINE__, #condition, (unsigned long long)(w)->seed, \
+                     program_invocation_name);                                                     \
+    } while (0)
+
+static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below); }
+
+/* Does what belongs to worker v's rows in the clock touch hot row h of table t? */
+static bool adds(const world *w, int t, int32_t v, int64_t clock, int h) {
+    pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, (uint64_t)(t * 1000 + v * 100 + clock), (uint64_t)h);
+    return pli_random_below(&r, 3) > 0;
+}
+
+static uint64_t expected(const world *w, int t, int32_t v, int64_t clocks, int h) {
+    uint64_t bits = 0;
+    for (int64_t c = 0; c < clocks; c++)
+        if (adds(w, t, v, c, h)) bits |= UINT64_C(1) << c;
+    return bits;
+}
+
+/* --- the world ---------------------------------------------------------------------------------------------------------- */
+
+static bool ticket_done(void *arg) { return pli_ticket_done(arg); }
+
+static void make_table(world *w, int32_t t) {
+    static const char *const stale[] = { "async", "ssp:1", "ssp:3", "essp:1" };
+    char                     name[8];
+    plait_table_opts         opts;
+    plait_table_opts_init(&opts);
+    snprintf(name, sizeof name, "t%d", t);
+    opts.name = name;
+    opts.type = PLAIT_F64;
+    uint64_t shape = pick(w, 3);
+    opts.rows = shape == 2 ? 0 : ROWS;
+    opts.keyed = shape == 1;
+    opts.cols = w->workers;
+    if (w->bsp && pick(w, 2) == 0) {
+        opts.rule.name = "sgd";
+        opts.rule.learning_rate = 1;
+    }
+    SURE(w, pli_spec_make(t, &opts, "ps", w->bsp ? "bsp" : stale[pick(w, 4)], 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
+    w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, w->layout.servers,
+                                              w->layout.first_server);
+}
+
+static void create_tables(world *w) {
+    uint64_t now;
+    for (int32_t t = 0; t < w->tables; t++) {
+        const pli_placement *placement = &w->spec[t].placement;
+        pli_wire_create      create = { .job_hash = 5, .spec_hash = pli_spec_hash(&w->spec[t], NULL, NULL) };
+        pli_ticket           ticket;
+        pli_out             *out = direct_enter(w->d, 0, PLI_PORT_CLIENT, &now);
+        pli_spec_encode(&w->spec[t], &create.spec);
+        pli_ticket_open(&w->worker[0].client, &ticket);
+        for (int32_t i = 0; i < placement->shards; i++) {
+            pli_msg *msg = pli_msg_new(sizeof create);
+            memcpy(pli_msg_body(msg), &create, sizeof create);
+            SURE(w, pli_client_send(&w->worker[0].client, now, pli_placement_rank(placement, i) - placement->first_rank,
+                                    PLI_CREATE, msg, &ticket, out, NULL) == PLAIT_OK);
+        }
+        direct_leave(w->d, 0, PLI_PORT_CLIENT);
+        SURE(w, direct_run_until(w->d, ticket_done, &ticket, 1000000) && ticket.failure.code == 0);
+        direct_enter(w->d, 0, PLI_PORT_CLIENT, &now);
+        pli_ticket_unlink(&w->worker[0].client, &ticket);
+        direct_leave(w->d, 0, PLI_PORT_CLIENT);
+        pli_ticket_free(&ticket);
+        for (int32_t k = 0; k < w->workers; k++) {
+            SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
+            SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
+        }
+    }
+}
+
+static void open_world(world *w, uint64_t seed) {
+    memset(w, 0, sizeof *w);
+    w->seed = seed;
+    pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
+    direct_opts net = { .trace = getenv("PLAIT_TRACE") != NULL };
+    if (pli_random_below(&random, 3) > 0) {
+        net.delay = pli_random_f64(&random) * 0.3;
+        net.early_wake = pli_random_f64(&random) * 0.2;
+        net.twice = pli_random_f64(&random) * 0.2;
+        net.reorder = pli_random_f64(&random) * 0.3;
+        net.drop = pli_random_below(&random, 2) > 0 ? pli_random_f64(&random) * 0.2 : 0;
+    }
+    bool lossy = net.drop > 0 || net.reorder > 0;
+    w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
+    int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
+    w->ranks = w->workers + apart;
+    w->layout = (pli_layout){ .workers = w->workers, .servers = apart > 0 ? apart : w->workers,
+                              .first_server = apart > 0 ? w->workers : 0, .job_hash = 5,
+                              .resend_after_ns = lossy ? 2000000 : 0, .replicas = 2 };
+    w->d = direct_new(seed, w->ranks, &net);
+    w->bsp = pick(w, 3) > 0;
+    for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        int32_t rank = w->layout.first_server + s;
+        for (int place = 0; place < 2; place++) {
+            pli_server *server = &w->server[rank][place];
+            SURE(w, pli_server_open_copy(server, &w->layout, rank, place, 0, 1, NULL) == PLAIT_OK);
+            direct_add(w->d, rank, pli_copy_port(place), &pli_server_ops, server);
+        }
+    }
+    for (int32_t k = 0; k < w->workers; k++) {
+        SURE(w, pli_client_open(&w->worker[k].client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
+        direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &w->worker[k].client);
+    }
+    w->tables = 1 + (int32_t)pick(w, TABLES_MAX);
+    for (int32_t t = 0; t < w->tables; t++) make_table(w, t);
+    create_tables(w);
+    w->dies = pick(w, 8) > 0;
+    w->suspects = pick(w, 4) == 0;
+    w->victim = (int32_t)pick(w, (uint64_t)w->ranks);
+    w->death_at = direct_events(w->d) + (int64_t)pick(w, lossy ? 1500 : 500);
+    w->second = (int32_t)pick(w, (uint64_t)w->workers);
+    w->second_at = apart > 0 && w->workers > 2 && w->second != w->victim && pick(w, 2) == 0
+                       ? direct_events(w->d) + (int64_t)pick(w, 500) : -1;
+}
+
+static void close_world(world *w) {
+    for (int32_t k = 0; k < w->workers; k++) {
+        worker *me = &w->worker[k];
+        if (me->asking) pli_ask_abandon(&me->ask);
+        if (me->waiting) pli_ticket_free(&me->ticket);
+        for (int32_t t = 0; t < w->tables; t++) pli_client_table_close(&me->table[t]);
+        pli_client_close(&me->client);
+    }
+    for (int32_t r = w->layout.first_server; r < w->layout.first_server + w->layout.servers; r++)
+        for (int place = 0; place < 2; place++) pli_server_close(&w->server[r][place]);
+    direct_free(&w->d);
+}
+
+/* --- a worker's steps ------------------------------------------------------------------------------------------------------ */
+
+static pli_out *enter(world *w, int32_t k, uint64_t *now) { return direct_enter(w->d, k, PLI_PORT_CLIENT, now); }
+static void     leave(world *w, int32_t k) { direct_leave(w->d, k, PLI_PORT_CLIENT); }
+
+static void tell(const world *w) {
+    for (int32_t k = 0; k < w->workers; k++)
+        print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);
+    for (int32_t r = w->layout.first_server; r < w->layout.first_server + w->layout.servers; r++)
+        for (int p = 0; p < 2; p++) {
+            const pli_server *s = &w->server[r][p];
+            print_message("rank %d place %d of %d%s: serves %d other %d applied %lld sum %d deaths %d slowest %lld\n", r, p,
+                          s->home, w->dead[r] ? " (dead)" : "", s->copies->serves, s->copies->other,
+                          (long long)s->applied, s->copies->sum != NULL, s->copies->deaths, (long long)s->slowest);
+        }
+}
+
+static void begin_read(world *w, int32_t k) {
+    worker     *me = &w->worker[k];
+    uint64_t    now;
+    pli_out    *out = enter(w, k, &now);
+    plait_status status;
+    if (w->spec[me->reads].rows > 0 && pick(w, 2) == 0)
+        status = pli_ask_range(&me->client, now, me->table[me->reads], 0, ROWS, me->values, &me->ask, out, NULL);
+    else
+        status = pli_ask_keys(&me->client, now, me->table[me->reads], HOT, w->hot, me->values, &me->ask, out, NULL);
+    SURE(w, status == PLAIT_OK);
+    me->asking = true;
+    leave(w, k);
+}
+
+static void check_read(world *w, int32_t k, bool last) {
+    worker *me = &w->worker[k];
+    int     t = me->reads;
+    bool    ruled = w->spec[t].ruled, range = !me->ask.by_key;
+    for (int h = 0; h < HOT; h++)
+        for (int32_t v = 0; v < w->workers; v++) {
+            double   value = me->values[(range ? (int64_t)w->hot[h] : h) * w->workers + v];
+            uint64_t seen = (uint64_t)(ruled ? -value : value);
+            SURE(w, (double)seen == (ruled ? -value : value));
+            if (w->bsp) {
+                bool in_vain = me->state == STANDING_READS && seen == expected(w, t, v, me->clock + 1, h);
+                if (!in_vain && seen != expected(w, t, v, me->clock, h)) tell(w), print_message("worker %d clock %d t %d ruled %d h %d v %d: %lx not %lx\n", k, (int)me->clock, t, ruled, h, v, (long)seen, (long)expected(w, t, v, me->clock, h));
+                SURE(w, in_vain || seen == expected(w, t, v, me->clock, h));
+                continue;
+            }
+            uint64_t most = expected(w, t, v, CLOCKS, h);
+            int64_t  sure = v == k || last ? w->worker[v].clock : 0;
+            SURE(w, (seen & ~most) == 0);
+            if ((expected(w, t, v, sure, h) & ~seen) != 0) tell(w), print_message("worker %d clock %d t %d %s h %d v %d: %lx not %lx, last %d\n", k, (int)me->clock, t, w->spec[t].consistency, h, v, (long)seen, (long)expected(w, t, v, sure, h), last);
+            SURE(w, (expected(w, t, v, sure, h) & ~seen) == 0);
+        }
+}
+
+static bool end_read(world *w, int32_t k, bool last) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (!pli_ticket_done(&me->ask.ticket)) return false;
+    SURE(w, w->zombie[k] || me->ask.ticket.failure.code == 0);
+    enter(w, k, &now);
+    pli_ticket_unlink(&me->client, &me->ask.ticket);
+    leave(w, k);
+    SURE(w, pli_ask_finish(&me->client, &me->ask, NULL) == PLAIT_OK);
+    if (!w->zombie[k]) check_read(w, k, last);
+    pli_ask_abandon(&me->ask);
+    me->asking = false;
+    me->reads++;
+    return true;
+}
+
+/* Who computes what belongs to v's rows, of hot row h: v, and when it is dead the one of the living who draws the highest
+ * number. So a second death moves only what the second dead one had. */
+static int32_t holder(const world *w, int32_t v, int h, const uint8_t *dead) {
+    int32_t  best = v;
+    uint64_t most = 0;
+    for (int32_t k = 0; dead[v] && k < w->workers; k++) {
+        uint64_t draw = pli_hash_u64((uint64_t)(v * 10000 + h * 100 + k)) | 1;
+        if (dead[k] || draw <= most) continue;
+        most = draw;
+        best = k;
+    }
+    return best;
+}
+
+/* Adds what the worker holds when `now` are dead and did not when `before` were (NULL: nobody computed anything before). */
+static void add_held(world *w, int32_t k, const uint8_t *before, const uint8_t *now) {
+    worker *me = &w->worker[k];
+    for (int32_t v = 0; v < w->workers; v++)
+        for (int t = 0; t < w->tables; t++) {
+            double   delta[HOT * WORKERS_MAX] = { 0 };
+            uint64_t keys[HOT];
+            int64_t  n = 0;
+            for (int h = 0; h < HOT; h++) {
+                if (!adds(w, t, v, me->clock, h) || holder(w, v, h, now) != k) continue;
+                if (before != NULL && holder(w, v, h, before) == k) continue;
+                delta[n * w->workers + v] = (double)(UINT64_C(1) << me->clock);
+                keys[n++] = w->hot[h];
+            }
+            if (n == 0 && v != k) continue;
+            SURE(w, pli_pending_add(&me->table[t]->pending, n, keys, delta, 0, NULL) == PLAIT_OK);
+        }
+}
+
+static void begin_clock_end(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (pick(w, 4) == 0) { /* some of it leaves early */
+        SURE(w, pli_client_build_push(&me->client, me->table[0], PLI_PUSH, NULL) == PLAIT_OK);
+        pli_out *out = enter(w, k, &now);
+        SURE(w, pli_client_send_push(&me->client, now, PLI_PUSH, out, NULL) == PLAIT_OK);
+        leave(w, k);
+    }
+    SURE(w, pli_client_build_push(&me->client, NULL, PLI_CLOCK, NULL) == PLAIT_OK);
+    pli_out *out = enter(w, k, &now);
+    SURE(w, pli_client_send_push(&me->client, now, PLI_CLOCK, out, NULL) == PLAIT_OK);
+    leave(w, k);
+}
+
+static void ask_all(world *w, int32_t k, pli_kind kind) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    pli_out *out = enter(w, k, &now);
+    pli_ticket_open(&me->client, &me->ticket);
+    me->waiting = true;
+    SURE(w, pli_client_send_all(&me->client, now, kind == PLI_BARRIER, kind, &me->ticket, out, NULL) == PLAIT_OK);
+    leave(w, k);
+}
+
+static bool answered(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (!pli_ticket_done(&me->ticket)) return false;
+    SURE(w, me->ticket.failure.code == 0);
+    enter(w, k, &now);
+    pli_ticket_unlink(&me->client, &me->ticket);
+    leave(w, k);
+    pli_ticket_free(&me->ticket);
+    me->waiting = false;
+    return true;
+}
+
+static void enter_clock(world *w, worker *me) {
+    (void)w;
+    me->reads = 0;
+    me->state = READY;
+}
+
+/* As after every barrier. */
+static void forget_copies(world *w, int32_t k) {
+    uint64_t now;
+    enter(w, k, &now);
+    for (int t = 0; t < w->tables; t++) {
+        pli_cache_forget(w->worker[k].table[t]);
+        pli_cache_drop_fresh(w->worker[k].table[t]);
+    }
+    leave(w, k);
+}
+
+static bool end_clock(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (pli_client_is_safe(&me->client)) {
+        enter(w, k, &now);
+        pli_client_end_clock(&me->client);
+        leave(w, k);
+        me->clock++;
+        enter_clock(w, me);
+        if (me->clock == CLOCKS || (me->clock == 3 && w->seed % 2 == 0)) {
+            ask_all(w, k, PLI_BARRIER);
+            me->state = IN_BARRIER;
+        }
+        return true;
+    }
+    if (!w->bsp || !pli_client_must_stand_in(&me->client)) return false;
+    me->n_dead = pli_client_to_replace(&me->client, me->dead);
+    me->reads = 0;
+    me->state = STANDING_IN;
+    return true;
+}
+
+static void send_stand_in(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint8_t  before[WORKERS_MAX];
+    uint64_t now;
+    memcpy(before, me->covers, sizeof before);
+    for (int32_t i = 0; i < me->n_dead; i++) me->covers[me->dead[i]] = 1;
+    add_held(w, k, before, me->covers);
+    SURE(w, pli_client_build_push(&me->client, NULL, PLI_PUSH, NULL) == PLAIT_OK);
+    pli_out *out = enter(w, k, &now);
+    SURE(w, pli_client_send_view(&me->client, now, me->n_dead, me->dead, out, NULL) == PLAIT_OK);
+    leave(w, k);
+    me->state = ENDING;
+}
+
+/* false: it waits */
+static bool step_worker(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    switch (me->state) {
+    case READY:
+        begin_read(w, k);
+        me->state = READING;
+        return true;
+    case READING:
+        if (!end_read(w, k, false)) return false;
+        me->state = me->reads < w->tables ? READY : ADDING;
+        return true;
+    case ADDING:
+        add_held(w, k, NULL, me->covers);
+        begin_clock_end(w, k);
+        me->state = ENDING;
+        return true;
+    case ENDING: return end_clock(w, k);
+    case STANDING_IN:
+        begin_read(w, k);
+        me->state = STANDING_READS;
+        return true;
+    case STANDING_READS:
+        if (!end_read(w, k, false)) return false;
+        me->state = STANDING_IN;
+        if (me->reads == w->tables) send_stand_in(w, k);
+        return true;
+    case IN_BARRIER:
+        if (!answered(w, k)) return false;
+        forget_copies(w, k);
+        me->reads = 0;
+        me->state = me->clock == CLOCKS ? LAST_READ : READY;
+        return true;
+    case LAST_READ:
+        if (!me->asking) {
+            if (me->reads == w->tables) {
+                ask_all(w, k, PLI_BYE);
+                me->state = LEAVING;
+                return true;
+            }
+            begin_read(w, k);
+            return true;
+        }
+        return end_read(w, k, true);
+    case LEAVING:
+        if (!answered(w, k)) return false;
+        me->state = DONE;
+        direct_member(w->d, PLI_MEMBER_LEFT, k, NULL);
+        return true;
+    case DONE:
+    case DEAD: break;
+    }
+    return false;
+}
+
+static void kill_rank(world *w, int32_t rank) {
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed" };
+    if (w->dead[rank] || (rank < w->workers && w->worker[rank].state == DONE)) return;
+    w->dead[rank] = true;
+    w->zombie[rank] = w->suspects;
+    if (w->suspects) direct_suspect(w->d, rank, &why);
+    else direct_member(w->d, PLI_MEMBER_DIED, rank, &why);
+    if (rank < w->workers && !w->suspects) w->worker[rank].state = DEAD;
+}
+
+static void play(world *w) {
+    for (int64_t turn = 0; turn < 2000000; turn++) {
+        int32_t over = 0;
+        if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim);
+        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at) kill_rank(w, w->second);
+        for (int32_t k = 0; k < w->workers; k++) over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
+        if (over == w->workers) return;
+        int32_t first = (int32_t)pick(w, (uint64_t)w->workers);
+        bool    moved = false;
+        if (pick(w, 2) == 0) moved = step_worker(w, first);
+        if (!moved && direct_step(w->d)) moved = true;
+        for (int32_t i = 0; !moved && i < w->workers; i++) moved = step_worker(w, (first + i) % w->workers);
+        for (int32_t r = 0; r < w->ranks; r++) {
+            if (w->dead[r] || direct_error(w->d, r)->code == 0) continue;
+            tell(w);
+            fail_msg("rank %d: %s\nreplay: PLAIT_SEED=%llu", r, direct_error(w->d, r)->text,
+                     (unsigned long long)w->seed);
+        }
+        if (moved) continue;
+        tell(w);
+        fail_msg("all wait\nreplay: PLAIT_SEED=%llu %s", (unsigned long long)w->seed, program_invocation_name);
+    }
+    tell(w);
+    fail_msg("no end\nreplay: PLAIT_SEED=%llu %s", (unsigned long long)w->seed, program_invocation_name);
+}
+
+static void test_any_one_may_die(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED"), *full = getenv("PLAIT_TEST_FULL");
+    int64_t     n = seed != NULL ? 1 : full != NULL ? SCHEDULES_FULL : SCHEDULES;
+    for (int64_t i = 0; i < n; i++) {
+        static world w;
+        open_world(&w, seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)(i + 1));
+        play(&w);
+        close_world(&w);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
