@@ -54,6 +54,15 @@ typedef struct plait_point {
     double  train_loss;
 } plait_point;
 
+/* A checkpoint of a run that is complete (plait/checkpoint.h). */
+typedef struct plait_checkpointed {
+    const char *dir, *folder;   /* it lies in dir/folder; borrowed for the call                  */
+    int64_t     clock;          /* that had ended                                                */
+    int64_t     bytes;          /* that the calling rank has written                             */
+    double      seconds;        /* from its begin until it could be resumed from                 */
+    double      stall_seconds;  /* the longest that the calling rank stood still for it at once  */
+} plait_checkpointed;
+
 /* How one table of a model travels, where not as the others. */
 typedef struct plait_table_setting {
     const char *name;                           /* as 'plait help MODEL' lists them                              */
@@ -106,9 +115,22 @@ typedef struct plait_train_opts {
     int64_t                patience;      /* epochs without a better validation loss before stopping; 0: off  */
     uint64_t               seed;
     const char            *init_model;    /* file to start from; NULL: zeros                                */
+    const char            *checkpoint;    /* directory to write checkpoints to, which all workers see; NULL: none.
+                                             Written beside the training; *stop writes a last one          */
+    double                 checkpoint_seconds; /* from one to the next; default 300                          */
+    int64_t                checkpoint_clocks;  /* instead, where > 0: after each so many clocks              */
+    int32_t                checkpoint_keep;    /* complete ones that are kept; default 2                     */
+    const char            *resume;        /* directory of checkpoints: go on from the newest that is good; NULL: begin.
+                                             With any number of workers, and with the bits of a run that was never
+                                             interrupted where these do not depend on that (bsp and exact, or as many
+                                             workers). EREFUSED options on which the result depends are others: the
+                                             text names the first; ENAME there is no checkpoint; ECHECKSUM none is
+                                             good                                                           */
+    int                    resume_or_begin; /* 1: begin where resume holds no checkpoint at all              */
     int                    dry_run;       /* check options, files and memory on every rank, then stop        */
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
     void (*progress)(void *user, const plait_progress *progress);
+    void (*checkpointed)(void *user, const plait_checkpointed *checkpointed); /* on one rank */
     const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to
                                              who is fast */
     void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one
@@ -148,6 +170,7 @@ typedef struct plait_report {
                                                 -1 */
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
+    int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its
                                                        own */

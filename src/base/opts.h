@@ -60,6 +60,9 @@ void         pli_opts_free(pli_opts **opts);
 /** Where the value of row `name` came from, and that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
 pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out);
 
+/** "30s", "2m": nanoseconds, as an option of kind DURATION is read. false: it is none. */
+bool pli_parse_duration(const char *text, uint64_t *out);
+
 /** The value of a row in target as text, as the config file would have it. */
 void pli_opts_value(const pli_opt *row, const void *target, pli_text *text);
 

@@ -103,6 +103,8 @@ static const char *parse_duration(const char *text, uint64_t *out) {
     return "a time, such as 500ms, 30s, 2m or 1.5h";
 }
 
+bool pli_parse_duration(const char *text, uint64_t *out) { return parse_duration(text, out) == NULL; }
+
 static bool is_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     while (length > 0 && choices != NULL) {

@@ -141,9 +141,14 @@ const pli_opt pli_train_rows[] = {
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
       0, "run" },
     { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
-    { "checkpoint", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
-    { "checkpoint-every", PLI_OPT_LATER, 0, NULL, "30s|500", later, 0, 0, "run" },
-    { "resume", PLI_OPT_LATER, 0, NULL, "DIR", later, 0, 0, "run" },
+    { "checkpoint", PLI_OPT_TEXT, AT(checkpoint), NULL, "DIR",
+      "write checkpoints here while training, and a last one when interrupted; all workers must see DIR", 0, 0, "run" },
+    { "checkpoint-every", PLI_OPT_TEXT, AT(checkpoint_every), "300s", "30s|500",
+      "the time from one checkpoint to the next, or so many clocks", 0, 0, "run" },
+    { "resume", PLI_OPT_TEXT, AT(resume), NULL, "DIR",
+      "go on from the newest good checkpoint in DIR, with any number of workers; begin where --checkpoint names the same "
+      "DIR and it holds none",
+      0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -157,6 +162,9 @@ static bool check_later(const pli_train_settings *s) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (s->replicas > 1) {
         pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
+    } else if (s->events != NULL && s->resume != NULL) {
+        pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; leave "
+                      "one of the two out");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else {
@@ -212,6 +220,38 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->cluster = s->cluster;
     comm->collective = collective_of(s);
     comm->seed = (uint64_t)s->seed;
+}
+
+/* "30s", or "500": a number alone counts clocks. */
+static bool read_every(const char *text, double *seconds, int64_t *clocks) {
+    uint64_t duration_ns = 0;
+    *clocks = 0;
+    if (text[0] != '\0' && strspn(text, "0123456789") == strlen(text)) {
+        if (pli_parse_i64(text, clocks) && *clocks > 0) return true;
+    } else if (pli_parse_duration(text, &duration_ns) && duration_ns > 0) {
+        *seconds = (double)duration_ns * 1e-9;
+        return true;
+    }
+    pli_cli_usage("train: --checkpoint-every %s: expected a time, such as 30s, or a number of clocks, such as 500", text);
+    return false;
+}
+
+/* Of a directory's name, without slashes at its end. */
+static size_t bare(const char *dir) {
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/') n--;
+    return n;
+}
+
+static bool is_same_directory(const char *a, const char *b) {
+    return a != NULL && b != NULL && bare(a) == bare(b) && strncmp(a, b, bare(a)) == 0;
+}
+
+static bool plan_checkpoints(const pli_train_settings *s, plait_train_opts *t) {
+    t->checkpoint = s->checkpoint;
+    t->resume = s->resume;
+    t->resume_or_begin = is_same_directory(s->checkpoint, s->resume);
+    return read_every(s->checkpoint_every, &t->checkpoint_seconds, &t->checkpoint_clocks);
 }
 
 static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_train_opts *t) {
@@ -295,6 +335,7 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
     if (!check_files(s)) return false;
     plan_comm(s, log, &plan->comm);
     plan_train(s, opts, &plan->train);
+    if (!plan_checkpoints(s, &plan->train)) return false;
     pli_input_opts(&s->in, log, &plan->data);
     plan->data.seed = (uint64_t)s->seed;
     plan->train.data = &plan->data;
@@ -315,6 +356,8 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
     static const char *const steps[] = { "learning-rate", "batch", "schedule" };
     for (size_t i = 0; is(s->optimizer, "lbfgs") && i < sizeof steps / sizeof *steps; i++)
         if (given(opts, steps[i])) pli_text_add(text, "--%s has no effect on --optimizer lbfgs\n", steps[i]);
+    if (given(opts, "checkpoint-every") && s->checkpoint == NULL)
+        pli_text_add(text, "--checkpoint-every has no effect without --checkpoint DIR\n");
     if (s->curve > 0 && s->metrics == NULL) pli_text_add(text, "--curve has no effect without --metrics FILE\n");
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

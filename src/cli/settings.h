@@ -18,7 +18,8 @@ typedef struct pli_train_settings {
     const char *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer, *schedule,
         *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
-        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels;
+        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *checkpoint, *checkpoint_every,
+        *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
     double      learning_rate, momentum, l1, l2, huber_delta;
     uint64_t    timeout_ns;

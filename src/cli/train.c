@@ -61,6 +61,11 @@ static void on_progress(void *user, const plait_progress *progress) {
     pli_talk_progress(&r->talk, progress);
 }
 
+static void on_checkpointed(void *user, const plait_checkpointed *checkpointed) {
+    run *r = user;
+    pli_metrics_checkpoint(r->metrics, checkpointed);
+}
+
 static void on_shares(void *user, const plait_shares *shares) {
     run *r = user;
     pli_metrics_shares(r->metrics, shares);
@@ -189,6 +194,7 @@ static plait_status work(plait_comm *comm, void *user) {
             opts.graph = on_graph;
             opts.progress = on_progress;
             opts.shares = on_shares;
+            opts.checkpointed = on_checkpointed;
             opts.point = on_point;
             opts.user = r;
         }
@@ -229,10 +235,10 @@ static void quote(pli_text *text, const char *word) {
     pli_text_add(text, "'");
 }
 
-/* Options that the command which goes on sets anew. */
-static bool is_set_anew(const char *word, bool *with_value) {
-    static const char *const names[] = { "--init-model", "--epochs", "--metrics", "--events", "--trace" };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+/* Options that the command which goes on sets anew; from a checkpoint the first two stay as they are. */
+static bool is_set_anew(const char *word, bool from_checkpoint, bool *with_value) {
+    static const char *const names[] = { "--init-model", "--epochs", "--metrics", "--events", "--trace", "--resume" };
+    for (size_t i = from_checkpoint ? 2 : 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
         *with_value = word[0] != '\0' && strncmp(word, names[i], length) == 0 && word[length] == '=';
         if (*with_value || strcmp(word, names[i]) == 0) return true;
@@ -261,27 +267,29 @@ static void add_written(const char *option, const char *path, char sign, pli_tex
     pli_free(name);
 }
 
-/* The command as it was given, for the epochs that are left (0: as many as by default), from what was saved. */
+/* The command as it was given, from a checkpoint, or for the epochs that are left (0: as many as by default) from what was
+ * saved. */
 static void add_command(const run *r, int argc, char *const *argv, int64_t left, pli_text *text) {
+    const bool from_checkpoint = r->report.checkpoint >= 0;
     pli_text_add(text, "plait train");
     for (int i = 0; i < argc; i++) {
         bool with_value = false;
-        if (!is_set_anew(argv[i], &with_value))
+        if (!is_set_anew(argv[i], from_checkpoint, &with_value))
             quote(text, argv[i]);
         else if (!with_value)
             i++;
     }
-    if (left > 0) pli_text_add(text, " --epochs %" PRId64, left);
-    pli_text_add(text, " --init-model");
-    quote(text, r->settings->out);
+    if (!from_checkpoint && left > 0) pli_text_add(text, " --epochs %" PRId64, left);
+    pli_text_add(text, from_checkpoint ? " --resume" : " --init-model");
+    quote(text, from_checkpoint ? r->settings->checkpoint : r->settings->out);
     add_written("--metrics", r->settings->metrics, '.', text);
-    add_written("--events", r->settings->events, r->alone >= 0 ? '-' : '.', text);
+    if (!from_checkpoint) add_written("--events", r->settings->events, r->alone >= 0 ? '-' : '.', text);
     add_written("--trace", r->settings->trace, r->alone >= 0 ? '-' : '.', text);
 }
 
 static void say_how_to_go_on(run *r, int argc, char *const *argv) {
-    if (!r->saved) {
-        pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --out FILE");
+    if (!r->saved && r->report.checkpoint < 0) {
+        pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --checkpoint DIR or --out FILE");
         return;
     }
     const plait_report *report = &r->report;
@@ -290,7 +298,11 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
     if (r->epochs > 0) pli_text_add(&text, " of %" PRId64, r->epochs);
     pli_text_add(&text, " epochs done; ");
-    if (report->features == 0) {
+    if (report->checkpoint >= 0) {
+        pli_text_add(&text, "to go on from the checkpoint%s: ",
+                     strcmp(report->transport, "mpi") == 0 ? ", under any launcher" : "");
+        add_command(r, argc, argv, left, &text);
+    } else if (report->features == 0) {
         pli_text_add(&text,
                      "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
                      "them: --hash-bits 22)",
@@ -408,8 +420,8 @@ const pli_command pli_command_train = {
     .details =
         "How updates travel (--topology), what a read may miss (--consistency), how many compute (--workers) and what "
         "carries the bytes (--transport) are independent settings; 'plait help pairs' shows which go together.\n\n"
-        "SIGINT and SIGTERM end the run after its clock, save the model and print the command that goes on (exit "
-        "code 75). SIGUSR1 prints who waits for what.",
+        "SIGINT and SIGTERM end the run after its clock, save the model, write a checkpoint (--checkpoint DIR) and print "
+        "the command that goes on (exit code 75). SIGUSR1 prints who waits for what.",
     .rows = pli_train_rows,
     .run = train,
 };

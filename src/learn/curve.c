@@ -36,6 +36,7 @@ plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int6
         c->mark[i] = (int64_t)square > i ? (int64_t)square : i;
     }
     c->points = n;
+    while (c->next < n && c->mark[c->next] < run->clocks_done) c->next++; /* of a run that goes on: they are past */
     return PLAIT_OK;
 }
 

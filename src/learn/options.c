@@ -1,6 +1,6 @@
 /* The options of a run: checked before anything is read, and equal on every rank. */
 #include "learn/learn.h"
-#include "learn/run.h"
+#include "learn/keep.h"
 
 #include <float.h>
 #include <math.h>
@@ -215,6 +215,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_validation(run));
     PLI_TRY(check_kernels(run));
     run->exact = o->exact != 0;
+    PLI_TRY(pli_keep_check(run, false));
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);
 }

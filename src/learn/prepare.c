@@ -1,4 +1,5 @@
 /* Opens data, lets the workers agree on what it means, and settles what follows from it. */
+#include "learn/keep.h"
 #include "learn/balance.h"
 
 #include <inttypes.h>
@@ -320,6 +321,9 @@ static void settle_defaults(pli_run *run) {
     else if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;
     else run->form = dense ? PLI_DENSE : PLI_KEYED;
+    const bool either = run->form == PLI_DENSE || run->form == PLI_KEYED;
+    if (either && run->resume != NULL && (run->resume->form == PLI_DENSE || run->resume->form == PLI_KEYED))
+        run->form = run->resume->form; /* other workers may have chosen the other */
 }
 
 static plait_status load_start(pli_run *run) {

@@ -15,6 +15,7 @@
  *     curve.c    what the weights were worth on the way
  *     tell.c     what the caller hears of the weights
  *     pace.c     did the workers of a policy without a bound run together?
+ *     keep.h     checkpoints: keep.c takes them, writer.c writes them beside the training, resume.c goes on from one
  *     train.c    the order of it all, the report
  */
 #ifndef PLI_LEARN_RUN_H
@@ -83,6 +84,7 @@ typedef struct pli_run {
     double       label_mean, label_spread;  /* of numbers, mean 0 without intercept; else 0 and 1 */
     pli_scale    scale;
     plait_model *start; /* --init-model */
+    struct pli_resume *resume; /* the checkpoint that the run goes on from; NULL: it begins */
 
     /* tables */
     plait_job   *job;
@@ -97,6 +99,7 @@ typedef struct pli_run {
     pli_total    progressive;
     double       validation_loss, validation_accuracy, load_seconds, train_seconds,
         idle_seconds /* of train_seconds, waiting */;
+    int64_t      kept; /* clock of the last checkpoint; -1: none */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;
     uint64_t     pace_ns; /* of pace.c: from when on it counts */

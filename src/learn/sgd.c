@@ -6,7 +6,7 @@
  *   sparse  the same, rows grow by key; intercepts have a table of their own
  *
  * Row by row (hogwild.c) and block by block (blocks.c) share begin and end. */
-#include "learn/sgd.h"
+#include "learn/keep.h"
 
 #include <math.h>
 #include <string.h>
@@ -346,8 +346,9 @@ static plait_status hear_others(pli_sgd *sgd, bool *stop_out) {
 /* Has anybody been asked to stop? A worker may leave by itself, the others notice when it does not come any more;
  * but sums need all workers, who ask each other now and then. Where they are not in step they go on meanwhile, and hear
  * the answer when they ask again. */
-static plait_status should_stop(pli_sgd *sgd, int64_t clock, bool *stop_out) {
+static plait_status should_stop(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out) {
     pli_run *run = sgd->run;
+    if (sgd->keep != NULL) return pli_keep_clock(sgd, epoch, clock, stop_out);
     *stop_out = pli_run_stopped(run);
     if (run->opts->stop == NULL || !sgd->sums_need_all) return PLAIT_OK;
     double stopped = *stop_out;
@@ -373,10 +374,10 @@ static plait_status end_clock(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     return fetched < 0 ? fetched : status;
 }
 
-/* One epoch; PLAIT_END: the caller has asked to stop. */
-static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
+/* One epoch, from clock `first` on; PLAIT_END: the caller has asked to stop. */
+static plait_status epoch_run(pli_sgd *sgd, int64_t epoch, int64_t first) {
     pli_run *run = sgd->run;
-    for (int64_t clock = 0; clock < run->clocks; clock++) {
+    for (int64_t clock = first; clock < run->clocks; clock++) {
         pli_sums sums;
         uint64_t at = pli_comm_span_begin(run->comm);
         if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise))
@@ -391,7 +392,7 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch) {
         pli_pace_clock(run);
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
         bool stop;
-        PLI_TRY(should_stop(sgd, clock, &stop));
+        PLI_TRY(should_stop(sgd, epoch, clock, &stop));
         if (stop) {
             run->interrupted = true;
             return PLAIT_END;
@@ -407,14 +408,16 @@ static plait_status all_epochs(pli_sgd *sgd) {
     PLI_TRY(tell_weights(run));
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
-    for (int64_t epoch = 0; epoch < run->epochs && !end; epoch++) {
-        uint64_t     at = pli_comm_span_begin(run->comm);
-        plait_status status = epoch_run(sgd, epoch);
+    const int64_t begin = run->resume != NULL ? run->resume->epoch : 0;
+    for (int64_t epoch = begin; epoch < run->epochs && !end; epoch++) {
+        uint64_t      at = pli_comm_span_begin(run->comm);
+        const int64_t first = run->resume != NULL && epoch == begin ? run->resume->epoch_clock : 0;
+        plait_status  status = epoch_run(sgd, epoch, first);
         if (status < 0) return status;
         pli_run_phase(run, "epoch", epoch, &at);
         end = status == PLAIT_END;
         run->epochs_done += !end;
-        if (end && !sgd->sums_need_all) PLI_TRY(plait_job_leave(run->job));
+        if (end && !sgd->sums_need_all && sgd->keep == NULL) PLI_TRY(plait_job_leave(run->job));
         if (validated) {
             PLI_TRY(validate(sgd, epoch, &end));
             pli_run_phase(run, "validate", epoch, &at);
@@ -425,6 +428,7 @@ static plait_status all_epochs(pli_sgd *sgd) {
         if (status != PLAIT_END) pli_meter_tell(&sgd->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
     PLI_TRY(hear_others(sgd, &end)); /* too late: all is done */
+    PLI_TRY(pli_keep_settle(sgd));
     pli_pace_end(run);
     return PLAIT_OK;
 }
@@ -492,6 +496,8 @@ static void end(pli_sgd *sgd) {
     pli_comm_drop(&sgd->asked);
     pli_hogwild_end(sgd);
     pli_net_end(sgd);
+    sgd->run->kept = pli_keep_last(sgd);
+    pli_keep_end(sgd);
     pli_balance_end(&sgd->balance);
     pli_batches_destroy(&sgd->batches);
     pli_gradient_destroy(&sgd->gradient);
@@ -515,12 +521,23 @@ static bool some_sum_needs_all(const pli_run *run) {
     return false;
 }
 
+/* A stream is read from its beginning: what an earlier run has trained on is passed over. */
+static plait_status skip(pli_sgd *sgd) {
+    pli_run *run = sgd->run;
+    for (int64_t clock = 0; run->stream && run->resume != NULL && clock < run->resume->epoch_clock; clock++)
+        PLI_TRY(pli_batches_get(sgd->batches, 0, clock, &sgd->batch, run->err));
+    return PLAIT_OK;
+}
+
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
     sgd.sums_need_all = status == PLAIT_OK && some_sum_needs_all(run);
     sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
+    if (status == PLAIT_OK) status = pli_keep_begin(&sgd);
+    if (status == PLAIT_OK) status = pli_resume_tables(&sgd);
+    if (status == PLAIT_OK) status = skip(&sgd);
     if (status == PLAIT_OK)
         status = pli_curve_begin(
             run,

@@ -5,6 +5,7 @@
 #include "learn/balance.h"
 
 struct pli_row_worker;
+typedef struct pli_keep pli_keep; /* keep.h */
 typedef struct pli_net_worker pli_net_worker;
 
 typedef struct pli_sgd {
@@ -44,6 +45,7 @@ typedef struct pli_sgd {
     struct pli_row_worker *hogwild; /* [threads] */
     /* a net */
     pli_net_worker *net;
+    pli_keep       *keep; /* of a run that writes checkpoints */
 } pli_sgd;
 
 /** Row by row over the batch, each row a get and an inc straight on the shared table (Niu et al., "HOGWILD!", NIPS

@@ -1,5 +1,5 @@
 /* plait_train: the order of a run, from options to report. */
-#include "learn/run.h"
+#include "learn/keep.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,8 @@
 
 void plait_train_opts_init(plait_train_opts *opts) {
     *opts = (plait_train_opts){
-        .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto"
+        .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto",
+        .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
 }
 
@@ -28,6 +29,7 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
     if (!epoch_ended && now - meter->told_ns < 100000000) return;
     double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
     int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
+    int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
     plait_progress p = { .epoch = epoch + 1,
                          .epochs = run->epochs,
                          .clock = done,
@@ -36,7 +38,9 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
                          .validation_loss = run->validation_loss,
                          .rows_per_second = (meter->rows - meter->told_rows) * plait_comm_workers(run->comm) / lately,
                          .seconds = seconds,
-                         .seconds_left = done > 0 && all > 0 ? seconds / (double)done * (double)(all - done) : NAN,
+                         .seconds_left = done > before && all > 0
+                                             ? seconds / (double)(done - before) * (double)(all - done)
+                                             : NAN,
                          .epoch_ended = epoch_ended,
                          .validation_accuracy = run->validation_accuracy,
                          .learning_rate = run->rule.ops == NULL ? (double)NAN
@@ -95,6 +99,9 @@ static plait_status agree_options(pli_run *run) {
                  o->loss != NULL ? o->loss : "default");
     pli_text_add(&text, "--kernels %s\n", pli_run_kernels(run) != NULL ? o->kernels : "own");
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
+    pli_text_add(&text, "--checkpoint %s, every %lld clocks or %g s\n--resume %s\n",
+                 o->checkpoint != NULL ? o->checkpoint : "none", (long long)o->checkpoint_clocks, o->checkpoint_seconds,
+                 o->resume != NULL ? o->resume : "none");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
     pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n",
                  o->filter != NULL ? o->filter : "none", o->exact != 0 ? "exact" : "plain", (int)o->backup,
@@ -123,13 +130,15 @@ static plait_status agree_options(pli_run *run) {
 }
 
 /* Tables travel as w does unless they say otherwise. */
-static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, plait_job **job_out) {
+static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, int64_t first_clock,
+                               plait_job **job_out) {
     const pli_travel w = pli_run_travel(&(pli_run){ .comm = comm, .opts = o }, "w");
     plait_job_opts   j;
     plait_job_opts_init(&j);
     j.topology = w.topology;
     j.consistency = w.consistency;
     j.batch = batch;
+    j.first_clock = first_clock;
     j.backup = o->backup;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
@@ -263,7 +272,9 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->wait_seconds = (double)(run->times.wait_ns + (run->times.in_flight ? 0 : run->times.network_ns)) * 1e-9;
     r->network_seconds = run->times.in_flight ? (double)run->times.network_ns * 1e-9 : NAN;
     r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
-    r->clocks_per_second = run->train_seconds > 0 ? (double)run->clocks_done / run->train_seconds : NAN;
+    const int64_t clocks = run->clocks_done - (run->resume != NULL ? run->resume->clock : 0);
+    r->clocks_per_second = run->train_seconds > 0 ? (double)clocks / run->train_seconds : NAN;
+    r->checkpoint = run->kept;
     r->interrupted = run->interrupted;
     PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
@@ -319,6 +330,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
 }
 
 static void clean(pli_run *run) {
+    pli_resume_close(run);
     pli_sample_free(run);
     pli_dataset_destroy(&run->data);
     pli_dataset_destroy(&run->validation);
@@ -347,10 +359,13 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(pli_options_check(run));
     PLI_TRY(agree_options(run));
     uint64_t at = pli_comm_span_begin(run->comm);
+    PLI_TRY(pli_resume_open(run));
     PLI_TRY(pli_prepare(run));
     pli_run_phase(run, "load", -1, &at);
     const int64_t batch = run->rowwise ? 1 : run->batch * (run->net != NULL ? run->net->row_labels : 1);
-    PLI_TRY(create_job(run->comm, run->opts, batch, &run->job));
+    PLI_TRY(pli_resume_check(run));
+    run->clocks_done = run->resume != NULL ? run->resume->clock : 0;
+    PLI_TRY(create_job(run->comm, run->opts, batch, run->clocks_done, &run->job));
     pli_comm_times before;
     uint64_t       waited_ns = pli_comm_waited_ns(run->comm);
     pli_comm_tell_times(run->comm, &before);
@@ -386,13 +401,14 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
     *model_out = NULL;
     if (!pli_comm_is_worker(comm)) {
         plait_job *job = NULL;
-        PLI_TRY(create_job(comm, opts, 1, &job));
+        PLI_TRY(create_job(comm, opts, 1, 0, &job));
         return end_job(comm, &job, NULL);
     }
     pli_run run = { .comm = comm,
                     .opts = opts,
                     .err = pli_comm_error(comm),
                     .pool = pli_comm_pool(comm),
+                    .kept = -1,
                     .validation_loss = NAN,
                     .validation_accuracy = NAN,
                     .begun_ns = pli_comm_now(comm),

@@ -96,6 +96,18 @@ void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     pli_text_free(&rows);
 }
 
+void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *c) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "checkpoint");
+    pli_json_i64(&line, "clock", c->clock);
+    pli_json_text(&line, "folder", c->folder);
+    pli_json_i64(&line, "bytes", c->bytes);
+    pli_json_f64(&line, "seconds", c->seconds);
+    pli_json_f64(&line, "stall_seconds", c->stall_seconds);
+    put(metrics, &line, true);
+}
+
 void pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why) {
     if (metrics == NULL) return;
     pli_text line = { 0 };

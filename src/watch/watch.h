@@ -30,6 +30,8 @@ void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
 /** A line "point": a moment of the run's curve. */
 void pli_metrics_point(pli_metrics *metrics, const plait_point *point);
+/** A line "checkpoint": one is complete. */
+void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *checkpointed);
 /** A line "rank": where a worker's time in training went. network NaN: not told apart from wait. */
 void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double wait, double network);
 /** status: "success", or why the run ended; report may be NULL. */

@@ -9,7 +9,7 @@ grep -oE '^  --[a-z-]+' train.out | tr -d ' ' | while read -r option; do
     grep -qF -- "$(printf '%s' "$option" | sed 's/-/\\-/g')" man.out || echo "$option"
 done >missing
 [ -s missing ] && fail "not in the manual page: $(tr '\n' ' ' <missing)"
-grep -q -- 'checkpoint' train.out && fail "help offers what comes later"
+grep -q -- '--join' train.out && fail "help offers what comes later"
 if command -v groff >/dev/null; then
     groff -man -Tascii -ww man.out >page 2>page.err || fail "groff fails"
     [ -s page.err ] && fail "groff: $(head -n 1 page.err)"
@@ -33,7 +33,8 @@ completes 'plait train --schedule c' 'constant cosine'
 completes 'plait config --show' --show-origin
 completes 'plait config --topo' --topology
 completes 'plait predict --model-file par' part
-completes 'plait train --checkp' ''
+completes 'plait train --joi' ''
+completes 'plait train --checkp' '--checkpoint --checkpoint-every'
 completes 'plait launch -n 2 -- plait tr' train
 completes 'plait launch -n 2 -- pred' predict
 completes 'plait launch -n 2 -- plait train --topo' --topology

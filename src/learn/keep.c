@@ -1,0 +1,543 @@
+/* A run's checkpoints, taken. See keep.h. */
+#include "learn/keep.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/writer.h"
+#include "table/state.h"
+#include "table/table.h"
+
+enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
+#define ASK_NS     100000000.0 /* between two asks, as far as clocks allow                                          */
+#define PUMP_SHARE 0.1         /* of a clock's time that may go into handing over pieces ...                        */
+#define PUMP_LEAST 500000.0    /* ... but so many nanoseconds at least, and at the most: what a worker stands still */
+#define PUMP_MOST  30000000.0
+
+/* Where the checkpoint at hand is. */
+typedef enum phase {
+    IDLE,
+    TAKEN,     /* the cut is made, pieces go to the writer           */
+    WRITTEN,   /* this worker's part is complete, or has failed      */
+    COMMITTING /* all parts are; the lead writes the manifest        */
+} phase;
+
+enum { STOP, DUE, FAILED, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
+
+struct pli_keep {
+    pli_run     *run;
+    plait_table *table[PLI_NET_PARAMS];
+    int32_t      tables;
+    pli_writer  *writer;
+    pli_capture *capture;
+    phase        phase;
+    bool         finishing; /* the writer was told that no more comes */
+    char         folder[PLI_CHECKPOINT_FOLDER];
+    char        *meta;               /* the lead's, from the cut to the commit */
+    int64_t      clock, bytes, last; /* of the checkpoint at hand; last: clock of the last complete one, -1: none */
+    uint64_t     begun_ns, due_ns, stall_ns;
+    /* asks */
+    double         vote[VOTES]; /* lent while asked is not NULL */
+    plait_request *asked;
+    int64_t        next_ask, asked_clock;
+    uint64_t       asked_ns;
+    double         clock_ns; /* the slowest worker's clock, as last heard */
+};
+
+/* --- may it be? --------------------------------------------------------------------------------------------------- */
+
+static plait_status refuse(const pli_run *run, const char *what, const char *why, const char *nearest) {
+    return pli_fail(run->err, PLAIT_EREFUSED, "%s with %s is refused: %s; nearest is %s",
+                    run->opts->checkpoint != NULL ? "a checkpoint" : "a resumed run", what, why, nearest);
+}
+
+plait_status pli_keep_check(const pli_run *run, bool known) {
+    const plait_train_opts *o = run->opts;
+    if (o->checkpoint == NULL && o->resume == NULL) return PLAIT_OK;
+    if (o->checkpoint_clocks < 0 || !(o->checkpoint_seconds >= 0) || o->checkpoint_keep < 1)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "checkpoints every %lld clocks or %g seconds, %d kept: expected numbers above 0",
+                        (long long)o->checkpoint_clocks, o->checkpoint_seconds, (int)o->checkpoint_keep);
+    if (run->lbfgs) return refuse(run, "optimizer lbfgs", "its history is more than its tables", "--optimizer adagrad");
+    if (run->balanced)
+        return refuse(run, "balance dynamic", "who computes which block follows from how fast it was",
+                      "--balance static");
+    if (run->sharded)
+        return refuse(run, "optimizer-state sharded", "a rule's state lies in slices of values",
+                      "--optimizer-state whole");
+    if (run->opts->data != NULL)
+        for (int32_t i = 0; i < run->opts->data->n_paths; i++)
+            if (strcmp(run->opts->data->paths[i], "-") == 0)
+                return refuse(run, "data from standard input", "it cannot be read again from where a run has stopped",
+                              "a file");
+    if (!known) return PLAIT_OK;
+    plait_table *table[PLI_NET_PARAMS];
+    int32_t      n = pli_keep_tables(run, table);
+    for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(table[t], run->err));
+    return PLAIT_OK;
+}
+
+/* --- what a checkpoint says of its run --------------------------------------------------------------------------- */
+
+int32_t pli_keep_tables(const pli_run *run, plait_table **table) {
+    int32_t n = 0;
+    if (run->form != PLI_NET) {
+        table[n++] = run->w;
+        if (run->b != NULL) table[n++] = run->b;
+        return n;
+    }
+    for (; n < run->net->n_params; n++) table[n] = run->net_table[n];
+    return n;
+}
+
+plait_status pli_keep_options(const pli_run *run, pli_text *text) {
+    const plait_train_opts *o = run->opts;
+    const char             *schedule = run->schedule != NULL ? run->schedule : "constant";
+    pli_text_add(text,
+                 "data of %" PRId64 " rows in %d blocks\ndata of %" PRId64 " features, %" PRId64
+                 " of them given, %" PRId64 " classes\n",
+                 run->rows, (int)pli_dataset_blocks(run->data), run->linear.features, run->entries,
+                 run->linear.classes);
+    if (run->stream) pli_text_add(text, "data streamed\n");
+    pli_text_add(text, "--model %s\n--optimizer %s\n--reduce %s\n--consistency %s\n", o->model, run->optimizer,
+                 run->exact ? "exact" : "plain", run->consistency);
+    for (int32_t i = 0; i < run->n_tables; i++)
+        if (strcmp(run->table[i].consistency, run->consistency) != 0)
+            pli_text_add(text, "--table %s:consistency=%s\n", run->table[i].name, run->table[i].consistency);
+    pli_text_add(text, "--batch %" PRId64 "\n--learning-rate %.17g\n--schedule %s\n--momentum %.17g\n", run->batch,
+                 run->rate, schedule, o->momentum);
+    if (strcmp(schedule, "cosine") == 0) pli_text_add(text, "--epochs %" PRId64 "\n", run->epochs);
+    pli_text_add(text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", run->l1,
+                 run->l2, o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
+    pli_text_add(text, "--normalize %s\n--seed %" PRIu64 "\n--validation %s\n--backup %d\n--staleness-aware %d\n",
+                 o->normalize != NULL ? o->normalize : "auto", o->seed, o->validation != NULL ? o->validation : "none",
+                 (int)o->backup, o->staleness_aware != 0);
+    if (o->filter != NULL) pli_text_add(text, "--filter %s\n", o->filter);
+    if (run->net != NULL && run->net->text != NULL)
+        pli_text_add(text, "--graph of hash %016" PRIx64 "\n",
+                     pli_hash_bytes(run->net->text, strlen(run->net->text), 0));
+    else if (run->net != NULL)
+        pli_text_add(text, "--layers %s\n--loss %s\n", run->net->layers, run->loss);
+    return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
+}
+
+static void add_number(pli_text *text, const char *name, double x) {
+    char number[32];
+    pli_format_json_f64(x, number);
+    pli_text_add(text, "\"%s\": %s, ", name, number);
+}
+
+static void add_quoted(pli_text *text, const char *s) {
+    pli_text_add(text, "\"");
+    for (; *s != '\0'; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            pli_text_add(text, "\\%c", c);
+        else if (c == '\n')
+            pli_text_add(text, "\\n");
+        else if (c < 32)
+            pli_text_add(text, "\\u%04x", c);
+        else
+            pli_text_add(text, "%c", c);
+    }
+    pli_text_add(text, "\"");
+}
+
+/* Sums as cells: their bits do not depend on who had which rows, and go on as they were. */
+static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, const pli_total *progressive,
+                             pli_text *text) {
+    const pli_run    *run = sgd->run;
+    const pli_keep   *k = sgd->keep;
+    pli_text          options = { 0 };
+    const bool        best = sgd->best.weight != NULL || sgd->best.net != NULL;
+    plait_status      status = pli_keep_options(run, &options);
+    const plait_comm *comm = run->comm;
+    pli_text_add(text,
+                 "{\"kind\": \"train\", \"version\": 1, \"clock\": %" PRId64 ", \"epoch\": %" PRId64
+                 ", \"epoch_clock\": %" PRId64 ", \"epochs_done\": %" PRId64 ", ",
+                 run->clocks_done, epoch, clock + 1, run->epochs_done);
+    pli_text_add(text, "\"workers\": %d, \"topology\": \"%s\", \"transport\": \"%s\", \"form\": %d, ",
+                 (int)plait_comm_workers(comm), run->topology, plait_comm_transport(comm), (int)run->form);
+    add_number(text, "best_loss", sgd->best_loss);
+    add_number(text, "validation_loss", run->validation_loss);
+    add_number(text, "validation_accuracy", run->validation_accuracy);
+    pli_text_add(text, "\"best_epoch\": %" PRId64 ", \"best\": %s, \"units\": [", sgd->best_epoch,
+                 best ? "true" : "false");
+    for (int32_t t = 0; t < k->tables; t++)
+        pli_text_add(text, "%s%" PRId64, t > 0 ? ", " : "", pli_capture_units(k->capture, t));
+    pli_text_add(text, "], \"progressive\": \"");
+    for (int32_t i = 0; i < PLI_SUMS; i++)
+        for (int32_t j = 0; j < 4; j++) pli_text_add(text, "%016" PRIx64, progressive->cell[i][j]);
+    pli_text_add(text, "\", \"options\": ");
+    if (status == PLAIT_OK) add_quoted(text, options.data);
+    pli_text_add(text, "}");
+    pli_text_free(&options);
+    if (status == PLAIT_OK && text->failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run");
+    return status;
+}
+
+/* --- the cut ------------------------------------------------------------------------------------------------------ */
+
+typedef struct tensors {
+    pli_checkpoint_tensor *tensor;
+    char (*name)[PLI_CHECKPOINT_NAME];
+    int64_t n, capacity, name_capacity;
+    bool    failed;
+} tensors;
+
+static void add_tensor(tensors *all, const char *table, const char *array, const char *type, int64_t first,
+                       int64_t rows, int64_t cols, int64_t whole) {
+    all->failed = all->failed || !pli_grow((void **)&all->tensor, &all->capacity, all->n + 1, sizeof *all->tensor) ||
+                  !pli_grow((void **)&all->name, &all->name_capacity, all->n + 1, sizeof *all->name);
+    if (all->failed) return;
+    snprintf(all->name[all->n], sizeof all->name[0], "%s%s%s", table, array[0] != '\0' ? "." : "", array);
+    all->tensor[all->n++] = (pli_checkpoint_tensor){
+        .type = type, .dims = cols > 0 ? 2 : 1, .shape = { rows, cols }, .first = first, .rows = whole
+    };
+}
+
+static void add_whole(tensors *all, const char *name, const char *type, int64_t rows, int64_t cols) {
+    add_tensor(all, name, "", type, 0, rows, cols, rows);
+}
+
+static void free_tensors(tensors *all) {
+    pli_free(all->tensor);
+    pli_free(all->name);
+}
+
+/* The best weights so far are the same on every worker: the lead keeps them. */
+static void list_best(const pli_sgd *sgd, tensors *all) {
+    const pli_solution *best = &sgd->best;
+    const int64_t       k = sgd->run->linear.columns;
+    if (!pli_comm_leads(sgd->run->comm)) return;
+    if (best->net != NULL) add_whole(all, PLI_KEEP_BEST_NET, "F32", sgd->run->net->values, 0);
+    if (best->weight == NULL) return;
+    add_whole(all, PLI_KEEP_BEST, "F64", best->rows, k);
+    add_whole(all, PLI_KEEP_BEST_BIAS, "F64", k, 0);
+    if (best->key != NULL) add_whole(all, PLI_KEEP_BEST_KEYS, "U64", best->rows, 0);
+}
+
+static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
+    pli_msg *msg = pli_msg_new((size_t)bytes);
+    if (msg == NULL) return false;
+    if (bytes > 0) memcpy(pli_msg_body(msg), data, (size_t)bytes);
+    k->bytes += bytes;
+    pli_writer_put(k->writer, msg);
+    return true;
+}
+
+static bool put_best(const pli_sgd *sgd) {
+    const pli_solution *best = &sgd->best;
+    const int64_t       k = sgd->run->linear.columns;
+    if (!pli_comm_leads(sgd->run->comm)) return true;
+    if (best->net != NULL) return put_bytes(sgd->keep, best->net, sgd->run->net->values * 4);
+    if (best->weight == NULL) return true;
+    return put_bytes(sgd->keep, best->weight, best->rows * k * 8) && put_bytes(sgd->keep, best->bias, k * 8) &&
+           (best->key == NULL || put_bytes(sgd->keep, best->key, best->rows * 8));
+}
+
+static void list_tables(const pli_keep *k, tensors *all) {
+    int64_t               n;
+    const pli_state_part *part = pli_capture_parts(k->capture, &n);
+    for (int64_t i = 0; i < n; i++) {
+        char               text[64];
+        plait_type         type;
+        const plait_table *table = k->table[part[i].table];
+        (void)pli_state_bytes(table, part[i].array, &type);
+        const bool  numbers = type == PLAIT_I64;
+        const char *as = part[i].array == PLI_STATE_KEYS ? "U64" : numbers ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
+        add_tensor(all, plait_table_name(table), pli_state_name(table, part[i].array, text), as, part[i].first,
+                   part[i].rows, numbers ? 0 : plait_table_cols(table), part[i].all);
+    }
+}
+
+/* This worker's part is begun; what goes wrong is told at the next agreement, for the others go on to it. */
+static void begin_part(const pli_sgd *sgd) {
+    pli_keep      *k = sgd->keep;
+    const pli_run *run = sgd->run;
+    plait_error    why = { .rank = plait_comm_rank(run->comm) };
+    pli_partfile  *part = NULL;
+    tensors        all = { 0 };
+    list_best(sgd, &all);
+    list_tables(k, &all);
+    for (int64_t i = 0; i < all.n; i++) all.tensor[i].name = all.name[i];
+    if (all.failed)
+        pli_fail(&why, PLAIT_ENOMEM, "no memory for a checkpoint's tensors");
+    else
+        (void)pli_partfile_begin(run->opts->checkpoint, k->folder, plait_comm_rank(run->comm),
+                                 plait_comm_workers(run->comm), all.tensor, all.n, &part, &why);
+    free_tensors(&all);
+    pli_writer_begin(k->writer, part, &why);
+    if (!put_best(sgd)) {
+        pli_fail(&why, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
+        pli_writer_begin(k->writer, NULL, &why);
+    }
+}
+
+/* The lead's folder, or why there is none: the same on all. */
+static plait_status name_folder(const pli_run *run, pli_keep *k) {
+    struct {
+        plait_error why;
+        char        folder[PLI_CHECKPOINT_FOLDER];
+    } said;
+    memset(&said, 0, sizeof said);
+    if (pli_comm_leads(run->comm))
+        (void)pli_checkpoint_begin(run->opts->checkpoint, run->clocks_done, said.folder, &said.why);
+    PLI_TRY(plait_comm_broadcast(run->comm, &said, sizeof said, pli_comm_lead(run->comm)));
+    if (said.why.code < 0) *run->err = said.why;
+    memcpy(k->folder, said.folder, sizeof k->folder);
+    return said.why.code;
+}
+
+static void note_stall(pli_keep *k, uint64_t since_ns) {
+    uint64_t stall_ns = pli_comm_now(k->run->comm) - since_ns;
+    if (stall_ns > k->stall_ns) k->stall_ns = stall_ns;
+}
+
+static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+    pli_keep *k = sgd->keep;
+    pli_run  *run = sgd->run;
+    pli_total progressive = run->progressive;
+    pli_text  meta = { 0 };
+    uint64_t  now_ns = pli_comm_now(run->comm);
+    PLI_TRY(pli_capture_begin(run->job, k->tables, k->table, &k->capture, run->err));
+    pli_job_resume(run->job);
+    PLI_TRY(pli_comm_sum_cells(run->comm, true, PLI_SUMS, progressive.cell));
+    PLI_TRY(name_folder(run, k));
+    k->clock = run->clocks_done;
+    k->bytes = 0;
+    k->stall_ns = 0;
+    k->begun_ns = now_ns;
+    k->finishing = false;
+    begin_part(sgd);
+    if (pli_comm_leads(run->comm)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
+    pli_free(k->meta);
+    k->meta = meta.data;
+    k->phase = TAKEN;
+    k->due_ns = now_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
+    note_stall(k, now_ns);
+    return PLAIT_OK;
+}
+
+/* --- pieces --------------------------------------------------------------------------------------------------------- */
+
+static void take(void *user, pli_msg *rows) {
+    pli_keep *k = user;
+    k->bytes += (int64_t)rows->head.body_bytes;
+    pli_writer_put(k->writer, rows);
+}
+
+/* For so long at most; budget_ns 0: until all is handed over. */
+static plait_status pump(pli_keep *k, double budget_ns) {
+    const uint64_t since_ns = pli_comm_now(k->run->comm);
+    bool           done = false;
+    int64_t        before = -1;
+    if (k->phase != TAKEN || k->finishing) return PLAIT_OK;
+    while (!done && (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
+                                        (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
+        before = k->bytes;
+        PLI_TRY(pli_capture_pump(k->capture, PUMP_BYTES, budget_ns == 0, take, k, &done, k->run->err));
+    }
+    note_stall(k, since_ns);
+    if (!done) return PLAIT_OK;
+    pli_capture_end(&k->capture);
+    pli_writer_finish(k->writer);
+    k->finishing = true;
+    return PLAIT_OK;
+}
+
+/* --- all parts -------------------------------------------------------------------------------------------------------- */
+
+/* Some rank could not write, whose number it is: it says why, the others that it was it. */
+static plait_status fail_all(pli_keep *k, int32_t rank) {
+    pli_run    *run = k->run;
+    plait_error why = { .rank = rank }, own = { 0 };
+    pli_fail(&why, PLAIT_EIO, "rank %d could not write its part of the checkpoint of clock %lld to %s", (int)rank,
+             (long long)k->clock, run->opts->checkpoint);
+    (void)pli_writer_is_done(k->writer, true);
+    if (pli_writer_status(k->writer, &own) < 0) why = own;
+    if (pli_comm_leads(run->comm)) (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
+    k->phase = IDLE;
+    *run->err = why;
+    return pli_fail_at(run->err, "the checkpoint of clock %lld", (long long)k->clock);
+}
+
+/* Everybody's digest goes to the lead, who commits. Collective. */
+static plait_status commit(pli_keep *k) {
+    pli_run      *run = k->run;
+    const int32_t workers = plait_comm_workers(run->comm);
+    const char   *mine = pli_writer_digest(k->writer);
+    void         *all = NULL;
+    size_t       *sizes = pli_array((size_t)workers, sizeof *sizes);
+    const char  **digest = pli_array((size_t)workers, sizeof *digest);
+    plait_status  status = PLAIT_OK;
+    if (sizes == NULL || digest == NULL)
+        status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's digests");
+    if (status >= 0) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
+    const char *at = all;
+    for (int32_t w = 0; status >= 0 && w < workers; at += sizes[w++]) digest[w] = at;
+    pli_free(sizes);
+    if (status >= 0) k->phase = COMMITTING;
+    if (status >= 0 && pli_comm_leads(run->comm)) {
+        pli_writer_commit(k->writer, run->opts->checkpoint, k->folder, k->meta, all, digest, workers,
+                          run->opts->checkpoint_keep);
+        k->meta = NULL;
+        return PLAIT_OK;
+    }
+    plait_comm_free(all);
+    pli_free(digest);
+    return status;
+}
+
+static void tell(pli_keep *k) {
+    pli_run *run = k->run;
+    k->phase = IDLE;
+    k->last = k->clock;
+    if (run->opts->checkpointed == NULL || !pli_comm_leads(run->comm)) return;
+    const plait_checkpointed done = { .dir = run->opts->checkpoint,
+                                      .folder = k->folder,
+                                      .clock = k->clock,
+                                      .bytes = k->bytes,
+                                      .seconds = (double)(pli_comm_now(run->comm) - k->begun_ns) * 1e-9,
+                                      .stall_seconds = (double)k->stall_ns * 1e-9 };
+    run->opts->checkpointed(run->opts->user, &done);
+}
+
+/* --- asks -------------------------------------------------------------------------------------------------------------- */
+
+/* rank + 1 of who has failed, as far as this worker knows; 0: nobody. */
+static double failed_rank(pli_keep *k) {
+    plait_error why;
+    if (k->phase == IDLE || !pli_writer_is_done(k->writer, false)) return 0;
+    return pli_writer_status(k->writer, &why) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
+}
+
+static void see_written(pli_keep *k) {
+    if (k->phase == TAKEN && k->finishing && pli_writer_is_done(k->writer, false)) k->phase = WRITTEN;
+}
+
+static plait_status ask(pli_keep *k) {
+    pli_run     *run = k->run;
+    const bool   leads = pli_comm_leads(run->comm), by_time = run->opts->checkpoint_clocks == 0;
+    uint64_t     now_ns = pli_comm_now(run->comm);
+    const double clocks = (double)(run->clocks_done - k->asked_clock);
+    see_written(k);
+    k->vote[STOP] = pli_run_stopped(run);
+    k->vote[DUE] = by_time && k->phase == IDLE && now_ns >= k->due_ns;
+    k->vote[FAILED] = failed_rank(k);
+    k->vote[PARTS] = k->phase != WRITTEN;
+    k->vote[MANIFEST] = leads && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
+    k->vote[CLOCK_NS] = clocks > 0 ? (double)(now_ns - k->asked_ns) / clocks : 0;
+    k->asked_ns = now_ns;
+    k->asked_clock = run->clocks_done;
+    return plait_comm_allreduce_begin(run->comm, k->vote, VOTES, PLAIT_F64, PLAIT_MAX, &k->asked);
+}
+
+/* What all have said: the same on each worker, at the same clock. */
+static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
+    if (k->asked == NULL) return PLAIT_OK;
+    PLI_TRY(plait_request_wait(&k->asked));
+    if (k->vote[FAILED] > 0) return fail_all(k, (int32_t)k->vote[FAILED] - 1);
+    k->clock_ns = k->vote[CLOCK_NS];
+    *stop_out = k->vote[STOP] > 0;
+    *due_out = k->vote[DUE] > 0 && k->phase == IDLE;
+    if (k->phase == COMMITTING && k->vote[MANIFEST] == 0)
+        tell(k);
+    else if (k->phase == WRITTEN && k->vote[PARTS] == 0)
+        return commit(k);
+    return PLAIT_OK;
+}
+
+/* In how many clocks the next: the same on all, since they have heard of the same slowest. */
+static int64_t until_next(const pli_keep *k) {
+    const double clocks = k->clock_ns > 0 ? ASK_NS / k->clock_ns : 1;
+    return clocks > ASK_EVERY_MOST ? ASK_EVERY_MOST : clocks > 1 ? (int64_t)clocks : 1;
+}
+
+/* Completes the checkpoint at hand, whatever it waits for. Collective, at the same clock. */
+static plait_status settle(pli_keep *k) {
+    pli_run *run = k->run;
+    bool     stop = false, due = false;
+    PLI_TRY(hear(k, &stop, &due));
+    if (k->phase == IDLE) return PLAIT_OK;
+    if (k->phase != COMMITTING) {
+        PLI_TRY(pump(k, 0));
+        (void)pli_writer_is_done(k->writer, true);
+        double failed = failed_rank(k);
+        PLI_TRY(plait_comm_allreduce(run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
+        if (failed > 0) return fail_all(k, (int32_t)failed - 1);
+        PLI_TRY(commit(k));
+    }
+    (void)pli_writer_is_done(k->writer, true);
+    double failed = failed_rank(k);
+    PLI_TRY(plait_comm_allreduce(run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
+    if (failed > 0) return fail_all(k, (int32_t)failed - 1);
+    tell(k);
+    return PLAIT_OK;
+}
+
+/* Complete at this very clock. */
+static plait_status keep_now(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+    PLI_TRY(settle(sgd->keep));
+    if (sgd->keep->last == sgd->run->clocks_done) return PLAIT_OK;
+    PLI_TRY(begin(sgd, epoch, clock));
+    return settle(sgd->keep);
+}
+
+plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out) {
+    pli_keep *k = sgd->keep;
+    pli_run  *run = sgd->run;
+    bool      stop = false, due = false;
+    *stop_out = false;
+    if (k->phase == TAKEN) {
+        const double share = PUMP_SHARE * k->clock_ns;
+        PLI_TRY(pump(k, share < PUMP_LEAST ? PUMP_LEAST : share > PUMP_MOST ? PUMP_MOST : share));
+    }
+    const bool counted = run->opts->checkpoint_clocks > 0 && run->clocks_done % run->opts->checkpoint_clocks == 0;
+    if (run->clocks_done >= k->next_ask) {
+        PLI_TRY(hear(k, &stop, &due));
+        if (!stop) PLI_TRY(ask(k));
+        if (!stop && !run->paced) PLI_TRY(hear(k, &stop, &due));
+        k->next_ask = run->clocks_done + until_next(k);
+    }
+    *stop_out = stop;
+    if (stop) return keep_now(sgd, epoch, clock);
+    if (counted) PLI_TRY(settle(k));
+    return counted || due ? begin(sgd, epoch, clock) : PLAIT_OK;
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_keep_begin(pli_sgd *sgd) {
+    pli_run *run = sgd->run;
+    PLI_TRY(pli_keep_check(run, true));
+    if (run->opts->checkpoint == NULL) return PLAIT_OK;
+    pli_keep *k = sgd->keep = pli_calloc(1, sizeof *k);
+    if (k == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for checkpoints");
+    k->run = run;
+    k->tables = pli_keep_tables(run, k->table);
+    k->last = run->resume != NULL && run->opts->resume != NULL && strcmp(run->opts->resume, run->opts->checkpoint) == 0
+                  ? run->clocks_done
+                  : -1;
+    k->asked_ns = pli_comm_now(run->comm);
+    k->asked_clock = run->clocks_done;
+    k->due_ns = k->asked_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
+    return pli_writer_open(!pli_comm_charges(run->comm), &k->writer, run->err);
+}
+
+plait_status pli_keep_settle(pli_sgd *sgd) { return sgd->keep != NULL ? settle(sgd->keep) : PLAIT_OK; }
+
+int64_t pli_keep_last(const pli_sgd *sgd) { return sgd->keep != NULL ? sgd->keep->last : -1; }
+
+void pli_keep_end(pli_sgd *sgd) {
+    pli_keep *k = sgd->keep;
+    sgd->keep = NULL;
+    if (k == NULL) return;
+    pli_comm_drop(&k->asked);
+    pli_capture_end(&k->capture);
+    pli_writer_close(&k->writer);
+    pli_free(k->meta);
+    pli_free(k);
+}

@@ -1,0 +1,233 @@
+#!/bin/sh
+# A run goes on from a checkpoint: with any number of workers to the model of a run that was never interrupted, for every
+# topology, form of weights, optimizer and model; from a signal; with what validation remembers; and what is not this run's
+# is refused by name.
+# usage: checkpoints.sh yes|no (is there a simulator?), or with a path: where ranks are processes
+. "$(dirname "$0")/common.sh"
+simgrid=$1
+gzip -dc "$data/a9a/a9a.gz" | head -n 200 >few
+# Indices that are too many for an array: rows grow by key.
+awk '{ printf "%s", $1; for (i = 2; i <= NF; i++) { split($i, e, ":"); printf " %d:%s", e[1] * 3000000, e[2] } print "" }' few >wide
+
+hash_of() { field "$1" model_hash; }
+last_of() { ls "$1" | sort | tail -n 1; }
+
+# same NAME OTHER WHAT: the same model, and the same progressive loss, which is of all clocks
+same() {
+    got="$(hash_of "$1") $(field "$1" progressive_loss) $(field "$1" clocks)"
+    want="$(hash_of "$2") $(field "$2" progressive_loss) $(field "$2" clocks)"
+    [ "$got" = "$want" ] || fail "$3: $got, not $want"
+}
+
+# --- where ranks are processes ------------------------------------------------------------------------------------------
+
+if [ "$simgrid" != yes ] && [ "$simgrid" != no ]; then
+    rm -rf d
+    set -- --data few --epochs 2 --batch 20 --optimizer adam --reduce exact --json --quiet
+    works straight train "$@"
+    for topology in ps allreduce; do
+        rm -rf d
+        works first launch -n 2 -- "$PLAIT" train "$@" --topology $topology --checkpoint d --checkpoint-every 7
+        same first straight "processes, $topology"
+        works second launch -n 3 -- "$PLAIT" train "$@" --topology $topology --resume d
+        same second straight "from 2 processes to 3, $topology"
+        works second train "$@" --workers 2 --resume d
+        same second straight "from processes to threads"
+    done
+    works first launch -n 3 -- "$PLAIT" train "$@" --topology ps --servers 1 --checkpoint d --checkpoint-every 9
+    works second train "$@" --resume d
+    same second straight "from a server apart"
+    finish
+fi
+
+# --- any number of workers, every topology, under exact sums -------------------------------------------------------------
+
+# matrix words...: all 1 <= N, M <= 4
+matrix() {
+    works straight train "$@" --reduce exact --json --quiet
+    for n in $counts; do
+        rm -rf d
+        works first train "$@" --reduce exact --json --quiet --workers $n --checkpoint d --checkpoint-every 7
+        same first straight "$*: $n workers with checkpoints"
+        [ "$(ls d | wc -l)" -eq 2 ] || fail "$*: not two checkpoints are kept: $(ls d)"
+        for m in $counts; do
+            works second train "$@" --reduce exact --json --quiet --workers $m --resume d
+            same second straight "$*: from $n workers to $m"
+        done
+    done
+}
+for topology in local ps allreduce hybrid; do
+    # Of one that lies as another does, a part.
+    case "$topology ${PLAIT_TEST_FULL:-}" in
+    "local " | "hybrid ") counts="2 3" ;;
+    *) counts="1 2 3 4" ;;
+    esac
+    matrix --data few --epochs 2 --batch 20 --optimizer adam --topology $topology
+done
+counts="2 3"
+matrix --data few --epochs 2 --batch 20 --optimizer adagrad --topology ps --hash-bits 14
+matrix --data wide --epochs 2 --batch 20 --optimizer ftrl --topology hybrid
+matrix --data wide --epochs 2 --batch 20 --optimizer sgd --topology allreduce
+matrix --data few --epochs 2 --batch 20 --model mlp --layers 6 --topology hybrid
+
+# --- from one topology to another, and to servers apart --------------------------------------------------------------------
+
+works straight train --data wide --epochs 2 --batch 20 --optimizer momentum --reduce exact --json --quiet
+rm -rf d
+works first train --data wide --epochs 2 --batch 20 --optimizer momentum --reduce exact --json --quiet --topology ps --workers 2 --servers 3 --checkpoint d --checkpoint-every 9
+for way in "--topology local" "--topology allreduce --workers 3" "--topology ps --workers 1 --servers 2"; do
+    works second train --data wide --epochs 2 --batch 20 --optimizer momentum --reduce exact --json --quiet --resume d $way
+    same second straight "from servers apart to $way"
+done
+
+# --- as many workers, plain sums -------------------------------------------------------------------------------------------
+
+# alike words...: a run that goes on with as many workers
+alike() {
+    rm -rf d
+    works straight train "$@" --json --quiet
+    works first train "$@" --json --quiet --checkpoint d --checkpoint-every 7
+    works second train "$@" --json --quiet --resume d/
+    same second straight "$*"
+}
+for optimizer in sgd momentum adagrad adam ftrl; do
+    alike --data few --epochs 2 --batch 20 --workers 2 --topology ps --optimizer $optimizer --hash-bits 14
+done
+alike --data few --epochs 2 --batch 20 --workers 2 --topology allreduce --optimizer adam --backup 0 --schedule invsqrt
+alike --data few --epochs 1 --batch 20 --workers 2 --optimizer adam
+alike --data few --epochs 2 --batch 20 --topology ps --consistency async --optimizer adam
+alike --data few --epochs 2 --batch 20 --topology ps --consistency ssp:2 --filter key-cache,zstd
+gzip -dc "$data/digits/digits.csv.gz" | head -n 200 >digits.csv
+alike --data digits.csv --label 65 --model cnn --layers 2,3,4 --epochs 2 --batch 20 --workers 2 --topology allreduce
+tr 'a-z' 'b-za' <"$PLAIT_SOURCE_DIR/README.md" | head -c 3000 >text
+alike --data text --format text --model lstm --layers 5 --epochs 2 --batch 4 --workers 2 --topology hybrid
+
+# --- what validation remembers -------------------------------------------------------------------------------------------------
+
+# A rate at which the loss rises soon: the best weights are those of an early epoch, from before the checkpoint.
+for patience in 3 0; do
+    set -- --data few --epochs 9 --batch 20 --optimizer sgd --learning-rate 8 --schedule constant --validation 0.3 --patience $patience --workers 2
+    alike "$@"
+    [ "$(field second validation_loss)" = "$(field straight validation_loss)" ] || fail "patience $patience: validation's best is forgotten"
+    [ "$(field second epochs)" = "$(field straight epochs)" ] || fail "patience $patience: $(field second epochs) epochs, not $(field straight epochs)"
+done
+[ "$(field straight epochs)" = 9 ] || fail "without patience $(field straight epochs) epochs are done"
+
+# --- by time, and told in the metrics ----------------------------------------------------------------------------------------------
+
+rm -rf d m
+works timed train --data few --epochs 300 --batch 20 --workers 2 --checkpoint d --checkpoint-every 20ms --metrics m --json --quiet
+grep -q '"event": "checkpoint", "clock": [0-9]*, "folder": "checkpoint-' m || fail "no checkpoint is told in the metrics"
+works untimed train --data few --epochs 300 --batch 20 --workers 2 --json --quiet
+same timed untimed "with checkpoints beside the training"
+works gone_on train --data few --epochs 300 --batch 20 --workers 2 --json --quiet --resume d
+same gone_on untimed "from a checkpoint by time"
+
+# --- signals -----------------------------------------------------------------------------------------------------------------------
+
+for signal in TERM INT; do
+    for way in "--workers 1" "--workers 2 --topology allreduce" "--workers 3 --topology ps --consistency ssp:1"; do
+        rm -rf d m m.2 err out
+        "$PLAIT" train --metrics m --data few --epochs 100000 --batch 20 --schedule constant $way --checkpoint d --resume d >out 2>err &
+        pid=$!
+        until_holds 60 says m '"epoch"' || fail "no epoch ends"
+        kill -$signal $pid
+        code=0
+        wait $pid || code=$?
+        [ $code -eq 75 ] || fail "SIG$signal, $way: exit $code, not 75: $(tail -n 3 err)"
+        grep -q "d holds no checkpoint: the run begins" err || fail "it is not told that the run begins"
+        clock=$(sed -n 's/.*interrupted after clock \([0-9]*\),.*/\1/p' err)
+        [ "$(last_of d)" = "$(printf 'checkpoint-%012d' "$clock")" ] || fail "SIG$signal, $way: no checkpoint of clock $clock: $(ls d)"
+        command=$(sed -n 's/.*to go on from the checkpoint: plait \(.*\)/\1/p' err)
+        [ "$command" = "train --data few --epochs 100000 --batch 20 --schedule constant $way --checkpoint d --resume d --metrics m.2" ] ||
+            fail "SIG$signal, $way: the command that goes on is '$command'"
+        # What is told works: a little more of it, with as many epochs as were begun, and one.
+        epochs=$((clock / 10 + 1))
+        # shellcheck disable=SC2086
+        works onward $command --epochs $epochs --json
+        grep -q "going on from d/checkpoint-.*after clock $clock" onward.err || fail "it is not told where the run goes on"
+        [ "$(field onward clocks)" = $((epochs * 10)) ] || fail "it goes on for $(field onward clocks) clocks"
+        case $way in
+        *ssp*) ;;
+        *)
+            # shellcheck disable=SC2086
+            works straight train --data few --epochs $epochs --batch 20 --schedule constant $way --json --quiet
+            same onward straight "SIG$signal, $way"
+            ;;
+        esac
+    done
+done
+
+# --- stale policies: all workers are cut at one clock --------------------------------------------------------------------------------
+
+for consistency in ssp:1 essp:2 asp:2:20 async downpour:2:3 bounded-delay:1 sequential vap:0.5; do
+    rm -rf d
+    works first train --data few --epochs 3 --batch 20 --workers 3 --topology ps --consistency $consistency --checkpoint d --checkpoint-every 9 --quiet --json
+    works second train --data few --epochs 3 --batch 20 --workers 2 --topology ps --consistency $consistency --resume d --quiet --json
+    [ "$(field second clocks)" = 30 ] || fail "$consistency: $(field second clocks) clocks"
+    holds second train_loss "< 0.6"
+done
+
+# --- a newer one that is not good is passed over, and told ----------------------------------------------------------------------------
+
+rm -rf d
+set -- --data few --epochs 2 --batch 20 --workers 2 --json --quiet
+works straight train "$@"
+works first train "$@" --checkpoint d --checkpoint-every 7
+newest=$(last_of d)
+part=$(ls -S d/"$newest"/part-* | head -n 1)
+printf 'x' | dd of="$part" bs=1 seek=$(($(wc -c <"$part") - 3)) conv=notrunc 2>dd.err
+run second train --data few --epochs 2 --batch 20 --workers 2 --json --resume d
+[ $code -eq 0 ] || fail "an older checkpoint is not used: $(tail -n 2 second.err)"
+same second straight "from the older checkpoint"
+grep -q "passed over.*$newest.*w\." second.err || fail "the altered tensor is not named: $(cat second.err)"
+
+# --- refusals -----------------------------------------------------------------------------------------------------------------------------
+
+rm -rf d empty
+mkdir empty
+works first train "$@" --checkpoint d --checkpoint-every 7
+base="--data few --epochs 2 --batch 20 --workers 2 --resume d"
+other() { # TEXT words...: another option than the checkpoint's
+    text=$1
+    shift
+    # shellcheck disable=SC2086
+    exits 2 "$text" refused train $base "$@"
+}
+other "made with '--batch 20', this run has '--batch 25'" --batch 25
+other "'--optimizer adagrad', this run has '--optimizer adam'" --optimizer adam
+other "'--learning-rate 1', this run has '--learning-rate 0.5'" --learning-rate 0.5
+other "this run has '--l2 0.5'" --l2 0.5
+other "this run has '--seed 3'" --seed 3
+other "this run has '--model hinge'" --model hinge
+other "this run has '--consistency ssp:1'" --consistency ssp:1
+other "this run has '--reduce exact'" --reduce exact
+other "'--epochs 2', this run has '--epochs 3'" --epochs 3
+head -n 150 few >fewer
+other "'data of 200 rows in [0-9]* blocks', this run has 'data of 350 rows" --data fewer
+exits 2 "empty.*no checkpoint" refused train --data few --resume empty
+exits 1 "nowhere" refused train --data few --resume nowhere
+exits 2 "checkpoint-every 0" refused train --data few --checkpoint d --checkpoint-every 0
+exits 2 "checkpoint-every 30x" refused train --data few --checkpoint d --checkpoint-every 30x
+exits 2 "optimizer lbfgs is refused" refused train --data few --checkpoint d --optimizer lbfgs
+exits 2 "balance dynamic is refused" refused train --data few --checkpoint d --balance dynamic
+exits 2 "optimizer-state sharded is refused" refused train --data few --checkpoint d --optimizer-state sharded --topology allreduce
+exits 2 "standard input is refused" refused train --data - --checkpoint d
+exits 2 "table w under gossip:ring x bsp is refused.*nearest" refused train --data few --checkpoint d --topology gossip:ring --workers 2
+exits 2 "table w under local x async is refused.*nearest" refused train --data few --checkpoint d --consistency async
+exits 2 "--events with --resume is refused" refused train --data few --events e --resume d
+touch file
+exits 1 "file" refused train --data few --epochs 2 --checkpoint file/d --checkpoint-every 5
+
+# --- simulated ---------------------------------------------------------------------------------------------------------------------------------
+
+if [ "$simgrid" = yes ]; then
+    rm -rf d
+    set -- --data few --epochs 2 --batch 20 --optimizer adam --reduce exact --topology ps --json --quiet
+    works straight train "$@"
+    works first train "$@" --transport sim --workers 4 --checkpoint d --checkpoint-every 7
+    works second train "$@" --transport sim --workers 3 --resume d
+    same second straight "simulated"
+fi
+
+finish
