@@ -56,6 +56,8 @@ typedef struct plait_comm_opts {
                                     one switch */
     uint64_t         seed;       /* sim: what is drawn, and the order of messages of one instant      */
     plait_simulated *simulated;  /* sim: filled when the run ends; may be NULL                        */
+    uint64_t         heartbeat_ns; /* mpi: a process that gives no sign of life for so long counts as lost, and the job
+                                    * with it; at least 0.5 s, default 5 s, UINT64_MAX: never          */
 } plait_comm_opts;
 
 /** Fills the defaults. */

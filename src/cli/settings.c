@@ -138,6 +138,8 @@ const pli_opt pli_train_rows[] = {
       "write an event file for TensorBoard: scalars, histograms, a net's graph", 0, 0, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "options from a YAML file, by the same names", 0, 0, "run" },
     { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for a peer", 0, 0, "run" },
+    { "heartbeat", PLI_OPT_DURATION, AT(heartbeat_ns), "5s", "S",
+      "a process without a sign of life for so long is lost; 0: never", 0, 0, "run" },
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
       0, "run" },
     { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
@@ -167,6 +169,8 @@ static bool check_later(const pli_train_settings *s) {
                       "one of the two out");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
+    } else if (s->heartbeat_ns > 0 && s->heartbeat_ns < 500000000) {
+        pli_cli_usage("train: --heartbeat: expected 0 (never), or at least 0.5s");
     } else {
         return true;
     }
@@ -216,6 +220,7 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->servers = (int32_t)s->servers;
     comm->threads = (int32_t)s->in.threads;
     comm->timeout_ns = s->timeout_ns;
+    comm->heartbeat_ns = s->heartbeat_ns == 0 ? UINT64_MAX : s->heartbeat_ns;
     comm->log = log;
     comm->cluster = s->cluster;
     comm->collective = collective_of(s);

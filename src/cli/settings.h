@@ -22,7 +22,7 @@ typedef struct pli_train_settings {
         *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, backup, curve;
     double      learning_rate, momentum, l1, l2, huber_delta;
-    uint64_t    timeout_ns;
+    uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;
 

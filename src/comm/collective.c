@@ -241,6 +241,10 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     c->left[event->rank] = true;
     pli_links_forget(&c->links, event->rank);
     advance(c, now_ns, out);
+    if (event->kind != PLI_MEMBER_DIED) return;
+    /* Who waits for a rank that was to pass on what the dead one has not sent would wait in vain. */
+    if (c->error.code >= 0) c->error = event->why;
+    if (c->first != NULL) fail_from(c, c->first, &event->why, out);
 }
 
 const pli_machine_ops pli_collective_ops = {

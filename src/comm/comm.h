@@ -84,6 +84,21 @@ plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_
 void         pli_comm_enter(plait_comm *comm, const char *call);
 plait_status pli_comm_leave(plait_comm *comm, plait_status status);
 
+/* --- deaths ----------------------------------------------------------------------------------------- */
+
+/** From now on the death of a rank does not lose the job: it is an event to the machines (pli_machine_ops.on_member,
+ *  PLI_MEMBER_DIED), and a receive that can be ended by the dead alone ends with EPEER; all else goes on. A collective
+ *  has no dead members: one that is under way when a worker dies, or is begun later, ends with EPEER at every survivor,
+ *  soon after the news; at some of them it may have ended well just before, so that who needs to know agrees on it by
+ *  messages. That stays so for the rest of the run. A run whose survivors end well has ended well. On every process of
+ *  the job alike, before work is done that relies on it; an earlier death has lost the job for good. Any thread. */
+void pli_comm_survive(plait_comm *comm);
+
+/** As if the rank had died at this instant: its machines stop, what it sends is dropped, the others hear that it died,
+ *  and its own waits end with EPEER and why. For transports whose ranks are threads or simulated, where no process can
+ *  be killed. Any thread. */
+void pli_comm_kill(plait_comm *comm, const plait_error *why);
+
 /* --- time ------------------------------------------------------------------------------------------- */
 
 /** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read
@@ -155,8 +170,8 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Sums buf [n] of a clock's tables (type may be one of cells), begun as plait_comm_allreduce_begin or, request_out NULL,
- *  waited for. It meets no collective of a caller: EMISMATCH where the workers' order differs. */
+/** Sums buf [n] of a clock's tables (type may be one of cells), begun as plait_comm_allreduce_begin or, request_out
+ *  NULL, waited for. It meets no collective of a caller: EMISMATCH where the workers' order differs. */
 plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is
  *  begun costs no more, and goes on while its worker computes. */
@@ -180,9 +195,9 @@ plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_ms
 /** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 
-/** plait_comm_allgatherv_begin of tables' pieces (they, too, meet no caller's) that are handed over as they are, within a process without a copy. mine is
- *  taken, whatever the outcome, and nobody writes to it any more; piece [workers], NULL before, is lent, and filled by
- *  a wait that returns PLAIT_OK: the caller's to free, and to read only. */
+/** plait_comm_allgatherv_begin of tables' pieces (they, too, meet no caller's) that are handed over as they are, within
+ *  a process without a copy. mine is taken, whatever the outcome, and nobody writes to it any more; piece [workers],
+ *  NULL before, is lent, and filled by a wait that returns PLAIT_OK: the caller's to free, and to read only. */
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
 
 /** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte

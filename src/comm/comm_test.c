@@ -376,6 +376,117 @@ static void test_who_ends_never_leaves_the_others_hanging(void **state) {
         }
 }
 
+/* --- a rank dies ------------------------------------------------------------------------------------------- */
+
+struct death {
+    int         wait_for; /* as in a story */
+    bool        survives;
+    _Atomic int events, ended; /* members that died, as machines were told; calls that it ended */
+};
+
+static void drop_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    (void)state;
+    (void)now_ns;
+    (void)out;
+    pli_msg_free(&msg);
+}
+
+static void count_death(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    _Atomic int *seen = state;
+    (void)now_ns;
+    if (event->kind == PLI_MEMBER_DIED && event->rank == 1 && strstr(event->why.text, "unplugged") != NULL)
+        atomic_fetch_add(seen, 1);
+    pli_out_ring(out);
+}
+
+static const pli_machine_ops mourner_ops = { .name = "mourner", .on_message = drop_message, .on_member = count_death };
+
+static bool has_seen_one(void *seen) { return atomic_load((_Atomic int *)seen) > 0; }
+
+/* Rank 1 dies while the others wait for it, or just before. */
+static plait_status die(plait_comm *comm, const struct death *death) {
+    plait_error why = { .rank = 1 };
+    char        byte;
+    for (int32_t r = 0; r < plait_comm_size(comm); r++)
+        if (r != 1) CHECK(plait_comm_recv(comm, r, 1, &byte, 1, NULL, NULL) == PLAIT_OK);
+    pli_fail(&why, PLAIT_EPEER, "unplugged");
+    pli_comm_kill(comm, &why);
+    CHECK(plait_comm_send(comm, 0, 2, "x", 1) <= 0); /* it goes nowhere */
+    plait_status status = plait_comm_recv(comm, 0, 9, &byte, 1, NULL, NULL);
+    CHECK(status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "unplugged") != NULL);
+    return death->survives ? PLAIT_OK : status; /* whatever it answers, it is dead */
+}
+
+static plait_status call(plait_comm *comm, int what, double *buf) {
+    plait_request *request = NULL;
+    switch (what) {
+    case 0: return plait_comm_barrier(comm);
+    case 1: return plait_comm_allreduce(comm, buf, 4096, PLAIT_F64, PLAIT_SUM);
+    case 2: return plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL);
+    default: break;
+    }
+    plait_status status = plait_comm_allreduce_begin(comm, buf, 4096, PLAIT_F64, PLAIT_SUM, &request);
+    return status == PLAIT_OK ? plait_request_wait(&request) : status;
+}
+
+/* Those that live: what needs the dead ends, soon and everywhere; all else goes on. */
+static plait_status outlive(plait_comm *comm, const struct death *death, double *buf) {
+    int32_t me = plait_comm_rank(comm), size = plait_comm_size(comm), got;
+    for (int what = 0; what < 4; what++)
+        if (pli_comm_is_worker(comm) || what == 2) CHECK(call(comm, what, buf) == PLAIT_EPEER);
+    for (int32_t to = 0; to < size; to++) CHECK(to == 1 || plait_comm_send(comm, to, 3, &me, sizeof me) == PLAIT_OK);
+    for (int32_t from = 0; from < size; from++) {
+        if (from == 1) continue;
+        CHECK(plait_comm_recv(comm, from, 3, &got, sizeof got, NULL, NULL) == PLAIT_OK && got == from);
+    }
+    CHECK(plait_comm_recv(comm, 1, 2, buf, 8, NULL, NULL) == PLAIT_EPEER);
+    CHECK(!pli_comm_has_failed(comm) && death->survives);
+    return PLAIT_OK;
+}
+
+static plait_status one_dies(plait_comm *comm, void *user) {
+    struct death *death = user;
+    _Atomic int   seen = 0;
+    pli_port     *port = NULL;
+    double       *buf = pli_calloc(4096, sizeof *buf);
+    CHECK(buf != NULL);
+    if (death->survives) pli_comm_survive(comm);
+    PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &mourner_ops, &seen, &port, pli_comm_error(comm)));
+    plait_status status = PLAIT_OK;
+    if (plait_comm_rank(comm) == 1) {
+        status = die(comm, death);
+    } else {
+        status = plait_comm_send(comm, 1, 1, "x", 1);
+        if (status == PLAIT_OK) status = call(comm, pli_comm_is_worker(comm) ? death->wait_for : 2, buf);
+        if (status == PLAIT_EPEER) atomic_fetch_add(&death->ended, 1);
+        if (death->survives) {
+            status = pli_comm_wait(comm, has_seen_one, &seen, NULL, pli_comm_error(comm));
+            if (status == PLAIT_OK) status = outlive(comm, death, buf);
+        }
+    }
+    pli_port_close(&port);
+    atomic_fetch_add(&death->events, seen);
+    pli_free(buf);
+    return status;
+}
+
+static void test_a_death_is_an_event_to_who_survives(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++)
+        for (int wait_for = 0; wait_for < 4; wait_for++)
+            for (int survives = 0; survives < 2; survives++) {
+                struct death    death = { .wait_for = wait_for, .survives = survives };
+                plait_comm_opts opts = opts_of(4, wait_for == 2, forms[form]);
+                plait_error     err;
+                int64_t         live = pli_alloc_live();
+                plait_status    status = plait_comm_run(&opts, one_dies, &death, &err);
+                if (status != (survives ? PLAIT_OK : PLAIT_EPEER)) fail_msg("%d %d: %s", wait_for, survives, err.text);
+                assert_int_equal(death.ended, opts.workers + opts.servers - 1);
+                if (survives) assert_int_equal(death.events, opts.workers + opts.servers - 1);
+                assert_int_equal(pli_alloc_live(), live);
+            }
+}
+
 static plait_status wait_in_vain(plait_comm *comm, void *user) {
     plait_status *got = user;
     int32_t       me = plait_comm_rank(comm);
@@ -651,6 +762,7 @@ int main(void) {
         cmocka_unit_test(test_who_fails_gives_up_what_it_has_begun),
         cmocka_unit_test(test_calls_that_differ_are_named),
         cmocka_unit_test(test_who_ends_never_leaves_the_others_hanging),
+        cmocka_unit_test(test_a_death_is_an_event_to_who_survives),
         cmocka_unit_test(test_a_wait_expires_and_says_who_held_it_up),
         cmocka_unit_test(test_waits_are_told_from_another_thread),
         cmocka_unit_test(test_shared_memory_is_one_for_all),

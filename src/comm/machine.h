@@ -59,6 +59,7 @@ typedef struct pli_member_event {
     int32_t         rank;
     uint32_t        epoch; /* the membership's epoch from this event on */
     plait_error     why;
+    bool            mute; /* died without a word of its own: why is what others saw */
 } pli_member_event;
 
 typedef struct pli_machine_ops {

@@ -1,5 +1,11 @@
-/* Membership: who has ended, and what that means for the others. In this version the death of a rank loses the job; a
- * rank that leaves in good order loses only the waits that need it. */
+/* Membership: who has ended, and what that means for the others. The death of a rank loses the job, unless it has said
+ * that it goes on without its dead (pli_comm_survive); a rank that leaves in good order loses only the waits that need
+ * it.
+ *
+ * A death is told by the rank itself, where its body fails; seen by the transport, where a process is gone; or found by
+ * the heartbeat, where one is silent. Whoever finds a silent one tells all others, so that they need not find it
+ * themselves, and tells it, too: should it wake up, it is not to go on beside those who went on without it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "comm/rounds.h"
@@ -16,7 +22,8 @@ void pli_member_reason(plait_error *why, int32_t rank, const char *text) {
     why->rank = rank;
 }
 
-void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why) {
+/* mute: why is the whole text, by others. */
+static void add_event(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why, bool mute) {
     pthread_mutex_lock(&world->lock);
     if (atomic_load_explicit(&world->ended[rank], memory_order_relaxed) != 0) {
         pthread_mutex_unlock(&world->lock);
@@ -24,16 +31,59 @@ void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, cons
     }
     int32_t           n = atomic_load_explicit(&world->n_events, memory_order_relaxed);
     pli_member_event *event = &world->events[n];
-    *event = (pli_member_event){ .kind = kind, .rank = rank, .epoch = (uint32_t)n + 2, .why = { .rank = rank } };
+    *event = (pli_member_event){
+        .kind = kind, .rank = rank, .epoch = (uint32_t)n + 2, .why = { .rank = rank }, .mute = mute
+    };
     if (kind == PLI_MEMBER_DIED) {
-        pli_member_reason(&event->why, rank, why != NULL ? why->text : "");
-        lose(world, &event->why);
+        if (mute) event->why = *why;
+        else pli_member_reason(&event->why, rank, why != NULL ? why->text : "");
+        if (!atomic_load(&world->survives)) lose(world, &event->why);
     }
     atomic_store_explicit(&world->ended[rank], (uint8_t)(kind + 1), memory_order_release);
     atomic_store(&world->n_events, n + 1);
     pthread_mutex_unlock(&world->lock);
     pli_log(world->log, PLAIT_LOG_DEBUG, rank, "comm", kind == PLI_MEMBER_DIED ? "%s" : "has left", event->why.text);
     pli_world_tell(world);
+}
+
+void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why) {
+    add_event(world, kind, rank, why, false);
+}
+
+void pli_world_name(const pli_world *world, int32_t rank, char *text, size_t bytes) {
+    const char *host = world->place.host_name != NULL ? world->place.host_name[rank] : world->place.host;
+    snprintf(text, bytes, "rank %d on host %s", rank, host);
+}
+
+void pli_world_died(pli_world *world, int32_t rank, const char *how) {
+    char        name[128];
+    plait_error why;
+    pli_world_name(world, rank, name, sizeof name);
+    pli_fail(&why, PLAIT_EPEER, "%s %.300s", name, how);
+    why.rank = rank;
+    add_event(world, PLI_MEMBER_DIED, rank, &why, true);
+}
+
+int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why) {
+    int32_t n = atomic_load(&world->n_events);
+    for (int32_t i = 0; i < n; i++) { /* what stands in the log stays as it is */
+        const pli_member_event *event = &world->events[i];
+        if (event->kind != PLI_MEMBER_DIED || event->rank >= below) continue;
+        *why = event->why;
+        return event->rank;
+    }
+    return -1;
+}
+
+void pli_comm_survive(plait_comm *comm) { atomic_store(&comm->world->survives, true); }
+
+void pli_comm_kill(plait_comm *comm, const plait_error *why) {
+    pli_world *world = comm->world;
+    atomic_store(&comm->killed, true);
+    pli_comm_fail(comm, why);
+    if (world->ops->drain != NULL) return; /* it wakes the rank itself, and tells the others after a while */
+    pli_comm_ring(comm);
+    pli_world_member(world, PLI_MEMBER_DIED, comm->rank, why);
 }
 
 void pli_world_fail(pli_world *world, const plait_error *why) {
@@ -46,6 +96,13 @@ void pli_world_fail(pli_world *world, const plait_error *why) {
 
 bool pli_world_has_ended(const pli_world *world, int32_t rank) {
     return atomic_load_explicit(&world->ended[rank], memory_order_acquire) != 0;
+}
+
+bool pli_world_is_gone(const pli_world *world, int32_t rank) {
+    int32_t n = atomic_load(&world->n_events);
+    for (int32_t i = 0; i < n; i++)
+        if (world->events[i].mute && (rank < 0 || world->events[i].rank == rank)) return true;
+    return false;
 }
 
 /* Port 0 of every rank is the world's own: kind is a pli_member_kind, the body the reason's text. */
@@ -66,9 +123,65 @@ static void tell_others(pli_world *world, int32_t rank, pli_member_kind kind, co
     }
 }
 
+/* What this process has seen of others' deaths, for those that have not. */
+static void tell_death(pli_world *world, int32_t dead, const char *how) {
+    for (int32_t to = 0; to < world->size; to++)
+        if (to == dead || (!pli_world_is_local(world, to) && !pli_world_has_ended(world, to)))
+            pli_doctor_tell_control(world, to, PLI_CONTROL_DEAD, (uint32_t)dead, how, strlen(how));
+}
+
+/* --- heartbeats ----------------------------------------------------------------------------------------------------
+ * */
+
+uint64_t pli_world_beat(pli_world *world, uint64_t now_ns) {
+    pli_heartbeat *h = &world->heart;
+    if (h->size == 0) return PLI_NEVER;
+    for (int32_t r = 0; r < world->size; r++) {
+        if (pli_world_has_ended(world, r)) pli_heartbeat_forget(h, r);
+        if (!atomic_load_explicit(&world->heard[r], memory_order_relaxed)) continue;
+        atomic_store_explicit(&world->heard[r], false, memory_order_relaxed);
+        pli_heartbeat_hear(h, r);
+    }
+    pli_heartbeat_out out = { .beat = world->beats, .silent = world->beats + world->size };
+    uint64_t          next_ns = pli_heartbeat_turn(h, now_ns, &out);
+    for (int32_t i = 0; i < out.beats; i++)
+        pli_doctor_tell_control(world, out.beat[i], PLI_CONTROL_BEAT, 0, NULL, 0);
+    for (int32_t i = 0; i < out.silents; i++) {
+        char how[96];
+        snprintf(how, sizeof how, "has not been heard for %.3g s: it is frozen, or its link is cut",
+                 (double)h->patience_ns * 1e-9);
+        tell_death(world, out.silent[i], how);
+        pli_world_died(world, out.silent[i], how);
+    }
+    return next_ns;
+}
+
+/* Another has found a rank silent: perhaps this one. */
+static void take_death(pli_world *world, const pli_msg *msg) {
+    int32_t rank = (int32_t)msg->head.arg32;
+    char    how[256], name[128];
+    size_t  bytes = msg->head.body_bytes < sizeof how ? msg->head.body_bytes : sizeof how - 1;
+    if (bytes > 0) memcpy(how, pli_msg_body(msg), bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (how[i] < ' ' || how[i] > '~') how[i] = '?';
+    how[bytes] = '\0';
+    if (rank < 0 || rank >= world->size) return;
+    if (!pli_world_is_local(world, rank)) {
+        pli_world_died(world, rank, how);
+        return;
+    }
+    plait_error why;
+    pli_world_name(world, msg->head.src, name, sizeof name);
+    pli_fail(&why, PLAIT_EPEER, "this rank was taken for lost by %s, and the others go on or have ended without it",
+             name);
+    why.rank = rank;
+    pli_world_fail(world, &why);
+}
+
 void pli_world_control(pli_world *world, pli_msg *msg) {
     plait_error why = { .rank = msg->head.src };
     pli_doctor_control(world, msg);
+    if (msg->head.kind == PLI_CONTROL_DEAD) take_death(world, msg);
     if (msg->head.kind == PLI_MEMBER_LEFT || msg->head.kind == PLI_MEMBER_DIED) {
         size_t bytes = msg->head.body_bytes < sizeof why.text ? msg->head.body_bytes : sizeof why.text - 1;
         if (bytes > 0) memcpy(why.text, pli_msg_body(msg), bytes);
@@ -77,9 +190,19 @@ void pli_world_control(pli_world *world, pli_msg *msg) {
     pli_msg_free(&msg);
 }
 
+/* A rank that fails since another has died without a word is no cause: the others are to hear of that death first. */
+static void tell_first_cause(pli_world *world) {
+    char name[128];
+    if (atomic_load(&world->n_events) == 0 || !world->events[0].mute) return;
+    int32_t rank = world->events[0].rank;
+    pli_world_name(world, rank, name, sizeof name);
+    tell_death(world, rank, world->events[0].why.text + strlen(name) + 1);
+}
+
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why) {
     pli_member_kind kind = status < 0 ? PLI_MEMBER_DIED : PLI_MEMBER_LEFT;
     if (world->place.count < world->size) {
+        if (kind == PLI_MEMBER_DIED) tell_first_cause(world);
         pli_doctor_mute(world);
         tell_others(world, rank, kind, why->text);
     }

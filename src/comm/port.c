@@ -101,6 +101,10 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
     msg->head.src = comm->rank;
     msg->head.epoch = pli_comm_epoch(comm);
     msg->head.incarnation = pli_comm_incarnation(comm);
+    if (atomic_load_explicit(&comm->killed, memory_order_relaxed)) {
+        pli_msg_free(&msg);
+        return;
+    }
     if (dst < 0 || dst >= world->size || msg->head.port == 0 || msg->head.port >= PLI_PORT_MAX) {
         pli_log(world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "a message to rank %d, port %u, which does not exist",
                 dst, msg->head.port);
@@ -190,7 +194,8 @@ static void run_locked(pli_port *port, pli_work *work) {
     int32_t    events = atomic_load(&world->n_events);
     SHAKE();
     pli_msg   *msg = take_all(port);
-    bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN;
+    bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN &&
+                !atomic_load_explicit(&port->comm->killed, memory_order_relaxed);
     uint64_t   now_ns = open ? pli_world_now(world) : 0, cause_ns = now_ns;
     pli_out    out;
     pli_out_init(&out);
@@ -292,6 +297,8 @@ void pli_port_leave(pli_port *port, pli_out *out) {
 /* --- what drivers call ----------------------------------------------------------------------------------------- */
 
 void pli_world_deliver(pli_world *world, pli_msg *msg) {
+    if (world->heard != NULL && !atomic_load_explicit(&world->heard[msg->head.src], memory_order_relaxed))
+        atomic_store_explicit(&world->heard[msg->head.src], true, memory_order_relaxed);
     if (msg->head.port == 0) {
         pli_world_control(world, msg);
         return;
@@ -325,7 +332,7 @@ static void wake(pli_port *port) {
     pli_out  out;
     pli_port_enter(port, &now_ns, &out);
     atomic_store(&port->wake_at_ns, PLI_NEVER);
-    if (atomic_load(&port->state) == PLI_PORT_OPEN && port->ops->on_wakeup != NULL)
+    if (atomic_load(&port->state) == PLI_PORT_OPEN && !atomic_load(&port->comm->killed) && port->ops->on_wakeup != NULL)
         port->ops->on_wakeup(port->machine, now_ns, &out);
     if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) pli_comm_ring(port->comm); /* for who waits for that */
     pli_port_leave(port, &out);

@@ -224,6 +224,19 @@ static void answer(pli_world *world, const pli_msg *question) {
     pli_msg_free(&msg);
 }
 
+void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body,
+                             size_t bytes) {
+    pli_doctor *d = world->doctor;
+    pthread_mutex_lock(&d->mail_lock);
+    pli_msg *msg = d->muted ? NULL : control(world, kind, to, 0, false, bytes);
+    if (msg != NULL) {
+        if (bytes > 0) memcpy(pli_msg_body(msg), body, bytes);
+        msg->head.arg32 = number;
+        world->ops->send(world->transport, msg);
+    }
+    pthread_mutex_unlock(&d->mail_lock);
+}
+
 static void tell_life(pli_world *world, int32_t rank) {
     if (atomic_exchange(&world->doctor->silent[rank], false))
         pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", rank);

@@ -11,7 +11,9 @@ typedef struct pli_doctor pli_doctor;
 /* Kinds of messages for port 0, beside those of members (pli_member_kind). */
 enum {
     PLI_CONTROL_ASK = 16, /* arg64: the round; arg32 1: with counts                                             */
-    PLI_CONTROL_LOOK = 17 /* the same; body: pli_look, then, asked with counts, sent [size] and received [size] */
+    PLI_CONTROL_LOOK = 17, /* the same; body: pli_look, then, asked with counts, sent [size] and received [size] */
+    PLI_CONTROL_BEAT = 18,  /* a sign of life, as any message is                                               */
+    PLI_CONTROL_DEAD = 19   /* arg32: a rank that has died without a word; body: how, as pli_world_died takes it */
 };
 
 bool pli_doctor_open(pli_world *world); /* false: no memory */
@@ -25,6 +27,9 @@ void pli_doctor_control(pli_world *world, const pli_msg *msg);
 
 /** The rank of this process ends: from now on it neither asks nor answers. Before the others are told of the end. */
 void pli_doctor_mute(pli_world *world);
+
+/** A message for port 0 of another process's rank, with no answer; none any more once muted. Any thread. */
+void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body, size_t bytes);
 
 /** Messages that a transport carries are counted. */
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);

@@ -9,7 +9,10 @@
 enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
 #define STACK_BYTES ((size_t)8 << 20)
 #define TIMEOUT_NS  (UINT64_C(300) * 1000000000)
-#define GRACE_NS    (UINT64_C(10) * 1000000000) /* for the others to end, once the job is lost */
+#define BEAT_NS     (UINT64_C(1000000000))
+#define HEARTBEAT_NS (5 * BEAT_NS)
+#define HEARTBEAT_MIN_NS (BEAT_NS / 2)
+#define GRACE_NS    (UINT64_C(3) * 1000000000) /* for the others to end, once the job is lost */
 
 void plait_comm_opts_init(plait_comm_opts *opts) {
     memset(opts, 0, sizeof *opts);
@@ -72,6 +75,11 @@ static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *op
             opts->workers, opts->servers, opts->threads, (int)RANKS_MAX);
     PLI_TRY(pli_collective_find(opts->collective, NULL, err));
     if (opts->timeout_ns == 0) opts->timeout_ns = TIMEOUT_NS;
+    if (opts->heartbeat_ns == 0) opts->heartbeat_ns = HEARTBEAT_NS;
+    if (opts->heartbeat_ns < HEARTBEAT_MIN_NS)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "a process counts as lost after %.3g s without a sign of life: expected at least %.3g s",
+                        (double)opts->heartbeat_ns * 1e-9, (double)HEARTBEAT_MIN_NS * 1e-9);
     return PLAIT_OK;
 }
 
@@ -109,6 +117,16 @@ static bool init_hosts(pli_world *world) {
     return made;
 }
 
+/* Where ranks are processes. A beat comes five times within the patience, at most one a second. */
+static bool init_heart(pli_world *world, uint64_t patience_ns) {
+    uint64_t period_ns = patience_ns / 5 < BEAT_NS ? patience_ns / 5 : BEAT_NS;
+    if (world->place.count == world->size || patience_ns == UINT64_MAX) return true;
+    world->beats = pli_array((size_t)world->size, 2 * sizeof *world->beats);
+    world->heard = pli_calloc((size_t)world->size, sizeof *world->heard);
+    return world->beats != NULL && world->heard != NULL &&
+           pli_heartbeat_init(&world->heart, world->size, world->place.first, period_ns, patience_ns, pli_now_ns());
+}
+
 static plait_status init_world(pli_world *world, const plait_comm_opts *opts, plait_error *err) {
     const pli_place *place = &world->place;
     world->size = place->workers + place->servers;
@@ -122,7 +140,8 @@ static plait_status init_world(pli_world *world, const plait_comm_opts *opts, pl
     world->local = pli_aligned((size_t)place->count * sizeof *world->local);
     world->events = pli_calloc((size_t)world->size, sizeof *world->events);
     world->ended = pli_calloc((size_t)world->size, sizeof *world->ended);
-    if (world->local == NULL || world->events == NULL || world->ended == NULL || !init_hosts(world)) {
+    if (world->local == NULL || world->events == NULL || world->ended == NULL || !init_hosts(world) ||
+        !init_heart(world, opts->heartbeat_ns)) {
         pli_free(world->local);
         world->local = NULL;
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
@@ -139,7 +158,11 @@ static void destroy_world(pli_world *world) {
     pli_free(world->local);
     pli_free(world->events);
     pli_free(world->ended);
+    pli_heartbeat_destroy(&world->heart);
+    pli_free(world->beats);
+    pli_free((void *)world->heard);
     pli_free(world->place.host_of);
+    pli_free(world->place.host_name);
     pli_hosts_free(&world->hosts);
     pthread_mutex_destroy(&world->lock);
     pli_free(world);
@@ -241,7 +264,8 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
         }
         if (comm->result_why.rank < 0) comm->result_why.rank = comm->rank;
         int32_t nobody = -1;
-        atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
+        bool    survived = atomic_load(&comm->killed) && atomic_load(&world->survives);
+        if (!survived) atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
     }
     pli_comm_end_calls(comm, status < 0);
     close_ports(comm);
@@ -317,10 +341,15 @@ static bool await_the_others(pli_world *world) {
     return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
 }
 
-/* The lowest rank that failed with the same words: it tells them for all. */
-static int32_t speaker(pli_world *world, const plait_error *why) {
+/* The lowest rank that failed with the same words: it tells them for all. Of one that died without a word the lowest tells
+ * that did not. Under world->lock. */
+static int32_t speaker(const pli_world *world, const plait_error *why) {
     int32_t lowest = why->rank;
-    pthread_mutex_lock(&world->lock);
+    if (why->rank >= 0 && pli_world_is_gone(world, why->rank)) {
+        lowest = 0;
+        while (lowest < world->place.first && pli_world_is_gone(world, lowest)) lowest++;
+        return lowest;
+    }
     for (int32_t i = 0; i < atomic_load(&world->n_events); i++) {
         const pli_member_event *event = &world->events[i];
         plait_error             same;
@@ -328,7 +357,6 @@ static int32_t speaker(pli_world *world, const plait_error *why) {
         pli_member_reason(&same, event->rank, why->text);
         if (strcmp(same.text, event->why.text) == 0) lowest = event->rank;
     }
-    pthread_mutex_unlock(&world->lock);
     return lowest;
 }
 
@@ -349,7 +377,9 @@ static plait_status run_world(pli_world *world, plait_error *err) {
     if (status >= 0 && failed >= 0) {
         status = world->local[failed].result;
         *err = world->local[failed].result_why;
+        pthread_mutex_lock(&world->lock);
         err->rank = speaker(world, err);
+        pthread_mutex_unlock(&world->lock);
     }
     world->ops->close(&world->transport, all_ended && status != PLAIT_ECOMM);
     return status;

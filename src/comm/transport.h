@@ -11,7 +11,9 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 6u /* of what plait-<name>.so gives, a pli_transport_ops */
+#define PLI_TRANSPORT_ABI 7u /* of what plait-<name>.so gives, a pli_transport_ops */
+
+enum { PLI_HOST_NAME_BYTES = 64 };
 
 typedef struct pli_transport pli_transport; /* a transport's own state in this process */
 typedef struct pli_world     pli_world;     /* comm's state of one run in this process */
@@ -25,6 +27,8 @@ typedef struct pli_place {
                                * frees it; NULL: all do             */
     uint64_t resend_after_ns; /* 0: reliable and ordered              */
     char    host[256];
+    char  (*host_name)[PLI_HOST_NAME_BYTES]; /* [workers + servers] of every rank's host, as texts name it; pli_malloc'ed,
+                                                comm frees it; NULL: all are on `host` */
 } pli_place;
 
 /* A collective of one rank, between its beginning and the end of its wait. */
@@ -105,6 +109,14 @@ typedef struct pli_transport_ops {
 void pli_world_deliver(pli_world *world, pli_msg *msg);
 /** The transport itself has failed (why->code: ECOMM, ENOMEM, EPEER): every wait of this process ends so. */
 void pli_world_fail(pli_world *world, const plait_error *why);
+/** A rank of another process has died without a word of its own, or is taken for dead: all machines here are told, and
+ *  the job is lost unless it goes on without its dead (pli_comm_survive). how goes on where "rank 2 on host b" begins:
+ *  "has died: its process is gone". Twice is once. Any thread. */
+void pli_world_died(pli_world *world, int32_t rank, const char *how);
+/** Of a transport whose ranks are processes, by its own thread, again and again, also while the rank computes, and after
+ *  it has taken in what had come: tells the others that this process lives, and finds out who of them does not. Returns
+ *  when it wants to be called again; later is no harm. (comm/heartbeat.h) */
+uint64_t pli_world_beat(pli_world *world, uint64_t now_ns);
 /** Wakes the waiting threads of a rank that lives here. */
 void pli_world_ring(pli_world *world, int32_t rank);
 /** Runs the due wake-ups of this process's machines; returns when the next one is due (PLI_NEVER: none). */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "comm/forms/forms.h"
+#include "comm/heartbeat.h"
 #include "comm/launcher.h"
 #include "comm/transport.h"
 #include "comm/user.h"
@@ -70,6 +71,7 @@ struct plait_comm {
     pthread_mutex_t   failed_lock; /* guards failed_why */
     plait_error       failed_why;
     _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
+    _Atomic bool      killed; /* see pli_comm_kill */
 
     plait_error    error; /* the rank's last error; the rank's thread only */
     const pli_event_sink *events; /* the rank's thread only, as is the next */
@@ -109,6 +111,10 @@ struct pli_world {
     _Atomic uint8_t  *ended;    /* [size] pli_member_kind + 1, or 0 while the rank lives */
     plait_error       lost_why; /* written under lock once */
     _Atomic bool      lost;     /* release after lost_why: every wait fails */
+    _Atomic bool      survives; /* see pli_comm_survive */
+    pli_heartbeat     heart;    /* of the thread that calls pli_world_beat; size 0: it does not beat */
+    int32_t          *beats;    /* [2 size] room for a turn's outcome; the same thread's */
+    _Atomic bool     *heard;    /* [size] since its last turn; any thread sets, that thread clears */
     _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
     _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 go home */
     struct pli_shared *shared; /* under lock */
@@ -163,12 +169,20 @@ void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 
 /** What the others hear of a rank that failed with text. */
 void pli_member_reason(plait_error *why, int32_t rank, const char *text);
-/** Adds an event to the log and tells all machines of this process; DIED loses the job. Twice is once. */
+/** Adds an event to the log and tells all machines of this process; DIED loses the job, unless it survives. Twice is
+ *  once. */
 void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
 /** A message (taken) for port 0: how a rank of another process has ended. */
 void pli_world_control(pli_world *world, pli_msg *msg);
 /** Tells the other processes how a rank of this one has ended, then does pli_world_member. */
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why);
+
+/** Has a rank below `below` died? Then why is filled, and its rank returned; else -1. */
+int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why);
+/** Has the rank's process gone without a word, or been taken for gone? -1: has any? */
+bool pli_world_is_gone(const pli_world *world, int32_t rank);
+/** How a text begins that speaks of a rank of another process: "rank 2 on host b". */
+void pli_world_name(const pli_world *world, int32_t rank, char *text, size_t bytes);
 
 /* Tests set pli_comm_shaken: where a change and a look of two threads may cross, others then go first, so that
  * crossings which are rare become common. */

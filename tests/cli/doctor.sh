@@ -47,11 +47,12 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 true 2>/dev/null; then
 fi
 [ $# -gt 0 ] || finish
 
-# Several processes: each is asked about all; one that is frozen is named, and heard of again.
+# Several processes: each is asked about all; one that is frozen is named, and heard of again (without heartbeats, which
+# would end the run before).
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
 rm -f m
-"$PLAIT" launch -n 3 -- plait train --data part --epochs 1000000 --metrics m 2>err &
+"$PLAIT" launch -n 3 -- plait train --data part --epochs 1000000 --metrics m --heartbeat 0 2>err &
 pid=$!
 until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m | head -n 1; }

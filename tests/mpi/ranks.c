@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "comm/comm.h"
 #include "comm/launcher.h"
@@ -250,6 +251,49 @@ static plait_status leave_one(plait_comm *comm, void *user) {
     return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
 }
 
+/* --- processes that die or freeze, where the MPI tells of deaths (mpirun --with-ft ulfm) -------------------------------- */
+
+/* Rank 1 is killed or stopped when all others wait; each in another way. Their own clocks say how long the news took. */
+static plait_status lose_one(plait_comm *comm, void *user) {
+    static double buf[100000];
+    int           by = *(const int *)user;
+    char          byte;
+    int32_t       me = plait_comm_rank(comm);
+    if (me == 1) {
+        for (int32_t r = 0; r < plait_comm_size(comm); r++)
+            if (r != 1) CHECK(plait_comm_recv(comm, r, 1, &byte, 1, NULL, NULL) == PLAIT_OK);
+        raise(by);
+        return plait_comm_recv(comm, 0, 9, &byte, 1, NULL, NULL); /* it was stopped, and goes on too late */
+    }
+    CHECK(plait_comm_send(comm, 1, 1, "x", 1) == PLAIT_OK);
+    return me % 2 == 0 ? plait_comm_allreduce(comm, buf, 100000, PLAIT_F64, PLAIT_SUM)
+                       : plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL);
+}
+
+/* The job goes on without it: what needs the dead ends with EPEER, messages pass. */
+static plait_status outlive(plait_comm *comm, void *user) {
+    static double buf[100000], other[100000];
+    plait_request *request = NULL;
+    int32_t        me = plait_comm_rank(comm), size = plait_comm_size(comm);
+    pli_comm_survive(comm);
+    plait_status status = lose_one(comm, user);
+    CHECK(me != 1 && status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "rank 1") != NULL);
+    CHECK(plait_comm_barrier(comm) == PLAIT_EPEER);
+    CHECK(plait_comm_allreduce(comm, buf, 100000, PLAIT_F64, PLAIT_SUM) == PLAIT_EPEER);
+    CHECK(plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL) == PLAIT_EPEER);
+    status = plait_comm_allreduce_begin(comm, buf, 100000, PLAIT_F64, PLAIT_SUM, &request);
+    CHECK((status == PLAIT_OK ? plait_request_wait(&request) : status) == PLAIT_EPEER);
+    for (int64_t i = 0; i < 100000; i++) buf[i] = (double)(me + i);
+    for (int32_t to = 0; to < size; to++) CHECK(to == 1 || plait_comm_send(comm, to, 4, buf, sizeof buf) == PLAIT_OK);
+    for (int32_t from = 0; from < size; from++) {
+        if (from == 1) continue;
+        CHECK(plait_comm_recv(comm, from, 4, other, sizeof other, NULL, NULL) == PLAIT_OK);
+        CHECK(other[0] == from && other[99999] == from + 99999);
+    }
+    CHECK(!pli_comm_has_failed(comm));
+    return PLAIT_OK;
+}
+
 /* Rank 0 gives and leaves; the others come to what it gave when it has left. */
 static plait_status come_late(plait_comm *comm, void *user) {
     (void)user;
@@ -292,6 +336,13 @@ static struct outcome run(const char *transport, int32_t workers, int32_t server
     opts.timeout_ns = body == wait_in_vain || body == miss ? 50000000 : UINT64_C(60000000000);
     o.status = plait_comm_run(&opts, body, user, &o.err);
     return o;
+}
+
+/* Of who has lost a peer: MPI was left in the middle, and what it does at a process's end must not be run. */
+static int last_verdict(struct outcome o, bool right) {
+    if (!right) fprintf(stderr, "rank %d: %s: %s\n", o.err.rank, plait_status_text(o.status), o.err.text);
+    fflush(NULL);
+    _exit(right ? 0 : 1);
 }
 
 static int verdict(struct outcome o, bool right) {
@@ -372,6 +423,29 @@ int main(int argc, char **argv) {
     if (strcmp(what, "timeout") == 0 || strcmp(what, "miss") == 0) {
         o = run("mpi", 0, 0, strcmp(what, "miss") == 0 ? miss : wait_in_vain, NULL);
         return verdict(o, o.status == PLAIT_ETIMEOUT || o.status == PLAIT_EPEER);
+    }
+    if (strcmp(what, "killed") == 0) {
+        int by = SIGKILL;
+        o = run("mpi", 0, 0, lose_one, &by);
+        return last_verdict(o, o.status == PLAIT_EPEER && strstr(o.err.text, "rank 1 on host ") != NULL &&
+                                   strstr(o.err.text, "has died") != NULL);
+    }
+    if (strcmp(what, "survive") == 0) {
+        int by = SIGKILL;
+        o = run("mpi", 0, 0, outlive, &by);
+        return last_verdict(o, o.status == PLAIT_OK);
+    }
+    if (strcmp(what, "frozen") == 0) { /* who is stopped is sent on by its own child, much later */
+        int by = SIGSTOP, me = pli_launcher_find().rank;
+        if (me == 1 && fork() == 0) {
+            sleep(12);
+            kill(getppid(), SIGCONT);
+            _exit(0);
+        }
+        o = run("mpi", 0, 0, lose_one, &by);
+        return last_verdict(o, o.status == PLAIT_EPEER &&
+                              (me == 1 || strstr(o.err.text, "rank 1 on host ") != NULL) &&
+                              strstr(o.err.text, me == 1 ? "rank" : "has not been heard for 5 s") != NULL);
     }
     if (strcmp(what, "counts") == 0) {
         o = run("mpi", 7, 0, messages, NULL);

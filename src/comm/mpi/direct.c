@@ -53,7 +53,12 @@ static bool fail(direct *d, plait_status code, const char *text) {
     return false;
 }
 
+/* Where it is a death, the call stands until its caller hears of that. */
 static bool fail_in_mpi(pli_transport *t, int code, const char *text) {
+    if (pli_mpi_is_death(t, code)) {
+        t->direct.broken = true;
+        return false;
+    }
     pli_mpi_fail(t, PLAIT_ECOMM, code, text);
     return fail(&t->direct, PLAIT_ECOMM, text);
 }
@@ -129,7 +134,7 @@ static void end(pli_transport *t) {
     if (d->coll.meet && c->kind == PLI_ALLREDUCE) {
         pli_mpi_send_all(t);
         int code = c->op == PLAIT_SUM_EXACT ? pli_mpi_sum_exactly(t, c, d->terms) : pli_mpi_sum(t, c);
-        if (code != MPI_SUCCESS) fail_in_mpi(t, code, "MPI cannot sum");
+        if (code != MPI_SUCCESS && !fail_in_mpi(t, code, "MPI cannot sum") && d->broken) return;
     }
     if (d->error.code >= 0) d->done = d->call->number;
     d->call = NULL;
@@ -162,7 +167,7 @@ static bool take_step(pli_transport *t) {
 }
 
 static bool is_under_way(const direct *d) {
-    return d->call != NULL && !atomic_load_explicit(&d->over, memory_order_relaxed);
+    return d->call != NULL && !d->broken && !atomic_load_explicit(&d->over, memory_order_relaxed);
 }
 
 static bool advance(pli_transport *t) {
@@ -186,10 +191,16 @@ static bool comes_no_more(const pli_transport *t, const pli_call *call) {
     return from >= 0 && pli_world_has_ended(t->world, from) && t->left_after[from] < call->number;
 }
 
+static bool has_dead_worker(const pli_transport *t) {
+    plait_error why;
+    return pli_world_dead_below(t->world, t->workers, &why) >= 0;
+}
+
+/* A worker that has died, too, ends it: who waits for one of the others may do so in vain. */
 static bool is_over(void *arg) {
     const pli_call      *call = arg;
     const pli_transport *t = call->comm->world->transport;
-    return atomic_load_explicit(&t->direct.over, memory_order_acquire) || comes_no_more(t, call);
+    return has_dead_worker(t) || atomic_load_explicit(&t->direct.over, memory_order_acquire) || comes_no_more(t, call);
 }
 
 plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err) {
@@ -226,7 +237,7 @@ static plait_status give_up(pli_transport *t, plait_status status, plait_error *
     pli_coll_tell(&d->call->coll, what, sizeof what);
     if (d->error.code < 0) {
         *err = d->error;
-    } else if (status >= 0) {
+    } else if (status >= 0 && pli_world_dead_below(t->world, t->workers, err) < 0) {
         pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, d->move.from);
         err->rank = d->move.from;
     }
@@ -252,7 +263,7 @@ plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error
         status = pli_comm_wait(call->comm, is_over, call, &reason, err);
         pli_mpi_lock(t);
         (void)advance(t); /* who has left may have sent before; then it is another that is waited for now */
-        again = status >= 0 && is_under_way(d) && !comes_no_more(t, call);
+        again = status >= 0 && is_under_way(d) && !comes_no_more(t, call) && !has_dead_worker(t);
         if (again) pli_mpi_unlock(t);
     }
     if (d->call != NULL) status = give_up(t, status, err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
+#include "comm/rounds.h"
 
 enum { SPIN_NS = 5000, YIELDS = 4, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
 
@@ -29,7 +30,8 @@ void pli_mpi_send(pli_transport *t, pli_msg *msg) {
 static bool has_room(pli_transport *t, int64_t parts) {
     return pli_grow((void **)&t->request, &t->capacity, t->n + parts, sizeof *t->request) &&
            pli_grow((void **)&t->owner, &t->owners, t->n + parts, sizeof *t->owner) &&
-           pli_grow((void **)&t->done, &t->dones, t->n + parts, sizeof *t->done);
+           pli_grow((void **)&t->done, &t->dones, t->n + parts, sizeof *t->done) &&
+           pli_grow((void **)&t->status, &t->statuses, t->n + parts, sizeof *t->status);
 }
 
 static void add_part(pli_transport *t, flight *f, MPI_Request request) {
@@ -60,7 +62,7 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
         int code = f->incoming ? MPI_Irecv(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request)
                                : MPI_Isend(body + at, n, MPI_BYTE, peer, TAG_BODY, t->comm, &request);
         if (code != MPI_SUCCESS) {
-            pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot move a message");
+            if (!pli_mpi_is_death(t, code)) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot move a message");
             return;
         }
         add_part(t, f, request);
@@ -70,7 +72,18 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
 /* The news that a rank has left says, too, which collective it has ended last. */
 static bool tells_of_leaving(const pli_msg *msg) { return msg->head.port == 0 && msg->head.kind == PLI_MEMBER_LEFT; }
 
+/* Who is silent only is still told that it counts as dead. */
+static bool is_for_the_dead(const pli_transport *t, const pli_msg *msg) {
+    int32_t to = msg->head.dst;
+    if (msg->head.port == 0 && msg->head.kind == PLI_CONTROL_DEAD) return t->dead[to];
+    return t->dead[to] || pli_world_is_gone(t->world, to);
+}
+
 static void send_one(pli_transport *t, pli_msg *msg) {
+    if (is_for_the_dead(t, msg)) {
+        pli_msg_free(&msg);
+        return;
+    }
     size_t  bytes = msg->head.body_bytes, small = bytes <= INLINE_BYTES ? bytes : 0;
     flight *f = pli_malloc(sizeof *f + sizeof(pli_head) + small);
     if (f == NULL || !has_room(t, 1 + parts_of(t, msg->head.dst, bytes))) {
@@ -79,7 +92,7 @@ static void send_one(pli_transport *t, pli_msg *msg) {
         pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to send a message");
         return;
     }
-    *f = (flight){ .msg = msg };
+    *f = (flight){ .msg = msg, .peer = msg->head.dst };
     if (tells_of_leaving(msg)) msg->head.arg64 = t->direct.done;
     memcpy(f->staged, &msg->head, sizeof(pli_head));
     if (small > 0) memcpy(f->staged + sizeof(pli_head), pli_msg_body(msg), small);
@@ -89,14 +102,14 @@ static void send_one(pli_transport *t, pli_msg *msg) {
     if (code != MPI_SUCCESS) {
         pli_free(f);
         pli_msg_free(&msg);
-        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot send");
+        if (!pli_mpi_is_death(t, code)) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot send");
         return;
     }
     if (bytes == small) {
         pli_msg_free(&f->msg);
         int done = 0;
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (done) {
+        if (done || request == MPI_REQUEST_NULL) {
             pli_free(f);
             return;
         }
@@ -156,7 +169,8 @@ static void drain(pli_transport *t, int32_t src) {
     for (flight *f; (f = fifo->first) != NULL && f->parts == 0;) {
         fifo->first = f->next;
         if (fifo->first == NULL) fifo->last = &fifo->first;
-        pli_world_deliver(t->world, f->msg);
+        if (t->dead[src]) pli_msg_free(&f->msg); /* it may be torn */
+        else pli_world_deliver(t->world, f->msg);
         pli_free(f);
     }
 }
@@ -168,6 +182,10 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
         pli_world_deliver(t->world, msg);
         return;
     }
+    if (t->dead[src]) { /* no large body will come, nor is what lies behind one of use */
+        pli_msg_free(&msg);
+        return;
+    }
     flight *f = pli_malloc(sizeof *f);
     if (f == NULL || !has_room(t, parts_of(t, src, rest))) {
         pli_free(f);
@@ -175,7 +193,7 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
         pli_mpi_fail(t, PLAIT_ENOMEM, MPI_SUCCESS, "no memory to receive a message");
         return;
     }
-    *f = (flight){ .msg = msg, .incoming = true };
+    *f = (flight){ .msg = msg, .peer = src, .incoming = true };
     *fifo->last = f;
     fifo->last = &f->next;
     if (rest > 0) move_body(t, f, src);
@@ -189,6 +207,13 @@ static bool receive_all(pli_transport *t) {
         int        done = 0, bytes = 0;
         MPI_Status status;
         int        code = MPI_Test(&t->ring[slot], &done, &status);
+        if (code != MPI_SUCCESS && pli_mpi_is_death(t, code)) { /* the receive stands, for those that live */
+            any = true;
+            if (t->ring[slot] != MPI_REQUEST_NULL) continue;
+            if (post_receive(t, slot) < 0) pli_mpi_fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
+            t->at = (slot + 1) % RING;
+            continue;
+        }
         if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI cannot receive");
         if (code != MPI_SUCCESS || !done) break;
         any = true;
@@ -209,13 +234,26 @@ static bool receive_all(pli_transport *t) {
     return any;
 }
 
+/* Is it death that has ended those of the parts that ended badly? */
+static bool was_death(pli_transport *t, int code, int n_done) {
+    if (!t->tells || code != MPI_ERR_IN_STATUS) return pli_mpi_is_death(t, code);
+    for (int i = 0; i < n_done; i++) {
+        int one = t->status[i].MPI_ERROR;
+        if (one != MPI_SUCCESS && one != MPI_ERR_PENDING && !pli_mpi_is_death(t, one)) return false;
+    }
+    return true;
+}
+
 /* Parts that MPI is done with. */
 static bool complete(pli_transport *t) {
     int n_done = 0;
     if (t->n == 0) return false;
-    int code = MPI_Testsome((int)t->n, t->request, &n_done, t->done, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI has lost a message");
-    if (code != MPI_SUCCESS || n_done == MPI_UNDEFINED || n_done == 0) return false;
+    int code = MPI_Testsome((int)t->n, t->request, &n_done, t->done, t->tells ? t->status : MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS && !was_death(t, code, n_done)) {
+        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI has lost a message");
+        return false;
+    }
+    if (n_done == MPI_UNDEFINED || n_done == 0) return false;
     for (int i = 0; i < n_done; i++) {
         flight *f = t->owner[t->done[i]];
         t->owner[t->done[i]] = NULL;
@@ -261,6 +299,7 @@ static bool drive(pli_transport *t, bool lends) {
             once |= receive_all(t);
             once |= complete(t);
             once |= pli_mpi_reduce(t);
+            if (!once) once = pli_mpi_tell_deaths(t); /* what the dead have sent comes first */
         }
         any |= once;
         pli_mpi_unlock(t);
@@ -274,22 +313,28 @@ bool pli_mpi_progress(pli_transport *t) {
 
 bool pli_mpi_is_idle(pli_transport *t) {
     pli_mpi_lock(t);
-    bool idle = t->n == 0 && atomic_load(&t->out) == NULL;
+    bool idle = atomic_load(&t->out) == NULL;
+    for (int64_t i = 0; idle && i < t->n; i++)
+        idle = pli_world_is_gone(t->world, t->owner[i]->peer); /* it may never take it */
     pli_mpi_unlock(t);
     return idle || t->failed;
 }
 
-/* Drives when nobody else does. */
+/* Drives when nobody else does, and beats. */
 void *pli_mpi_service(void *transport) {
     pli_transport *t = transport;
     uint32_t       lent = 0;
-    uint64_t       nap_ns = NAP_MIN_NS, busy_until_ns = 0;
+    uint64_t       nap_ns = NAP_MIN_NS, busy_until_ns = 0, beat_ns = 0;
     int32_t        yields = 0;
     while (atomic_load(&t->stop) == 0) {
         uint32_t now_lent = atomic_load_explicit(&t->lent, memory_order_relaxed);
         bool     others = now_lent != lent;
         lent = now_lent;
         uint64_t now_ns = pli_now_ns();
+        if (now_ns >= beat_ns) {
+            drive(t, false); /* what has come is heard first */
+            beat_ns = pli_world_beat(t->world, now_ns);
+        }
         if (!others && drive(t, false)) {
             nap_ns = NAP_MIN_NS;
             yields = 0;

@@ -20,7 +20,9 @@
  *
  * Where all workers are on one host, what is waited for where it begins does not go through MPI at all, but through memory that
  * they share, the hall (hall.c): sums are in the order of ranks, and who sleeps is woken by who comes last.
- */
+ *
+ * Where the MPI tells of dead processes (ULFM), the job outlives them: failure.c. What is under way with one of them fails
+ * alone; the news is a membership event. After that MPI is not finalized any more. */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
 
@@ -48,6 +50,7 @@ typedef struct flight {
     struct flight *next; /* of its source's fifo */
     pli_msg       *msg;
     int32_t        parts; /* still with MPI */
+    int32_t        peer;
     bool           incoming;
     unsigned char  staged[]; /* outgoing: header and small body */
 } flight;
@@ -57,6 +60,7 @@ typedef struct native {
     struct native *next; /* begun later */
     pli_call      *call; /* NULL: given up, nobody waits any more */
     _Atomic bool   done; /* release by the driver, acquire by who waits */
+    bool           broken; /* by a death: it ends no more              */
     MPI_Request    request; /* MPI_REQUEST_NULL: not started          */
     void          *copy;    /* what MPI sums, of a call that was begun */
 } native;
@@ -74,6 +78,7 @@ typedef struct direct {
     int64_t       step;
     pli_coll_move move; /* of this step, if it is posted */
     bool          posted;
+    bool          broken; /* by a death: it ends no more, and who waits is told by the news of that */
     _Atomic bool  over;  /* release by the driver, acquire by who waits */
     void         *terms; /* of an exact sum: pli_mpi_terms; else NULL */
     plait_error   error; /* of the first call that failed: so do all later ones */
@@ -99,6 +104,7 @@ struct pli_transport {
     int32_t    rank, size, workers;
     MPI_Comm   comm, workers_comm, direct_comm; /* all; the workers, twice (MPI_COMM_NULL on a server) */
     bool       by_tcp; /* between hosts: large sums go by messages */
+    bool       tells;  /* MPI tells of dead processes */
     bool       started;
     pthread_t  service;
 
@@ -111,7 +117,10 @@ struct pli_transport {
     MPI_Request *request; /* [n] what MPI has, and [n] whose part it is */
     flight     **owner;
     int         *done;
-    int64_t      n, capacity, owners, dones;
+    MPI_Status  *status;
+    int64_t      n, capacity, owners, dones, statuses;
+    bool        *dead;     /* [size] with them nothing is begun any more */
+    bool         has_news; /* one of them was not told of yet            */
     struct fifo { flight *first, **last; } *fifo; /* [size] incoming, by source */
     native       *reducing; /* in the order of beginning; read and written under lock */
     _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
@@ -149,6 +158,10 @@ bool         pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll);
 int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
 void *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
 int          pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *terms);
+
+bool         pli_mpi_is_death(pli_transport *t, int code); /* by the driver, as is the next */
+bool         pli_mpi_tell_deaths(pli_transport *t);
+bool         pli_mpi_can_tell(void); /* of deaths */
 
 bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */
 bool         pli_mpi_send_all(pli_transport *t);

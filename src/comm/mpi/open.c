@@ -1,5 +1,6 @@
 /* Joining and leaving the MPI job. */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,9 @@
 /* An MPI can be started once in a process, so it outlives the run that started it and ends with the process. After a
  * failure it does not end at all: MPI_Finalize would wait for peers that will not come, and the launcher, who sees a
  * process end without it, ends the others. Whether that is so is noted in the MPI itself, as the name of MPI_COMM_SELF,
- * since it is the MPI's state, not ours. */
-#define BROKEN_NAME "plait: not to be finalized"
+ * since it is the MPI's state, not ours. Open MPI 5 has no more room for a new name than the first one took. */
+#define BROKEN_NAME "plait: broken"
+_Static_assert(sizeof BROKEN_NAME <= sizeof "MPI_COMM_SELF", "it is written over the first name");
 
 static void set_broken(void) { MPI_Comm_set_name(MPI_COMM_SELF, BROKEN_NAME); }
 
@@ -115,15 +117,20 @@ static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_pla
 static plait_status map_hosts(pli_transport *t, MPI_Comm here, pli_place *place, plait_error *err) {
     int      lowest = t->rank, fine, all_fine = 0;
     int32_t *host_of = pli_array((size_t)t->size, sizeof *host_of);
-    fine = host_of != NULL;
+    char     mine[PLI_HOST_NAME_BYTES] = "", (*name)[PLI_HOST_NAME_BYTES] = pli_calloc((size_t)t->size, sizeof *name);
+    fine = host_of != NULL && name != NULL;
     MPI_Allreduce(&fine, &all_fine, 1, MPI_INT, MPI_MIN, t->comm);
     if (all_fine) {
         MPI_Bcast(&lowest, 1, MPI_INT, 0, here);
         MPI_Allgather(&lowest, 1, MPI_INT, host_of, 1, MPI_INT32_T, t->comm);
+        snprintf(mine, sizeof mine, "%s", place->host);
+        MPI_Allgather(mine, (int)sizeof mine, MPI_CHAR, name, (int)sizeof mine, MPI_CHAR, t->comm);
         place->host_of = host_of;
+        place->host_name = name;
         return PLAIT_OK;
     }
     pli_free(host_of);
+    pli_free(name);
     return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
 }
 
@@ -178,6 +185,8 @@ static void free_transport(pli_transport *t) {
     pli_free(t->request);
     pli_free(t->owner);
     pli_free(t->done);
+    pli_free(t->status);
+    pli_free(t->dead);
     pli_free(t->fifo);
     pli_free(t->left_after);
     pli_mpi_close_hall(t);
@@ -187,7 +196,8 @@ static void free_transport(pli_transport *t) {
 static plait_status join(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
     t->fifo = pli_array((size_t)t->size, sizeof *t->fifo);
     t->left_after = pli_calloc((size_t)t->size, sizeof *t->left_after);
-    if (t->fifo == NULL || t->left_after == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+    t->dead = pli_calloc((size_t)t->size, sizeof *t->dead);
+    if (t->fifo == NULL || t->left_after == NULL || t->dead == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
     for (int32_t r = 0; r < t->size; r++) {
         t->fifo[r].first = NULL;
         t->fifo[r].last = &t->fifo[r].first;
@@ -217,7 +227,10 @@ static plait_status open_mpi(const plait_comm_opts *opts, pli_world *world, pli_
     if (MPI_Comm_dup(MPI_COMM_WORLD, &t->comm) != MPI_SUCCESS) {
         status = pli_fail(err, PLAIT_ECOMM, "MPI cannot copy its communicator");
     } else {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
+        t->tells = pli_mpi_can_tell();
         status = join(t, opts, place, err);
     }
     if (status < 0) {
@@ -251,7 +264,7 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pthread_join(t->service, NULL);
     }
     *transport = NULL; /* until now messages came in, and some are answered */
-    if (!all_ended || t->failed || t->reducing != NULL) set_broken();
+    if (!all_ended || pli_world_is_gone(t->world, -1) || t->failed || t->reducing != NULL) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
         bool kept = !pli_mpi_end_steps(t);

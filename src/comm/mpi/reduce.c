@@ -91,10 +91,17 @@ plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* Where it is a death, the caller waits until he hears of that. */
+static void fail(pli_transport *t, native *sum, int code) {
+    sum->broken = pli_mpi_is_death(t, code);
+    if (sum->broken) sum->request = MPI_REQUEST_NULL; /* MPI may still have a part of it: the copy stays */
+    else pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
+}
+
 static void finish(pli_transport *t, native *sum, int code) {
     const pli_coll *coll = &sum->call->coll;
     if (code != MPI_SUCCESS) {
-        pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
+        fail(t, sum, code);
         return;
     }
     memcpy(coll->buf, sum->copy, pli_coll_buffer_bytes(coll));
@@ -108,12 +115,12 @@ static bool start(pli_transport *t, native *sum) {
     pli_mpi_send_all(t); /* others may need it to see that all have come */
     int code = MPI_Iallreduce(MPI_IN_PLACE, sum->copy, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm,
                               &sum->request);
-    if (code != MPI_SUCCESS) pli_mpi_fail(t, PLAIT_ECOMM, code, "MPI_Iallreduce failed");
+    if (code != MPI_SUCCESS) fail(t, sum, code);
     return code == MPI_SUCCESS;
 }
 
 static bool is_started(const native *sum) {
-    return sum->request != MPI_REQUEST_NULL || atomic_load_explicit(&sum->done, memory_order_relaxed);
+    return sum->broken || sum->request != MPI_REQUEST_NULL || atomic_load_explicit(&sum->done, memory_order_relaxed);
 }
 
 static bool have_met(const pli_call *call) { return pli_coll_is_done(&call->run) && call->run.error.code >= 0; }
@@ -138,8 +145,10 @@ bool pli_mpi_reduce(pli_transport *t) {
 static bool is_over(void *arg) {
     const pli_call *call = arg;
     const native   *sum = call->flight;
+    plait_error     why;
     return atomic_load_explicit(&sum->done, memory_order_acquire) ||
            (pli_coll_is_done(&call->run) && call->run.error.code < 0) ||
+           pli_world_dead_below(call->comm->world, call->comm->world->place.workers, &why) >= 0 ||
            atomic_load(&call->comm->world->transport->gave_up);
 }
 
@@ -170,6 +179,7 @@ plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
     plait_status status = pli_comm_wait(call->comm, is_over, call, &reason, err);
     if (land(t, call)) return PLAIT_OK;
     if (status < 0) return status;
+    if (pli_world_dead_below(t->world, t->workers, err) >= 0) return err->code;
     *err = call->run.error;
     return err->code < 0 ? err->code
                          : pli_fail(err, PLAIT_ECOMM, "an allreduce was given up; no further one can be run");

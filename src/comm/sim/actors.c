@@ -132,7 +132,7 @@ void pli_sim_die(sim_rank *r) {
     pli_fail(&why, PLAIT_EPEER, "killed by %s at %.6g s",
              r->sim->cluster.path != NULL ? r->sim->cluster.path : "the cluster", r->dies);
     why.rank = r->rank;
-    pli_comm_fail(pli_world_comm(r->sim->world, r->rank), &why);
+    pli_comm_kill(pli_world_comm(r->sim->world, r->rank), &why);
     pli_sim_wake(r->sim, &r->body);
 }
 
