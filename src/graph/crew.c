@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SPIN_NS UINT64_C(30000)
-enum { OPEN_MAX = 16 };
+enum { OPEN_MAX = 16, TRIES = 100 };
 
 /* Tasks by number, the lowest at the top. */
 typedef struct heap {
@@ -43,6 +43,15 @@ struct pli_crew {
     plait_status     status;
     plait_error      error;
 };
+
+/* What is done under the lock takes less time than to sleep and be woken: who finds it taken tries again for a while. */
+static void lock(pli_crew *c) {
+    for (int32_t i = 0; i < TRIES; i++) {
+        if (pthread_mutex_trylock(&c->lock) == 0) return;
+        pli_relax();
+    }
+    pthread_mutex_lock(&c->lock);
+}
 
 /* --- the heap -------------------------------------------------------------------------------------------------- */
 
@@ -138,7 +147,7 @@ static void run_loop(pli_crew *c, loop *l, int32_t thread) {
         if (first >= items) break;
         status = c->fn(c->user, k, first, first + some < items ? first + some : items, thread, &error);
     }
-    pthread_mutex_lock(&c->lock);
+    lock(c);
     if (status != PLAIT_OK) fail(c, status, &error);
     if (--l->inside > 0) return;
     if (atomic_load_explicit(&l->next, memory_order_relaxed) < items) return; /* it failed with items left */
@@ -152,7 +161,7 @@ static void run_task(pli_crew *c, int32_t task, int32_t thread) {
     pthread_mutex_unlock(&c->lock);
     for (int32_t k = c->plan->task[task].first; status == PLAIT_OK && k < c->plan->task[task].end; k++)
         status = c->fn(c->user, k, 0, c->plan->node[k].items, thread, &error);
-    pthread_mutex_lock(&c->lock);
+    lock(c);
     if (status != PLAIT_OK)
         fail(c, status, &error);
     else
@@ -185,14 +194,14 @@ static bool listen(pli_crew *c, uint32_t seen) {
         pli_relax();
         rung = atomic_load_explicit(&c->bell, memory_order_relaxed) != seen;
     }
-    pthread_mutex_lock(&c->lock);
+    lock(c);
     return rung || atomic_load_explicit(&c->bell, memory_order_relaxed) != seen;
 }
 
 static void work(void *user, int64_t i, int32_t thread) {
     (void)i;
     pli_crew *c = user;
-    pthread_mutex_lock(&c->lock);
+    lock(c);
     const bool is_caller = pthread_equal(pthread_self(), c->caller) != 0;
     while (!is_over(c)) {
         if (work_once(c, is_caller, thread)) continue;
@@ -201,7 +210,7 @@ static void work(void *user, int64_t i, int32_t thread) {
         c->sleepers++;
         pthread_mutex_unlock(&c->lock);
         pli_futex_wait(&c->bell, seen, UINT64_MAX);
-        pthread_mutex_lock(&c->lock);
+        lock(c);
         c->sleepers--;
     }
     pthread_mutex_unlock(&c->lock);

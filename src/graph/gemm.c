@@ -66,8 +66,10 @@ static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to; }
 
 static int64_t half(int64_t n) { return up(up(n, 2), 16) * 16; } /* whole registers */
 
+/* Rows of up to WHOLE stay whole while they can: then what a tile makes lies in one run, over which an epilogue goes at
+ * once, and packing their columns again for each tile costs less than as many short runs would. */
 pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k) {
-    enum { TILE_MULTIPLIES = 8 << 20, FEW_MULTIPLIES = 1 << 20, PARTS = 4, ROWS_MIN = 64, COLS_MIN = 128 };
+    enum { TILE_MULTIPLIES = 8 << 20, FEW_MULTIPLIES = 1 << 19, PARTS = 4, ROWS_MIN = 64, COLS_MIN = 128, WHOLE = 256 };
     const double all = (double)m * (double)n * (double)k / PARTS, most = all > TILE_MULTIPLIES  ? TILE_MULTIPLIES
                                                                          : all > FEW_MULTIPLIES ? all
                                                                                                 : FEW_MULTIPLIES;
@@ -75,7 +77,7 @@ pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k) {
     while ((double)cut.rows * (double)cut.cols * (double)k > most) {
         const bool rows = cut.rows > ROWS_MIN, cols = cut.cols > COLS_MIN;
         if (!rows && !cols) break;
-        if (cols && (!rows || cut.cols >= 2 * cut.rows))
+        if (cols && (!rows || (cut.cols > WHOLE && cut.cols >= 2 * cut.rows)))
             cut.cols = half(cut.cols);
         else
             cut.rows = half(cut.rows);

@@ -17,6 +17,7 @@ typedef struct pending {
 
 struct pli_memory {
     const plait_graph *graph;
+    pli_pool          *pool; /* that adds; NULL: the caller alone */
     pthread_rwlock_t   lock; /* a run that incs writes, others read */
     void             **values; /* [n_values] NULL: nobody has needed it yet */
     int64_t            n_values, values_capacity;
@@ -50,11 +51,30 @@ static void add(plait_type type, int64_t n, const void *delta, void *values) {
     }
 }
 
+/* Large ones are added by all threads, as half of the deltas lies in the cache of another. */
+enum { PIECE = 8192 }; /* elements that a thread adds at once */
+
+typedef struct sum {
+    plait_type  type;
+    size_t      bytes; /* of an element */
+    int64_t     n;
+    const char *delta;
+    char       *values;
+} sum;
+
+static void add_piece(void *user, int64_t i, int32_t thread) {
+    const sum    *s = user;
+    const int64_t first = i * PIECE, n = s->n - first < PIECE ? s->n - first : PIECE;
+    (void)thread;
+    add(s->type, n, s->delta + (size_t)first * s->bytes, s->values + (size_t)first * s->bytes);
+}
+
 static void apply(pli_memory *m, const pending *p) {
     const plait_tensor *shape = &m->graph->variable[p->variable].initial;
     const int64_t       all = plait_shape_elements(&shape->shape);
     if (p->n < 0) {
-        add(shape->type, all, p->delta, m->values[p->variable]);
+        sum s = { shape->type, plait_type_bytes(shape->type), all, p->delta, m->values[p->variable] };
+        pli_pool_for(m->pool, (all + PIECE - 1) / PIECE, add_piece, &s);
         return;
     }
     const int64_t rows = shape->shape.dim[0], width = rows > 0 ? all / rows : 0;
@@ -143,11 +163,12 @@ static plait_status make_all(pli_memory *m, int64_t n, const int32_t *variables,
     return PLAIT_OK;
 }
 
-plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out,
-                               plait_error *err) {
+plait_status pli_memory_create(const plait_graph *graph, pli_pool *pool, pli_memory **memory_out,
+                               plait_store *store_out, plait_error *err) {
     pli_memory *m = pli_calloc(1, sizeof *m);
     if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
     m->graph = graph;
+    m->pool = pool;
     pthread_rwlock_init(&m->lock, NULL);
     *store_out = (plait_store){
         .user = m, .get = get, .get_rows = get_rows, .inc = inc, .inc_rows = inc_rows, .end = end, .owner = owner

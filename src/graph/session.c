@@ -46,7 +46,7 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
     if (s->opts.store != NULL)
         s->store = *s->opts.store;
     else if (status == PLAIT_OK)
-        status = pli_memory_create(graph, &s->memory, &s->store, err);
+        status = pli_memory_create(graph, pool, &s->memory, &s->store, err);
     if (status == PLAIT_OK)
         *session_out = s;
     else

@@ -36,8 +36,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
                                 plait_session **session_out, plait_error *err);
 
 /** The session's own store. */
-plait_status pli_memory_create(const plait_graph *graph, pli_memory **memory_out, plait_store *store_out,
-                               plait_error *err);
+plait_status pli_memory_create(const plait_graph *graph, pli_pool *pool, pli_memory **memory_out,
+                               plait_store *store_out, plait_error *err);
 void         pli_memory_destroy(pli_memory **memory);
 /** Between enter (as one that incs) and leave. */
 void         pli_memory_set(pli_memory *memory, int32_t variable, const void *data);
