@@ -194,7 +194,8 @@ static void describe(const pli_checkpoint *checkpoint, pli_text *text) {
         const pli_checkpoint_tensor *tensor = pli_checkpoint_tensor_at(checkpoint, i);
         pli_text_add(text, "tensor\t%s\t%s\t", tensor->name, tensor->type);
         put_shape(tensor, " x ", text);
-        pli_text_add(text, "\t%" PRId64 " pieces\n", pli_checkpoint_pieces(checkpoint, tensor));
+        pli_text_add(text, "\t%" PRId64 " piece%s\n", pli_checkpoint_pieces(checkpoint, tensor),
+                     pli_plural(pli_checkpoint_pieces(checkpoint, tensor)));
     }
     describe_meta(checkpoint, text);
 }
