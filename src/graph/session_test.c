@@ -499,6 +499,41 @@ static void test_several_runs_at_once(void **state) {
     plait_graph_destroy(&g);
 }
 
+/* What is pushed into a large variable is added by all threads, each push after the one before, whatever the last piece. */
+static void test_a_large_variable(void **state) {
+    (void)state;
+    enum { N = 3 * 8192 + 5 };
+    plait_graph       *g = new_graph();
+    plait_value        w = plait_graph_variable(g, "w", plait_tensor_of(PLAIT_F32, plait_shape_1(N), NULL));
+    plait_value        x = input(g, "x", plait_shape_1(N)), tiny = plait_graph_scalar(g, PLAIT_F32, 0x1p-24);
+    plait_session_opts opts;
+    plait_session_opts_init(&opts);
+    opts.threads = 3;
+    plait_session *s = session_of(g, &opts);
+    static float   xs[N], ws[N];
+    for (int i = 0; i < N; i++) xs[i] = (float)(i + 1);
+    const plait_feed f = feed(x, PLAIT_F32, plait_shape_1(N), xs);
+    /* rounded at each push: in another order the sums would be others */
+    plait_value last = plait_op_2(g, "inc", w, plait_op_2(g, "mul", plait_op_2(g, "add", w, tiny), tiny));
+    plait_fetch fetches[] = { fetch(plait_op_2(g, "inc", w, x), NULL, 0), fetch(last, NULL, 0) };
+    for (int round = 1; round <= 5; round++) {
+        run(s, &f, 1, fetches, 2);
+        assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
+        for (int i = 0; i < N; i++) {
+            float want = 0;
+            for (int k = 0; k < round; k++) {
+                const float push = (want + 0x1p-24F) * 0x1p-24F;
+                want += xs[i];
+                want += push;
+            }
+            if (ws[i] != want)
+                fail_msg("round %d, element %d: %g instead of %g", round, i, (double)ws[i], (double)want);
+        }
+    }
+    plait_session_destroy(&s);
+    plait_graph_destroy(&g);
+}
+
 /* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is well. */
 static void test_a_failure_among_threads(void **state) {
     (void)state;
@@ -672,6 +707,7 @@ int main(void) {
         cmocka_unit_test(test_every_failed_allocation),
         cmocka_unit_test(test_a_step_allocates_nothing),
         cmocka_unit_test(test_several_runs_at_once),
+        cmocka_unit_test(test_a_large_variable),
         cmocka_unit_test(test_a_failure_among_threads),
         cmocka_unit_test(test_nested_runs),
         cmocka_unit_test(test_old_plans_are_forgotten),
