@@ -24,6 +24,7 @@ extern "C" {
     X(OK, 0, "success")                                                                            \
     X(PENDING, 1, "still in progress")                                                             \
     X(END, 2, "no more data")                                                                      \
+    X(STAND_IN, 3, "a worker has died, the others are to stand in for it")                         \
     X(EINVAL, -1, "invalid argument")                                                              \
     X(ENOMEM, -2, "out of memory")                                                                 \
     X(ESHAPE, -3, "shapes do not agree")                                                           \

@@ -114,6 +114,9 @@ typedef struct plait_job_opts {
     int                   exact;       /* 1: default of the job's tables; default 0                    */
     int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
                                           checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
+    int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one may
+                                          die (docs/failures.md): ps, under bsp, ssp, essp or async (all tables under bsp, or
+                                          none), and what else that text says                                      */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -139,8 +142,20 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
 /** Ends the worker's clock: its incs of this clock leave, combined, one message a server. On return they
  *  are acknowledged (on a table without replicas: owned by the transport, delivered exactly once), and the
  *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
- *  Not collective by itself; every worker must tick as often as the others. */
+ *  Not collective by itself; every worker must tick as often as the others.
+ *  With opts.replicas 2 it returns when both copies hold them: under bsp a clock is complete then. Where meanwhile a worker
+ *  has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the dead one's
+ *  items that plait_job_inherits gives it would have added (gets still show this clock's values), and calls again, as often
+ *  as it returns that. What the dead one had pushed in this clock counts, or what stands in for it, never both. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
+
+/** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home that
+ *  worker. holder: the home while it lives, as far as the caller's clocks have shown, else one of the others, the same for
+ *  all who know of the same deaths; a further death moves only what the dead had. inherits: after PLAIT_STAND_IN, is the
+ *  item the caller's, and was not in this clock so far? From the next clock on holder says so, too. Any number as item.
+ *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random weight). */
+PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
+PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
 /** The same in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the
  *  clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers
  *  end a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's

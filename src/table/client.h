@@ -69,6 +69,7 @@ typedef struct pli_client {
     uint64_t   barriers; /* come to */
     uint8_t   *dead;     /* [workers], with copies: died, as far as it was heard */
     uint8_t   *replaced; /* [workers]: this worker stands in for them            */
+    uint8_t   *next;     /* [workers]: and begins to for these                   */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* deaths of which servers were told               */
     int64_t    complete; /* highest version heard of a table that applies at clocks */
@@ -120,14 +121,14 @@ void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
 bool    pli_client_is_safe(const pli_client *client);
 bool    pli_client_must_stand_in(const pli_client *client);
-/** Whom a worker is to stand in for: of those who died, the workers [n] (lent until the next call). The worker's thread. */
-int32_t pli_client_to_replace(const pli_client *client, int32_t *worker);
-/** What the worker has pushed in their stead goes out; `worker` [n] as told by pli_client_to_replace. The worker's thread builds
- *  (pli_client_build_push with kind REDO), this sends. */
-plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, int32_t n, const int32_t *worker, pli_out *out,
-                                  plait_error *err);
-/** The clock is safe everywhere: it has ended. The worker's thread. */
-void    pli_client_end_clock(pli_client *client);
+/** The worker begins to stand in for those who have died by now. */
+void pli_client_begin_standing_in(pli_client *client);
+/** What it has pushed in their stead (which pli_client_build_push has built, of kind PUSH) goes out, and whom it is for. */
+plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err);
+/** The clock is safe everywhere: it has ended. alone: nobody need be told that from now on the worker stands in for the dead. */
+void pli_client_end_clock(pli_client *client, bool alone);
+/** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
+int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */
 

@@ -7,16 +7,17 @@
 #include "table/copies.h"
 
 plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
-    client->dead = pli_calloc((size_t)client->layout.workers, 2);
+    client->dead = pli_calloc((size_t)client->layout.workers, 3);
     if (client->dead == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
     client->replaced = client->dead + client->layout.workers;
+    client->next = client->replaced + client->layout.workers;
     return PLAIT_OK;
 }
 
 void pli_client_copies_close(pli_client *client) {
     pli_free(client->dead);
-    client->dead = client->replaced = NULL;
+    client->dead = client->replaced = client->next = NULL;
 }
 
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
@@ -173,29 +174,48 @@ bool pli_client_must_stand_in(const pli_client *client) {
     return atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
 }
 
-int32_t pli_client_to_replace(const pli_client *client, int32_t *worker) {
-    int32_t n = 0;
-    for (int32_t w = 0; w < client->layout.workers; w++)
-        if (client->dead[w] && !client->replaced[w]) worker[n++] = w;
-    return n;
+void pli_client_begin_standing_in(pli_client *client) {
+    memcpy(client->next, client->dead, (size_t)client->layout.workers);
 }
 
-plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, int32_t n, const int32_t *worker, pli_out *out,
-                                  plait_error *err) {
+plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err) {
+    const int32_t workers = client->layout.workers;
+    int32_t       n = 0;
     PLI_TRY(pli_client_send_push(client, now_ns, PLI_PUSH, out, err));
+    for (int32_t w = 0; w < workers; w++) n += client->next[w] && !client->replaced[w];
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (!client->link[s].used) continue;
-        pli_msg *msg = pli_msg_new((size_t)n * sizeof *worker);
-        if (msg != NULL) memcpy(pli_msg_body(msg), worker, (size_t)n * sizeof *worker);
+        pli_msg  *msg = pli_msg_new((size_t)n * sizeof(uint32_t));
+        uint32_t *whom = msg == NULL ? NULL : pli_msg_body(msg);
+        for (int32_t w = 0; msg != NULL && w < workers; w++)
+            if (client->next[w] && !client->replaced[w]) *whom++ = (uint32_t)w;
         if (msg != NULL) msg->head.clock = client->clock;
         PLI_TRY(pli_client_send(client, now_ns, s, PLI_VIEW, msg, NULL, out, err));
     }
-    for (int32_t i = 0; i < n; i++) client->replaced[worker[i]] = 1;
+    memcpy(client->replaced, client->next, (size_t)workers);
     client->views += n;
     return PLAIT_OK;
 }
 
-void pli_client_end_clock(pli_client *client) {
+void pli_client_end_clock(pli_client *client, bool alone) {
     client->ending = false;
     client->clock++;
+    for (int32_t w = 0; alone && w < client->layout.workers; w++) {
+        client->views += client->dead[w] && !client->replaced[w];
+        client->replaced[w] = client->next[w] = client->dead[w];
+    }
+}
+
+int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next) {
+    const uint8_t *dead = next ? client->next : client->replaced;
+    int32_t        best = home;
+    uint64_t       most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
+    if (dead == NULL || home < 0 || home >= client->layout.workers || !dead[home]) return home;
+    for (int32_t w = 0; w < client->layout.workers; w++) {
+        const uint64_t draw = pli_hash_u64(seed + (uint64_t)w) | 1;
+        if (dead[w] || draw <= most) continue;
+        most = draw;
+        best = w;
+    }
+    return best;
 }

@@ -634,6 +634,7 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_copies *c = server->copies;
     pli_msg    *early = c->early;
     c->serves = true;
+    atomic_store_explicit(&c->took_over, true, memory_order_release);
     pli_rx_destroy(&c->rx);
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];

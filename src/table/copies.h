@@ -87,6 +87,7 @@ typedef struct pli_copies {
     uint64_t   met;           /* barriers that were complete */
     int64_t    created;       /* tables in the log */
     pli_msg   *early, **early_last; /* see 8 */
+    _Atomic bool took_over; /* release, pairs with the acquire of who waits for the end */
     pli_member_event *events;       /* [n_events] of workers, while it did not serve */
     int64_t    n_events, events_capacity;
 } pli_copies;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table/aggregate.h"
+#include "table/copies.h"
 #include "table/events.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
@@ -134,7 +135,7 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
  * and come with a table. */
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash =
-        3 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
+        3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -227,6 +228,8 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     if (opts->aggregate != NULL && strcmp(opts->aggregate, "host") != 0)
         return pli_fail_unknown(err, "aggregation", opts->aggregate, &(const char *){ "host" }, 1);
     job->layout.aggregates = opts->aggregate != NULL;
+    if (opts->replicas < 0) return pli_fail(err, PLAIT_EINVAL, "%d replicas; expected 1 or 2", opts->replicas);
+    job->layout.replicas = opts->replicas;
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
@@ -234,7 +237,10 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     pli_scope scope = pli_layout_scope(&job->layout);
     scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
     PLI_TRY(pli_pair_check(
-        &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process },
+        &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
+                     .replicas = opts->replicas, .servers = job->layout.servers,
+                     .aggregates = opts->replicas > 1 && job->layout.aggregates,
+                     .filter = opts->replicas > 1 ? job->filter : NULL },
         err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);
     snprintf(job->consistency, sizeof job->consistency, "%s", consistency);
@@ -254,6 +260,10 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
         job->server.sink = pli_comm_events(comm);
         pli_raise_job(job->server.sink, rank, true, &job->layout);
         PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
+    }
+    if (job->serves && job->layout.replicas > 1) {
+        PLI_TRY(pli_server_open_copy(&job->backup, &job->layout, rank, 1, epoch, incarnation, err));
+        PLI_TRY(pli_port_open(comm, PLI_PORT_BACKUP, &pli_server_ops, &job->backup, &job->backup_port, err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
@@ -284,7 +294,9 @@ static void free_job(void *state) {
     pli_client_close(&job->client);
     pli_gossip_destroy(&job->gossip);
     pli_port_close(&job->server_port);
+    pli_port_close(&job->backup_port);
     if (job->serves) pli_server_close(&job->server);
+    if (job->serves && job->layout.replicas > 1) pli_server_close(&job->backup);
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
     pli_free(job->functions);
     pli_free(job->policies);
@@ -316,6 +328,7 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
         free_job(job);
         return status;
     }
+    if (job->layout.replicas > 1) pli_comm_survive(comm);
     *job_out = job;
     return PLAIT_OK;
 }
@@ -327,7 +340,13 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-static bool all_gone(void *arg) { return atomic_load_explicit((_Atomic bool *)arg, memory_order_acquire); }
+/* Of the rank's own shards all workers are gone, and of those that it has taken over. */
+static bool all_gone(void *arg) {
+    plait_job *job = arg;
+    if (!atomic_load_explicit(&job->server.all_gone, memory_order_acquire)) return false;
+    return job->layout.replicas <= 1 || !atomic_load_explicit(&job->backup.copies->took_over, memory_order_acquire) ||
+           atomic_load_explicit(&job->backup.all_gone, memory_order_acquire);
+}
 
 static void tell_end(const void *arg, char *text, size_t bytes) {
     (void)arg;
@@ -357,7 +376,7 @@ plait_status pli_job_must_have_ended(const plait_job *job, const char *call, pla
 
 static plait_status say_bye(plait_job *job, plait_error *err) {
     if (!job->worker)
-        return pli_comm_wait(job->comm, all_gone, &job->server.all_gone,
+        return pli_comm_wait(job->comm, all_gone, job,
                              &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     pli_served_finish_gets(job);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_destroy", err));
@@ -445,6 +464,55 @@ static plait_status aggregate(plait_job *job, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* --- with copies: the end of a clock is safe (copies.h) --- */
+
+/* Are clocks complete, so that somebody must stand in for who died in one? */
+static bool has_clocks(const plait_job *job) {
+    return job->tables > 0 && job->table[0]->served != NULL && job->table[0]->served->at_clock;
+}
+
+static bool is_safe(void *arg) {
+    const plait_job *job = arg;
+    return pli_client_is_safe(&job->client) || (has_clocks(job) && pli_client_must_stand_in(&job->client));
+}
+
+static void tell_safe(const void *arg, char *text, size_t bytes) {
+    const plait_job *job = arg;
+    snprintf(text, bytes, "clock %lld to be safe in both copies", (long long)plait_job_clock_now(job));
+}
+
+static plait_status wait_until_safe(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &(pli_reason){ .tell = tell_safe, .arg = job }, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    bool safe = pli_client_is_safe(&job->client);
+    if (safe) pli_client_end_clock(&job->client, !has_clocks(job));
+    else pli_client_begin_standing_in(&job->client);
+    pli_port_leave(job->client_port, &out);
+    return safe ? PLAIT_OK : PLAIT_STAND_IN;
+}
+
+/* What was added since goes out in the dead one's stead. */
+static plait_status stand_in(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_PUSH, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_view(&job->client, now_ns, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status < 0 ? status : wait_until_safe(job, err);
+}
+
+int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item) {
+    return pli_client_holder(&job->client, home, item, false);
+}
+
+int plait_job_inherits(const plait_job *job, int32_t home, uint64_t item) {
+    const pli_client *c = &job->client;
+    return pli_client_holder(c, home, item, true) == c->rank && pli_client_holder(c, home, item, false) != c->rank;
+}
+
 static plait_status clock_servers(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
@@ -454,11 +522,12 @@ static plait_status clock_servers(plait_job *job, plait_error *err) {
         return PLAIT_OK;
     }
     if (job->layout.aggregates) PLI_TRY(aggregate(job, err));
+    if (job->client.ending) return stand_in(job, err);
     PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_CLOCK, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     plait_status status = pli_client_send_push(&job->client, now_ns, PLI_CLOCK, &out, err);
     pli_port_leave(job->client_port, &out);
-    return status;
+    return status < 0 || !job->client.ending ? status : wait_until_safe(job, err);
 }
 
 static plait_status must_take_part(const plait_job *job, const char *call, plait_error *err) {
@@ -491,8 +560,8 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
-    PLI_TRY(clock_servers(job, err));
-    plait_status status = PLAIT_OK;
+    plait_status status = clock_servers(job, err);
+    if (status < 0 || status == PLAIT_STAND_IN) return status;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_begin != NULL) status = job->table[i]->ops->clock_begin(job->table[i], err);
     if (status >= 0) status = pli_buckets_begin(job, at_once, err);
@@ -548,6 +617,10 @@ static plait_status wait_for_clock(plait_request *base) {
 }
 
 plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
+    if (job->layout.replicas > 1)
+        return pli_fail(pli_job_error(job), PLAIT_EREFUSED,
+                        "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker has "
+                        "died; nearest is plait_job_clock", job->layout.replicas);
     clock_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
     pli_comm_enter(job->comm, "plait_job_clock_begin");

@@ -80,6 +80,8 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates,
                                         .logged = pli_comm_events(job->comm) != NULL,
+                                        .replicas = job->layout.replicas,
+                                        .servers = job->layout.servers,
                                         .collective = pli_comm_collective(job->comm),
                                         .filter = own.filter,
                                         .filters = &filters,

@@ -85,10 +85,10 @@ struct plait_job {
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
     int64_t         dropped; /* as of the last barrier */
-    pli_server      server;
+    pli_server      server, backup; /* backup: another server's second copy, where there are replicas */
     pli_client      client;
     pli_gossip      gossip; /* where tables are averaged with neighbours */
-    pli_port       *server_port, *client_port, *gossip_port;
+    pli_port       *server_port, *backup_port, *client_port, *gossip_port;
     _Atomic int64_t clock; /* written by the worker's thread alone */
     plait_table   **table;
     int64_t         tables, tables_capacity;

@@ -38,7 +38,6 @@ typedef struct worker {
     pli_ask           ask;
     pli_ticket        ticket;
     bool              asking, waiting;
-    int32_t           n_dead, dead[WORKERS_MAX];
     uint8_t           covers[WORKERS_MAX]; /* stands in for */
     bool              met;
     double            values[ROWS * WORKERS_MAX];
@@ -266,18 +265,11 @@ static bool end_read(world *w, int32_t k, bool last) {
     return true;
 }
 
-/* Who computes what belongs to v's rows, of hot row h: v, and when it is dead the one of the living who draws the highest
- * number. So a second death moves only what the second dead one had. */
-static int32_t holder(const world *w, int32_t v, int h, const uint8_t *dead) {
-    int32_t  best = v;
-    uint64_t most = 0;
-    for (int32_t k = 0; dead[v] && k < w->workers; k++) {
-        uint64_t draw = pli_hash_u64((uint64_t)(v * 10000 + h * 100 + k)) | 1;
-        if (dead[k] || draw <= most) continue;
-        most = draw;
-        best = k;
-    }
-    return best;
+/* Who computes what belongs to v's rows, of hot row h. */
+static int32_t holder(const world *w, int32_t k, int32_t v, int h, const uint8_t *dead) {
+    const pli_client *client = &w->worker[k].client;
+    return pli_client_holder(&(pli_client){ .layout = w->layout, .replaced = (uint8_t *)(uintptr_t)dead, .dead = client->dead }, v,
+                             (uint64_t)h, false);
 }
 
 /* Adds what the worker holds when `now` are dead and did not when `before` were (NULL: nobody computed anything before). */
@@ -289,8 +281,8 @@ static void add_held(world *w, int32_t k, const uint8_t *before, const uint8_t *
             uint64_t keys[HOT];
             int64_t  n = 0;
             for (int h = 0; h < HOT; h++) {
-                if (!adds(w, t, v, me->clock, h) || holder(w, v, h, now) != k) continue;
-                if (before != NULL && holder(w, v, h, before) == k) continue;
+                if (!adds(w, t, v, me->clock, h) || holder(w, k, v, h, now) != k) continue;
+                if (before != NULL && holder(w, k, v, h, before) == k) continue;
                 delta[n * w->workers + v] = (double)(UINT64_C(1) << me->clock);
                 keys[n++] = w->hot[h];
             }
@@ -359,7 +351,7 @@ static bool end_clock(world *w, int32_t k) {
     uint64_t now;
     if (pli_client_is_safe(&me->client)) {
         enter(w, k, &now);
-        pli_client_end_clock(&me->client);
+        pli_client_end_clock(&me->client, !w->bsp);
         leave(w, k);
         me->clock++;
         enter_clock(w, me);
@@ -370,7 +362,9 @@ static bool end_clock(world *w, int32_t k) {
         return true;
     }
     if (!w->bsp || !pli_client_must_stand_in(&me->client)) return false;
-    me->n_dead = pli_client_to_replace(&me->client, me->dead);
+    enter(w, k, &now);
+    pli_client_begin_standing_in(&me->client);
+    leave(w, k);
     me->reads = 0;
     me->state = STANDING_IN;
     return true;
@@ -381,11 +375,11 @@ static void send_stand_in(world *w, int32_t k) {
     uint8_t  before[WORKERS_MAX];
     uint64_t now;
     memcpy(before, me->covers, sizeof before);
-    for (int32_t i = 0; i < me->n_dead; i++) me->covers[me->dead[i]] = 1;
+    memcpy(me->covers, me->client.next, (size_t)w->workers);
     add_held(w, k, before, me->covers);
     SURE(w, pli_client_build_push(&me->client, NULL, PLI_PUSH, NULL) == PLAIT_OK);
     pli_out *out = enter(w, k, &now);
-    SURE(w, pli_client_send_view(&me->client, now, me->n_dead, me->dead, out, NULL) == PLAIT_OK);
+    SURE(w, pli_client_send_view(&me->client, now, out, NULL) == PLAIT_OK);
     leave(w, k);
     me->state = ENDING;
 }

@@ -196,6 +196,32 @@ static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pa
                     pair->rule, pair->topology, pair->consistency);
 }
 
+/* Copies of what servers hold (table/copies.h). */
+static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    static const char *const with[] = { "bsp", "ssp", "essp", "async" };
+    const size_t             name = strcspn(pair->consistency, ":");
+    bool                     known = false;
+    if (pair->replicas <= 1) return PLAIT_OK;
+    for (size_t i = 0; i < sizeof with / sizeof with[0]; i++)
+        known = known || (strlen(with[i]) == name && memcmp(with[i], pair->consistency, name) == 0);
+    const char *why = pair->replicas > 2                  ? "there are two copies at most; nearest is 2 replicas"
+                      : kind->one_process                ? "its workers share the one copy that there is; nearest is ps"
+                      : !kind->on_servers                ? "each worker has a copy of its own already; nearest is ps"
+                      : !known                           ? "the other copy would not know whom the policy lets wait; nearest are bsp, "
+                                                           "ssp:S, essp:S and async"
+                      : pair->servers == 1               ? "the other copy needs another rank with shards; nearest are 2 servers"
+                      : pair->filter != NULL && pair->filter[0] != '\0'
+                          ? "the other copy would not have what filters keep; nearest is no filter"
+                      : pair->aggregates                 ? "a dead one's updates would be in its host's; nearest is no aggregation"
+                      : pair->scope != NULL && pair->scope->setting.backup > 0
+                          ? "who dies is stood in for, not done without; nearest are no backup workers"
+                      : pair->logged ? "an event log does not tell yet which copy has applied what; nearest is no event log"
+                                     : NULL;
+    if (why == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED, "%d replicas with topology %s x %s are refused: %s", pair->replicas, pair->topology,
+                    pair->consistency, why);
+}
+
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     pli_topology topology;
     PLI_TRY(pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, err));
@@ -204,6 +230,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
+    PLI_TRY(check_replicas(topology.kind, pair, err));
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     PLI_TRY(check_sharded(topology.kind, pair, err));
     PLI_TRY(check_rule(topology.kind, pair, err));

@@ -70,6 +70,8 @@ typedef struct pli_pair {
     bool             exact;           /* sums are exact */
     bool             aggregates;      /* hosts add up before anything leaves them */
     bool             logged;          /* there is an event log */
+    int32_t          replicas;        /* copies of each shard; 0, 1: the one */
+    int32_t          servers;         /* ranks with shards; 0: not known yet */
     const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
     const char      *filter;          /* NULL, "": none */
     const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere */

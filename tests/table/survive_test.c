@@ -1,0 +1,276 @@
+/* Jobs with two copies of each shard, by the public calls, on ranks that are threads: any one rank dies at some moment of
+ * another's, and the others end with what a run in which nobody died ends with. The schedules of copies_test.c are of the bare
+ * machines; here are ports, waits, threads, the end of the job.
+ *
+ * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it.
+ *
+ * As `test_table_survive processes SEED` it is one rank of such a job, of many more clocks (an item adds 1 in each), and the
+ * victim is killed by SIGKILL at an instant of its own: tests/table/killed.sh. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <plait/table.h>
+
+#include "table/table.h"
+
+enum { RANKS_MAX = 7, ROWS = 600, ITEMS = 7, CLOCKS = 12, RUNS = 60, RUNS_FULL = 600 };
+
+typedef struct story {
+    uint64_t             seed;
+    const char          *consistency, *transport;
+    int32_t              workers, servers, victim, killer;
+    int64_t              at;    /* the killer's clock */
+    int                  where; /* in it */
+    int                  keyed, sparse, ruled;
+    int64_t              clocks;
+    bool                 counts; /* an item adds 1 a clock */
+    uint64_t             longest_ns; /* of this rank's clocks */
+    plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
+    atomic_int           ended;
+} story;
+
+static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
+
+static void strike(story *s, const plait_job *job, int64_t clock, int where) {
+    if (plait_comm_rank(plait_job_comm((plait_job *)(uintptr_t)job)) != s->killer || clock != s->at || where != s->where) return;
+    plait_comm *victim = atomic_load_explicit(&s->comm[s->victim], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = s->victim, .text = "killed by the test" };
+    if (victim != NULL) pli_comm_kill(victim, &why);
+}
+
+static uint64_t sum_below(const story *s, int64_t clock) {
+    return s->counts ? (uint64_t)clock : (UINT64_C(1) << clock) - 1;
+}
+
+static plait_status check(const story *s, plait_table *table, int64_t clock, bool last) {
+    double   values[ITEMS * RANKS_MAX];
+    uint64_t keys[ITEMS];
+    bool     exact = strcmp(s->consistency, "bsp") == 0;
+    for (int i = 0; i < ITEMS; i++) keys[i] = key_of(i);
+    PLI_TRY(plait_table_get(table, ITEMS, keys, values));
+    for (int i = 0; i < ITEMS; i++)
+        for (int32_t v = 0; v < s->workers; v++) {
+            double   value = values[i * s->workers + v];
+            uint64_t seen = (uint64_t)(s->ruled ? -value : value);
+            if (exact && seen != sum_below(s, clock) && !(clock < s->clocks && seen == sum_below(s, clock + 1))) {
+                print_message("seed %llu: item %d of worker %d in clock %lld: %llx\n", (unsigned long long)s->seed, i, v,
+                              (long long)clock, (unsigned long long)seen);
+                return PLAIT_EMISMATCH;
+            }
+            if (last && v != s->victim && seen != sum_below(s, s->clocks)) {
+                print_message("seed %llu: item %d of worker %d at the end: %llx\n", (unsigned long long)s->seed, i, v,
+                              (unsigned long long)seen);
+                return PLAIT_EMISMATCH;
+            }
+        }
+    return PLAIT_OK;
+}
+
+static plait_status add(const story *s, plait_job *job, plait_table *table, int64_t clock, bool inherited) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    double        delta[ITEMS * RANKS_MAX] = { 0 };
+    uint64_t      keys[ITEMS];
+    int64_t       n = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        bool some = false;
+        for (int32_t v = 0; v < s->workers; v++) {
+            bool mine = inherited ? plait_job_inherits(job, v, (uint64_t)i) != 0 : plait_job_holder(job, v, (uint64_t)i) == me;
+            if (mine) delta[n * s->workers + v] = s->counts ? 1 : (double)(UINT64_C(1) << clock);
+            some = some || mine;
+        }
+        if (some) keys[n++] = key_of(i);
+    }
+    return n == 0 ? PLAIT_OK : plait_table_inc(table, n, keys, delta, 0);
+}
+
+static plait_status work(story *s, plait_job *job) {
+    plait_table     *table;
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "t";
+    o.type = PLAIT_F64;
+    o.rows = s->sparse ? 0 : ROWS;
+    o.keyed = s->keyed;
+    o.cols = s->workers;
+    if (s->ruled) {
+        o.rule.name = "sgd";
+        o.rule.learning_rate = 1;
+    }
+    PLI_TRY(plait_table_create(job, &o, &table));
+    PLI_TRY(plait_job_barrier(job));
+    for (int64_t clock = 0; clock < s->clocks; clock++) {
+        uint64_t     begun_ns = pli_comm_now(plait_job_comm(job)), took_ns;
+        plait_status status;
+        bool         again = false;
+        strike(s, job, clock, 0);
+        do {
+            PLI_TRY(check(s, table, clock, false));
+            PLI_TRY(add(s, job, table, clock, again));
+            strike(s, job, clock, 1);
+            again = true;
+        } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
+        if (status < 0) return status;
+        took_ns = pli_comm_now(plait_job_comm(job)) - begun_ns;
+        s->longest_ns = took_ns > s->longest_ns ? took_ns : s->longest_ns;
+        strike(s, job, clock, 2);
+        if (clock == 5) PLI_TRY(plait_job_barrier(job));
+    }
+    strike(s, job, s->clocks, 0);
+    PLI_TRY(plait_job_barrier(job));
+    strike(s, job, s->clocks, 1);
+    PLI_TRY(check(s, table, s->clocks, true));
+    atomic_fetch_add(&s->ended, 1);
+    return PLAIT_OK;
+}
+
+static plait_status body(plait_comm *comm, void *user) {
+    story         *s = user;
+    plait_job     *job = NULL;
+    plait_job_opts o;
+    plait_job_opts_init(&o);
+    o.topology = "ps";
+    o.consistency = s->consistency;
+    o.replicas = 2;
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
+    plait_status status = pli_comm_is_worker(comm) ? work(s, job) : PLAIT_OK;
+    if (status < 0) {
+        pli_job_abandon(&job);
+        return status;
+    }
+    return plait_job_destroy(&job);
+}
+
+static void run(story *s) {
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    opts.workers = s->workers;
+    opts.servers = s->servers;
+    opts.transport = s->transport;
+    opts.timeout_ns = UINT64_C(20000000000);
+    plait_status status = plait_comm_run(&opts, body, s, &err);
+    bool worker_died = s->victim < s->workers;
+    int  ended = atomic_load(&s->ended);
+    bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
+    if (status < 0 || ended < s->workers - worker_died || (worker_died && surely && ended == s->workers))
+        fail_msg("seed %llu (%s, %d workers, %d servers, rank %d at %lld.%d by %d): %d ended: %s", (unsigned long long)s->seed,
+                 s->consistency, s->workers, s->servers, s->victim, (long long)s->at, s->where, s->killer, ended, err.text);
+}
+
+static void test_any_one_may_die(void **unused) {
+    (void)unused;
+    static const char *const policies[] = { "bsp", "bsp", "ssp:2", "async", "essp:1" };
+    const char *seed = getenv("PLAIT_SEED");
+    int64_t     runs = seed != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS;
+    for (int64_t i = 0; i < runs; i++) {
+        story      s = { .seed = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)i + 1, .transport = "threads" };
+        pli_random r = pli_random_at(s.seed, PLI_RANDOM_SCHEDULE, 3, 0);
+        s.consistency = policies[pli_random_below(&r, 5)];
+        s.workers = 2 + (int32_t)pli_random_below(&r, 3);
+        s.servers = pli_random_below(&r, 2) == 0 ? 0 : 2 + (int32_t)pli_random_below(&r, 2);
+        s.victim = (int32_t)pli_random_below(&r, (uint64_t)(s.workers + s.servers));
+        do s.killer = (int32_t)pli_random_below(&r, (uint64_t)s.workers);
+        while (s.killer == s.victim);
+        s.at = (int64_t)pli_random_below(&r, CLOCKS + 1);
+        s.where = (int)pli_random_below(&r, s.at == CLOCKS ? 2 : 3);
+        const uint64_t shape = pli_random_below(&r, 3);
+        s.clocks = CLOCKS;
+        s.keyed = shape == 1;
+        s.sparse = shape == 2;
+        s.ruled = strcmp(s.consistency, "bsp") == 0 && pli_random_below(&r, 2) == 0;
+        if (getenv("PLAIT_TRACE") != NULL) print_message("seed %lld %s\n", (long long)s.seed, s.consistency);
+        run(&s);
+    }
+}
+
+static plait_status refused_body(plait_comm *comm, void *user) {
+    plait_job     *job = NULL;
+    plait_job_opts o = *(const plait_job_opts *)user;
+    plait_status   status = plait_job_create(comm, &o, &job);
+    if (status < 0) return status;
+    return plait_job_destroy(&job);
+}
+
+static void test_what_has_no_copies_is_refused_by_name(void **unused) {
+    (void)unused;
+    static const struct { const char *topology, *consistency, *filter, *aggregate, *says; int32_t replicas, workers; } bad[] = {
+        { "local", "bsp", NULL, NULL, "nearest is ps", 2, 2 },        { "allreduce", "bsp", NULL, NULL, "nearest is ps", 2, 2 },
+        { "ps", "bounded-delay:2", NULL, NULL, "nearest are bsp", 2, 2 }, { "ps", "bsp", NULL, "host", "aggregation", 2, 2 },
+        { "ps", "bsp", NULL, NULL, "two copies at most", 3, 3 },      { "ps", "bsp", NULL, NULL, "another rank", 2, 1 },
+        { "ps", "bsp", NULL, NULL, "expected 1 or 2", -1, 2 },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        plait_comm_opts opts;
+        plait_error     err = { 0 };
+        plait_job_opts  o;
+        plait_comm_opts_init(&opts);
+        plait_job_opts_init(&o);
+        opts.workers = bad[i].workers;
+        o.topology = bad[i].topology;
+        o.consistency = bad[i].consistency;
+        o.aggregate = bad[i].aggregate;
+        o.replicas = bad[i].replicas;
+        assert_true(plait_comm_run(&opts, refused_body, &o, &err) < 0);
+        if (strstr(err.text, bad[i].says) == NULL) fail_msg("case %zu: %s", i, err.text);
+    }
+}
+
+/* --- a rank of a job of processes ------------------------------------------------------------------------------------- */
+
+enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
+
+static void *die_in_time(void *arg) {
+    const struct timespec life = { .tv_nsec = *(const long *)arg };
+    nanosleep(&life, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static plait_status process_body(plait_comm *comm, void *user) {
+    story     *s = user;
+    pli_random r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 5, 0);
+    static long life_ns;
+    pthread_t  killer;
+    s->workers = plait_comm_workers(comm);
+    s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + plait_comm_servers(comm)));
+    life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
+    s->killer = -1;
+    if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0) pthread_detach(killer);
+    return body(comm, s);
+}
+
+static int run_process(const char *seed) {
+    story           s = { .seed = strtoull(seed, NULL, 10), .consistency = "bsp", .clocks = PROCESS_CLOCKS, .counts = true };
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    opts.transport = "mpi";
+    opts.servers = s.seed % 2 == 0 ? 2 : 0;
+    s.sparse = s.seed % 3 == 0;
+    s.keyed = s.seed % 3 == 1;
+    plait_status status = plait_comm_run(&opts, process_body, &s, &err);
+    if (status < 0) fprintf(stderr, "seed %s: %s\n", seed, err.text);
+    else if (atomic_load(&s.ended) == 1) printf("ended well, longest clock %.1f ms\n", (double)s.longest_ns * 1e-6);
+    else printf("served well\n");
+    return status < 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die),
+                                        cmocka_unit_test(test_what_has_no_copies_is_refused_by_name) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
