@@ -19,25 +19,27 @@ enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
 /* Where the checkpoint at hand is. */
 typedef enum phase {
     IDLE,
-    TAKEN,     /* the cut is made, pieces go to the writer           */
-    WRITTEN,   /* this worker's part is complete, or has failed      */
-    COMMITTING /* all parts are; the lead writes the manifest        */
+    CUT,       /* it is made, pieces go to the writer; the lead makes the folder */
+    TAKEN,     /* there is one                                                   */
+    WRITTEN,   /* this worker's part is complete                                 */
+    COMMITTING /* all parts are; the lead writes the manifest                    */
 } phase;
 
-enum { STOP, DUE, FAILED, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
+enum { STOP, DUE, FAILED, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
 
 struct pli_keep {
-    pli_run     *run;
-    plait_table *table[PLI_NET_PARAMS];
-    int32_t      tables;
-    pli_writer  *writer;
-    pli_capture *capture;
-    phase        phase;
-    bool         finishing; /* the writer was told that no more comes */
-    char         folder[PLI_CHECKPOINT_FOLDER];
-    char        *meta;               /* the lead's, from the cut to the commit */
-    int64_t      clock, bytes, last; /* of the checkpoint at hand; last: clock of the last complete one, -1: none */
-    uint64_t     begun_ns, due_ns, stall_ns;
+    pli_run      *run;
+    plait_table  *table[PLI_NET_PARAMS];
+    int32_t       tables;
+    pli_writer   *writer;
+    pli_capture  *capture;
+    phase         phase;
+    bool          finishing; /* the writer was told that no more comes */
+    char          folder[PLI_CHECKPOINT_FOLDER];
+    char         *meta;               /* the lead's, from the cut to the commit */
+    pli_part_plan plan;               /* from the cut until there is a folder   */
+    int64_t       clock, bytes, last; /* of the checkpoint at hand; last: clock of the last complete one, -1: none */
+    uint64_t      begun_ns, due_ns, stall_ns;
     /* asks */
     double         vote[VOTES]; /* lent while asked is not NULL */
     plait_request *asked;
@@ -180,43 +182,16 @@ static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, c
 
 /* --- the cut ------------------------------------------------------------------------------------------------------ */
 
-typedef struct tensors {
-    pli_checkpoint_tensor *tensor;
-    char (*name)[PLI_CHECKPOINT_NAME];
-    int64_t n, capacity, name_capacity;
-    bool    failed;
-} tensors;
-
-static void add_tensor(tensors *all, const char *table, const char *array, const char *type, int64_t first,
-                       int64_t rows, int64_t cols, int64_t whole) {
-    all->failed = all->failed || !pli_grow((void **)&all->tensor, &all->capacity, all->n + 1, sizeof *all->tensor) ||
-                  !pli_grow((void **)&all->name, &all->name_capacity, all->n + 1, sizeof *all->name);
-    if (all->failed) return;
-    snprintf(all->name[all->n], sizeof all->name[0], "%s%s%s", table, array[0] != '\0' ? "." : "", array);
-    all->tensor[all->n++] = (pli_checkpoint_tensor){
-        .type = type, .dims = cols > 0 ? 2 : 1, .shape = { rows, cols }, .first = first, .rows = whole
-    };
-}
-
-static void add_whole(tensors *all, const char *name, const char *type, int64_t rows, int64_t cols) {
-    add_tensor(all, name, "", type, 0, rows, cols, rows);
-}
-
-static void free_tensors(tensors *all) {
-    pli_free(all->tensor);
-    pli_free(all->name);
-}
-
 /* The best weights so far are the same on every worker: the lead keeps them. */
-static void list_best(const pli_sgd *sgd, tensors *all) {
+static void plan_best(const pli_sgd *sgd, pli_part_plan *plan) {
     const pli_solution *best = &sgd->best;
-    const int64_t       k = sgd->run->linear.columns;
+    const int64_t       k = sgd->run->linear.columns, values = sgd->run->net != NULL ? sgd->run->net->values : 0;
     if (!pli_comm_leads(sgd->run->comm)) return;
-    if (best->net != NULL) add_whole(all, PLI_KEEP_BEST_NET, "F32", sgd->run->net->values, 0);
+    if (best->net != NULL) pli_part_plan_add(plan, PLI_KEEP_BEST_NET, "", "F32", 0, values, 0, values);
     if (best->weight == NULL) return;
-    add_whole(all, PLI_KEEP_BEST, "F64", best->rows, k);
-    add_whole(all, PLI_KEEP_BEST_BIAS, "F64", k, 0);
-    if (best->key != NULL) add_whole(all, PLI_KEEP_BEST_KEYS, "U64", best->rows, 0);
+    pli_part_plan_add(plan, PLI_KEEP_BEST, "", "F64", 0, best->rows, k, best->rows);
+    pli_part_plan_add(plan, PLI_KEEP_BEST_BIAS, "", "F64", 0, k, 0, k);
+    if (best->key != NULL) pli_part_plan_add(plan, PLI_KEEP_BEST_KEYS, "", "U64", 0, best->rows, 0, best->rows);
 }
 
 static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
@@ -238,7 +213,7 @@ static bool put_best(const pli_sgd *sgd) {
            (best->key == NULL || put_bytes(sgd->keep, best->key, best->rows * 8));
 }
 
-static void list_tables(const pli_keep *k, tensors *all) {
+static void plan_tables(const pli_keep *k, pli_part_plan *plan) {
     int64_t               n;
     const pli_state_part *part = pli_capture_parts(k->capture, &n);
     for (int64_t i = 0; i < n; i++) {
@@ -248,47 +223,9 @@ static void list_tables(const pli_keep *k, tensors *all) {
         (void)pli_state_bytes(table, part[i].array, &type);
         const bool  numbers = type == PLAIT_I64;
         const char *as = part[i].array == PLI_STATE_KEYS ? "U64" : numbers ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
-        add_tensor(all, plait_table_name(table), pli_state_name(table, part[i].array, text), as, part[i].first,
-                   part[i].rows, numbers ? 0 : plait_table_cols(table), part[i].all);
+        pli_part_plan_add(plan, plait_table_name(table), pli_state_name(table, part[i].array, text), as, part[i].first,
+                          part[i].rows, numbers ? 0 : plait_table_cols(table), part[i].all);
     }
-}
-
-/* This worker's part is begun; what goes wrong is told at the next agreement, for the others go on to it. */
-static void begin_part(const pli_sgd *sgd) {
-    pli_keep      *k = sgd->keep;
-    const pli_run *run = sgd->run;
-    plait_error    why = { .rank = plait_comm_rank(run->comm) };
-    pli_partfile  *part = NULL;
-    tensors        all = { 0 };
-    list_best(sgd, &all);
-    list_tables(k, &all);
-    for (int64_t i = 0; i < all.n; i++) all.tensor[i].name = all.name[i];
-    if (all.failed)
-        pli_fail(&why, PLAIT_ENOMEM, "no memory for a checkpoint's tensors");
-    else
-        (void)pli_partfile_begin(run->opts->checkpoint, k->folder, plait_comm_rank(run->comm),
-                                 plait_comm_workers(run->comm), all.tensor, all.n, &part, &why);
-    free_tensors(&all);
-    pli_writer_begin(k->writer, part, &why);
-    if (!put_best(sgd)) {
-        pli_fail(&why, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
-        pli_writer_begin(k->writer, NULL, &why);
-    }
-}
-
-/* The lead's folder, or why there is none: the same on all. */
-static plait_status name_folder(const pli_run *run, pli_keep *k) {
-    struct {
-        plait_error why;
-        char        folder[PLI_CHECKPOINT_FOLDER];
-    } said;
-    memset(&said, 0, sizeof said);
-    if (pli_comm_leads(run->comm))
-        (void)pli_checkpoint_begin(run->opts->checkpoint, run->clocks_done, said.folder, &said.why);
-    PLI_TRY(plait_comm_broadcast(run->comm, &said, sizeof said, pli_comm_lead(run->comm)));
-    if (said.why.code < 0) *run->err = said.why;
-    memcpy(k->folder, said.folder, sizeof k->folder);
-    return said.why.code;
 }
 
 static void note_stall(pli_keep *k, uint64_t since_ns) {
@@ -296,6 +233,7 @@ static void note_stall(pli_keep *k, uint64_t since_ns) {
     if (stall_ns > k->stall_ns) k->stall_ns = stall_ns;
 }
 
+/* What goes wrong from here on is the writer's to tell, at the next ask: the others go on to it. */
 static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     pli_keep *k = sgd->keep;
     pli_run  *run = sgd->run;
@@ -305,19 +243,32 @@ static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     PLI_TRY(pli_capture_begin(run->job, k->tables, k->table, &k->capture, run->err));
     pli_job_resume(run->job);
     PLI_TRY(pli_comm_sum_cells(run->comm, true, PLI_SUMS, progressive.cell));
-    PLI_TRY(name_folder(run, k));
+    pli_writer_start(k->writer);
+    if (pli_comm_leads(run->comm)) pli_writer_make_folder(k->writer, run->clocks_done);
     k->clock = run->clocks_done;
     k->bytes = 0;
     k->stall_ns = 0;
     k->begun_ns = now_ns;
     k->finishing = false;
-    begin_part(sgd);
+    plan_best(sgd, &k->plan);
+    plan_tables(k, &k->plan);
+    if (!put_best(sgd)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
     if (pli_comm_leads(run->comm)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
     pli_free(k->meta);
     k->meta = meta.data;
-    k->phase = TAKEN;
+    k->phase = CUT;
     k->due_ns = now_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
     note_stall(k, now_ns);
+    return PLAIT_OK;
+}
+
+/* The lead has made the folder: its name goes to all, whose parts begin there. Collective. */
+static plait_status name_folder(pli_keep *k) {
+    pli_run *run = k->run;
+    if (pli_comm_leads(run->comm)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    PLI_TRY(plait_comm_broadcast(run->comm, k->folder, sizeof k->folder, pli_comm_lead(run->comm)));
+    pli_writer_begin(k->writer, k->folder, plait_comm_rank(run->comm), plait_comm_workers(run->comm), &k->plan);
+    k->phase = TAKEN;
     return PLAIT_OK;
 }
 
@@ -334,7 +285,7 @@ static plait_status pump(pli_keep *k, double budget_ns) {
     const uint64_t since_ns = pli_comm_now(k->run->comm);
     bool           done = false;
     int64_t        before = -1;
-    if (k->phase != TAKEN || k->finishing) return PLAIT_OK;
+    if ((k->phase != CUT && k->phase != TAKEN) || k->finishing) return PLAIT_OK;
     while (!done && (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
                                         (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
         before = k->bytes;
@@ -356,9 +307,11 @@ static plait_status fail_all(pli_keep *k, int32_t rank) {
     plait_error why = { .rank = rank }, own = { 0 };
     pli_fail(&why, PLAIT_EIO, "rank %d could not write its part of the checkpoint of clock %lld to %s", (int)rank,
              (long long)k->clock, run->opts->checkpoint);
-    (void)pli_writer_is_done(k->writer, true);
     if (pli_writer_status(k->writer, &own) < 0) why = own;
-    if (pli_comm_leads(run->comm)) (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
+    if (pli_comm_leads(run->comm) && k->phase > CUT) {
+        (void)pli_writer_is_done(k->writer, true);
+        (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
+    }
     k->phase = IDLE;
     *run->err = why;
     return pli_fail_at(run->err, "the checkpoint of clock %lld", (long long)k->clock);
@@ -381,8 +334,7 @@ static plait_status commit(pli_keep *k) {
     pli_free(sizes);
     if (status >= 0) k->phase = COMMITTING;
     if (status >= 0 && pli_comm_leads(run->comm)) {
-        pli_writer_commit(k->writer, run->opts->checkpoint, k->folder, k->meta, all, digest, workers,
-                          run->opts->checkpoint_keep);
+        pli_writer_commit(k->writer, k->meta, all, digest, workers, run->opts->checkpoint_keep);
         k->meta = NULL;
         return PLAIT_OK;
     }
@@ -409,9 +361,7 @@ static void tell(pli_keep *k) {
 
 /* rank + 1 of who has failed, as far as this worker knows; 0: nobody. */
 static double failed_rank(pli_keep *k) {
-    plait_error why;
-    if (k->phase == IDLE || !pli_writer_is_done(k->writer, false)) return 0;
-    return pli_writer_status(k->writer, &why) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
+    return k->phase != IDLE && pli_writer_status(k->writer, NULL) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
 }
 
 static void see_written(pli_keep *k) {
@@ -427,6 +377,7 @@ static plait_status ask(pli_keep *k) {
     k->vote[STOP] = pli_run_stopped(run);
     k->vote[DUE] = by_time && k->phase == IDLE && now_ns >= k->due_ns;
     k->vote[FAILED] = failed_rank(k);
+    k->vote[FOLDER] = leads && !(k->phase == CUT && pli_writer_folder_is_made(k->writer));
     k->vote[PARTS] = k->phase != WRITTEN;
     k->vote[MANIFEST] = leads && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
     k->vote[CLOCK_NS] = clocks > 0 ? (double)(now_ns - k->asked_ns) / clocks : 0;
@@ -456,24 +407,29 @@ static int64_t until_next(const pli_keep *k) {
     return clocks > ASK_EVERY_MOST ? ASK_EVERY_MOST : clocks > 1 ? (int64_t)clocks : 1;
 }
 
-/* Completes the checkpoint at hand, whatever it waits for. Collective, at the same clock. */
-static plait_status settle(pli_keep *k) {
-    pli_run *run = k->run;
-    bool     stop = false, due = false;
-    PLI_TRY(hear(k, &stop, &due));
-    if (k->phase == IDLE) return PLAIT_OK;
-    if (k->phase != COMMITTING) {
-        PLI_TRY(pump(k, 0));
-        (void)pli_writer_is_done(k->writer, true);
-        double failed = failed_rank(k);
-        PLI_TRY(plait_comm_allreduce(run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
-        if (failed > 0) return fail_all(k, (int32_t)failed - 1);
-        PLI_TRY(commit(k));
-    }
+/* Waits for what the writer has been asked for, on all workers. Collective. */
+static plait_status wait_for_writers(pli_keep *k) {
     (void)pli_writer_is_done(k->writer, true);
     double failed = failed_rank(k);
-    PLI_TRY(plait_comm_allreduce(run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
-    if (failed > 0) return fail_all(k, (int32_t)failed - 1);
+    PLI_TRY(plait_comm_allreduce(k->run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
+    return failed > 0 ? fail_all(k, (int32_t)failed - 1) : PLAIT_OK;
+}
+
+/* Completes the checkpoint at hand, whatever it waits for. Collective, at the same clock. */
+static plait_status settle(pli_keep *k) {
+    bool stop = false, due = false;
+    PLI_TRY(hear(k, &stop, &due));
+    if (k->phase == IDLE) return PLAIT_OK;
+    if (k->phase == CUT) {
+        PLI_TRY(wait_for_writers(k));
+        PLI_TRY(name_folder(k));
+    }
+    if (k->phase != COMMITTING) {
+        PLI_TRY(pump(k, 0));
+        PLI_TRY(wait_for_writers(k));
+        PLI_TRY(commit(k));
+    }
+    PLI_TRY(wait_for_writers(k));
     tell(k);
     return PLAIT_OK;
 }
@@ -491,7 +447,7 @@ plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *st
     pli_run  *run = sgd->run;
     bool      stop = false, due = false;
     *stop_out = false;
-    if (k->phase == TAKEN) {
+    if (k->phase == CUT || k->phase == TAKEN) {
         const double share = PUMP_SHARE * k->clock_ns;
         PLI_TRY(pump(k, share < PUMP_LEAST ? PUMP_LEAST : share > PUMP_MOST ? PUMP_MOST : share));
     }
@@ -524,7 +480,7 @@ plait_status pli_keep_begin(pli_sgd *sgd) {
     k->asked_ns = pli_comm_now(run->comm);
     k->asked_clock = run->clocks_done;
     k->due_ns = k->asked_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
-    return pli_writer_open(!pli_comm_charges(run->comm), &k->writer, run->err);
+    return pli_writer_open(run->opts->checkpoint, !pli_comm_charges(run->comm), &k->writer, run->err);
 }
 
 plait_status pli_keep_settle(pli_sgd *sgd) { return sgd->keep != NULL ? settle(sgd->keep) : PLAIT_OK; }
@@ -538,6 +494,7 @@ void pli_keep_end(pli_sgd *sgd) {
     pli_comm_drop(&k->asked);
     pli_capture_end(&k->capture);
     pli_writer_close(&k->writer);
+    pli_part_plan_free(&k->plan);
     pli_free(k->meta);
     pli_free(k);
 }
