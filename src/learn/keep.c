@@ -398,6 +398,8 @@ static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
         tell(k);
     else if (k->phase == WRITTEN && k->vote[PARTS] == 0)
         return commit(k);
+    else if (k->phase == CUT && k->vote[FOLDER] == 0)
+        return name_folder(k);
     return PLAIT_OK;
 }
 

@@ -116,11 +116,12 @@ done
 # --- by time, and told in the metrics ----------------------------------------------------------------------------------------------
 
 rm -rf d m
-works timed train --data few --epochs 300 --batch 20 --workers 2 --checkpoint d --checkpoint-every 20ms --metrics m --json --quiet
-grep -q '"event": "checkpoint", "clock": [0-9]*, "folder": "checkpoint-' m || fail "no checkpoint is told in the metrics"
-works untimed train --data few --epochs 300 --batch 20 --workers 2 --json --quiet
+works timed train --data few --epochs 900 --batch 20 --workers 2 --checkpoint d --checkpoint-every 20ms --metrics m --json --quiet
+[ "$(grep -c '"event": "checkpoint", "clock": [0-9]*, "folder": "checkpoint-' m)" -gt 3 ] || fail "checkpoints are not completed while the run goes on"
+works listed checkpoint verify d
+works untimed train --data few --epochs 900 --batch 20 --workers 2 --json --quiet
 same timed untimed "with checkpoints beside the training"
-works gone_on train --data few --epochs 300 --batch 20 --workers 2 --json --quiet --resume d
+works gone_on train --data few --epochs 900 --batch 20 --workers 2 --json --quiet --resume d
 same gone_on untimed "from a checkpoint by time"
 
 # --- signals -----------------------------------------------------------------------------------------------------------------------
