@@ -16,11 +16,18 @@ uint64_t pli_cpu_ns(void);          /* user + system time of the process        
 int64_t  pli_peak_rss_bytes(void);  /* VmHWM                                        */
 int32_t  pli_cores(void);           /* that this process may use                    */
 int32_t  pli_pid(void);
-/** Until the child has ended, which is not reaped yet: its number is no other's. Waits in a poll, in which the thread
- *  sanitizer lets handlers run. */
-void     pli_child_attend(int32_t pid);
+/** Until the child has ended, which is not reaped yet: its number is no other's; or until timeout_ns has passed
+ *  (UINT64_MAX: never): false. Waits in a poll, in which the thread sanitizer lets handlers run. */
+bool     pli_child_attend(int32_t pid, uint64_t timeout_ns);
 /** Reaps it: its exit code, 128 + n where signal n ended it; -1: it is no child. */
 int32_t  pli_child_reap(int32_t pid);
+/** By a child: sends itself that signal when its parent (its number, asked before the child was there) ends, or has
+ *  ended. May be called between fork and exec; an exec keeps it. */
+void     pli_child_dies_with_parent(int32_t parent, int signal);
+/** From now on what its descendants leave behind when they end becomes this process's child; or no more. */
+void     pli_child_adopt(bool on);
+/** Kills and reaps all children, and what they leave behind where this process adopts that, until there are none. */
+void     pli_child_end_all(void);
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
 int64_t  pli_mappings_left(void);   /* of memory, that this process may still make; INT64_MAX: not known */

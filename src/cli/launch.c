@@ -1,7 +1,24 @@
-/* launch - starts the ranks of a job as processes: mpirun, with the flags that one machine needs.
+/* launch - starts the ranks of a job as processes: mpirun, with the flags that one machine needs; and starts them again.
  *
  * A launcher's exit code does not tell whether the job is done: it may be 0 after a failure, or that of a rank which was
- * lost while the others ended well. So a train with --out ends by its completion record, FILE.done. */
+ * lost while the others ended well. So a train with --out ends by its completion record, FILE.done, and by nothing else.
+ * Without --out, what the ranks have said of themselves counts (verdict.c), then the launcher's code.
+ *
+ * With --max-restarts R a job that was lost is started again, up to R times: the same command, and for a train with --checkpoint
+ * DIR from the newest good checkpoint there (--resume DIR; where there is none yet, from the beginning).
+ *
+ *   how it ended                                   | again | because
+ *   3: a rank was killed, froze or was cut off      | yes   | the next life may have better luck
+ *   a rank died of a signal of its own (11, 6, ...) | yes   | memory or machine may be at fault; R ends it if not
+ *   mpirun was killed, or its host's ranks with it  | yes   | nothing of the job was at fault
+ *   ended, but without FILE.done                    | yes   | a lost rank that nobody has told of
+ *   0 with the record                               | no    | it is done
+ *   1: failed (a file, the disk, memory)            | no    | the message would only repeat
+ *   2: usage, refused; 4: the answer is no          | no    | so would they
+ *   75, or a signal asked to stop                   | no    | somebody wants it to stop
+ *
+ * Before a restart nothing is left of the life before: comm/launch.c ends whatever mpirun leaves behind. And what hangs,
+ * after a rank has ended badly or all have ended, is ended after some seconds, since no rank leaves before all are done. */
 #include "comm/launch.h"
 
 #include <inttypes.h>
@@ -10,17 +27,25 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/keeper.h"
 #include "cli/verdict.h"
 
+#define PATIENCE_NS UINT64_C(5000000000)
+
 typedef struct launch_settings {
-    int64_t ranks;
+    int64_t ranks, spares, max_restarts;
+    bool    keeper;
 } launch_settings;
 
 static const pli_opt rows[] = {
     { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is short for it", 1,
       65536, "run" },
-    { "spares", PLI_OPT_LATER, 0, NULL, "N", "comes with a later version", 0, 0, "run" },
-    { "max-restarts", PLI_OPT_LATER, 0, NULL, "R", "comes with a later version", 0, 0, "run" },
+    { "spares", PLI_OPT_I64, offsetof(launch_settings, spares), "0", "N",
+      "processes that take a dead one's place: refused until tables can be replicated", 0, 65536, "run" },
+    { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
+      "start a job that was lost again, at most so often, from its newest checkpoint", 0, 1000000, "run" },
+    { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL,
+      "used by launch itself: run the command as one rank, and tell by which signal it ended", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -47,22 +72,60 @@ static char **command_of(const pli_text_list *words, char **owned_out) {
     return argv;
 }
 
-/* FILE.done if the command is a train with --out FILE, else NULL. Freed by the caller. */
-static char *record_of(const pli_text_list *words) {
-    const char *out = NULL;
+/* The value of a train's option, as last given; NULL: it is no train, or has none. Freed by the caller. */
+static char *value_of(const pli_text_list *words, const char *option) {
+    const char *value = NULL;
     bool        train = false;
+    size_t      length = strlen(option);
     for (int64_t i = 0; i < words->n; i++) {
         const char *word = words->item[i];
         if (i < 2 && strcmp(word, "train") == 0) train = true;
-        if (strcmp(word, "--dry-run") == 0) return NULL;
-        if (strcmp(word, "--out") == 0 && i + 1 < words->n) out = words->item[i + 1];
-        if (strncmp(word, "--out=", 6) == 0) out = word + 6;
+        if (strcmp(word, option) == 0 && i + 1 < words->n) value = words->item[i + 1];
+        if (strncmp(word, option, length) == 0 && word[length] == '=') value = word + length + 1;
     }
-    return train && out != NULL ? pli_format("%s.done", out) : NULL;
+    return train && value != NULL ? pli_strdup(value) : NULL;
 }
 
-/* mpirun's exit code should be that of the first rank that failed (verdict.c). One killed by a signal that nobody sends to end a job well is
- * a lost peer. */
+/* FILE.done if the command is a train with --out FILE, else NULL. Freed by the caller. */
+static char *record_of(const pli_text_list *words) {
+    char *out = value_of(words, "--out"), *record = NULL;
+    for (int64_t i = 0; i < words->n; i++) {
+        if (strcmp(words->item[i], "--dry-run") != 0) continue;
+        pli_free(out);
+        return NULL;
+    }
+    if (out != NULL) record = pli_format("%s.done", out);
+    pli_free(out);
+    return record;
+}
+
+/* See the table above. A signal that nobody sends to end a job well counts as a lost peer by now. */
+static bool is_worth_a_restart(int code) { return code == PLI_EXIT_PEERS || code > PLI_EXIT_SIGNAL; }
+
+/* --- a life of the job ----------------------------------------------------------------------------------------------- */
+
+typedef struct supervisor {
+    const launch_settings *set;
+    const pli_text_list   *words;
+    char      *record;     /* FILE.done; NULL: the command leaves none         */
+    char      *checkpoint; /* DIR of a train with --checkpoint; NULL: it has none */
+    char      *verdicts;   /* of this life */
+    uint64_t   over_ns;    /* since when what is left cannot end well by itself; 0: it can */
+} supervisor;
+
+/* Ranks end together, since none leaves before all are done. So where one has ended badly, or all that had begun have
+ * ended, what is still there some seconds later hangs: in MPI_Finalize, or stopped. So does all where one was killed before the
+ * ranks had met, for which MPI_Init waits. */
+static bool is_over(void *user) {
+    supervisor  *s = user;
+    pli_verdicts v;
+    pli_verdicts_read(s->verdicts, &v);
+    bool over = v.failed || (v.begun > 0 && v.ended >= v.begun) || (v.died && v.begun == 0);
+    if (!over) s->over_ns = 0;
+    else if (s->over_ns == 0) s->over_ns = pli_now_ns();
+    return over && pli_now_ns() - s->over_ns >= PATIENCE_NS;
+}
+
 static bool was_killed(int code) {
     static const int fatal[] = { SIGKILL, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE };
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
@@ -71,41 +134,154 @@ static bool was_killed(int code) {
     return false;
 }
 
-static int start(const launch_settings *set, const pli_text_list *words) {
-    plait_error err = { .rank = -1 };
-    char       *owned = NULL, **argv = command_of(words, &owned), *record = record_of(words);
-    char       *verdicts = pli_verdicts_open();
-    int64_t     before = record != NULL ? pli_file_mtime_ns(record) : -1;
-    int32_t     code = PLI_EXIT_FAILED;
-    if (argv == NULL) {
-        pli_cli_usage("launch: out of memory");
-    } else if (pli_launch((int32_t)set->ranks, argv, &code, &err) < 0) {
+/* How a life ended. */
+typedef struct ending {
+    int       code;
+    bool      asked, ran;
+    pli_cause cause;
+} ending;
+
+/* The completion record comes first; then what the ranks have said; then the launcher's code. */
+static int code_of(const supervisor *s, const pli_launch_job *job, const pli_verdicts *v, int64_t before) {
+    int64_t after = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
+    bool    done = after >= 0 && after != before;
+    if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* what was to be written beside it failed */
+    bool lost = job->was_ended || was_killed(job->code) || v->died;
+    if (lost && !job->was_asked && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
+        return PLI_EXIT_PEERS;
+    if (v->code != PLI_EXIT_DONE) return v->code;
+    if (job->code == PLI_EXIT_DONE && s->record != NULL) {
+        pli_cli_usage("launch: the ranks have ended, but not their work: there is no new %s", s->record);
+        return job->was_asked ? PLI_EXIT_FAILED : PLI_EXIT_PEERS;
+    }
+    return job->code;
+}
+
+static ending live(supervisor *s, char *const *argv) {
+    char           own[4200];
+    plait_error    err = { .rank = -1 };
+    pli_verdicts   v;
+    ending         end = { .code = PLI_EXIT_FAILED, .cause = { .rank = -1 } };
+    pli_own_directory(own);
+    strncat(own, "/plait", sizeof own - strlen(own) - 1);
+    char *const    keeper[] = { own, (char *)(uintptr_t) "launch", (char *)(uintptr_t) "--keeper",
+                                (char *)(uintptr_t) "--", NULL };
+    pli_launch_job job = { .processes = (int32_t)s->set->ranks, .argv = argv, .keeper = keeper, .is_over = is_over,
+                           .user = s };
+    int64_t        before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
+    s->verdicts = pli_verdicts_open();
+    s->over_ns = 0;
+    end.ran = pli_launch(&job, &err) >= 0;
+    if (end.ran) {
+        pli_verdicts_read(s->verdicts, &v);
+        end.code = code_of(s, &job, &v, before);
+        end.cause = v.cause;
+        end.asked = job.was_asked;
+        if (end.cause.signal == 0 && end.cause.text[0] == '\0' && was_killed(job.code))
+            end.cause.signal = job.code - PLI_EXIT_SIGNAL;
+    } else {
         pli_fail_at(&err, "launch");
-        code = pli_cli_fail(&err);
-    } else if (record != NULL) {
-        int64_t after = pli_file_mtime_ns(record);
-        bool    done = after >= 0 && after != before;
-        if (done) {
-            code = PLI_EXIT_DONE;
-        } else if (code == 0) {
-            pli_cli_usage("launch: the ranks have ended, but not their work: there is no new %s", record);
-            code = PLI_EXIT_FAILED;
-        }
+        end.code = pli_cli_fail(&err);
     }
-    int32_t lost = -1;
-    int     said = pli_verdicts_close(&verdicts, &lost);
-    if (was_killed(code)) {
-        char who[32] = "a rank";
-        if (lost >= 0) snprintf(who, sizeof who, "rank %" PRId32, lost);
-        pli_cli_usage("launch: %s was lost (signal %d), and with it the run; start it again", who,
-                      code - PLI_EXIT_SIGNAL);
-        code = PLI_EXIT_PEERS;
-    } else if ((code != PLI_EXIT_DONE && said != 0) || said == PLI_EXIT_FAILED) {
-        code = said; /* also where the work is done: what was to be written beside the model could not be */
+    pli_verdicts_close(&s->verdicts);
+    return end;
+}
+
+/* "rank 2 on host b was lost (signal 9), having said: ..." */
+static void tell_cause(const pli_cause *c, pli_text *text) {
+    if (c->signal == 0 && c->text[0] != '\0') { /* its own words name who it is */
+        pli_text_add(text, "%s", c->text);
+        return;
     }
-    pli_free(record);
+    if (c->rank >= 0) pli_text_add(text, "rank %" PRId32, c->rank);
+    else pli_text_add(text, "a rank, or mpirun,");
+    if (c->host[0] != '\0') pli_text_add(text, " on host %s", c->host);
+    if (c->signal != 0) pli_text_add(text, " was lost (signal %d)", c->signal);
+    else pli_text_add(text, " was lost");
+    if (c->signal != 0 && c->text[0] != '\0') pli_text_add(text, ", having said \"%s\"", c->text);
+}
+
+/* The command of the lives after the first. Freed by the caller, as an array. NULL: no memory. */
+static char **going_on(const supervisor *s, char *const *argv) {
+    size_t n = 0;
+    bool   has = false;
+    for (; argv[n] != NULL; n++) has = has || strcmp(argv[n], "--resume") == 0 || strncmp(argv[n], "--resume=", 9) == 0;
+    char **all = pli_array(n + 3, sizeof *all);
+    if (all == NULL) return NULL;
+    memcpy(all, argv, n * sizeof *all);
+    if (s->checkpoint != NULL && !has) {
+        all[n++] = (char *)(uintptr_t) "--resume";
+        all[n++] = s->checkpoint;
+    }
+    all[n] = NULL;
+    return all;
+}
+
+static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
+    pli_text text = { 0 };
+    tell_cause(&end->cause, &text);
+    if (restarts > 0) pli_text_add(&text, "; it was restarted %" PRId64 " times", restarts);
+    if (s->checkpoint != NULL)
+        pli_text_add(&text, "; the run is lost with it; to go on from its newest checkpoint: the same command with --resume %s",
+                     s->checkpoint);
+    else pli_text_add(&text, "; the run is lost with it: start it again");
+    pli_cli_usage("launch: %s", text.data != NULL ? text.data : "out of memory");
+    pli_text_free(&text);
+}
+
+static void say_restart(const supervisor *s, const ending *end, int64_t restart) {
+    pli_text text = { 0 };
+    tell_cause(&end->cause, &text);
+    fprintf(stderr, "plait: launch: %s; restart %" PRId64 " of %" PRId64 "%s%s\n",
+            text.data != NULL ? text.data : "out of memory", restart, s->set->max_restarts,
+            s->checkpoint != NULL ? ", from the newest checkpoint in " : ", from the beginning",
+            s->checkpoint != NULL ? s->checkpoint : "");
+    pli_text_free(&text);
+}
+
+static int supervise(supervisor *s) {
+    char *owned = NULL, **argv = command_of(s->words, &owned), **again = NULL;
+    if (argv == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
+    ending  end = live(s, argv);
+    int64_t restarts = 0;
+    again = going_on(s, argv);
+    while (again != NULL && end.ran && !end.asked && is_worth_a_restart(end.code) && restarts < s->set->max_restarts) {
+        say_restart(s, &end, ++restarts);
+        end = live(s, again);
+    }
+    if (end.ran && end.code == PLI_EXIT_PEERS) say_end(s, &end, restarts);
+    pli_free(again);
     pli_free(argv);
     pli_free(owned);
+    return end.code;
+}
+
+static int start(const launch_settings *set, const pli_text_list *words) {
+    supervisor s = { .set = set, .words = words, .record = record_of(words), .checkpoint = value_of(words, "--checkpoint") };
+    char      *events = value_of(words, "--events");
+    int        code = PLI_EXIT_USAGE;
+    if (set->spares > 0) {
+        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that goes on "
+                      "without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
+                      ", which starts the run again from its newest checkpoint", set->spares, set->spares);
+    } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
+        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a run from "
+                      "its first clock on; leave one of them out");
+    } else {
+        code = supervise(&s);
+    }
+    pli_free(events);
+    pli_free(s.record);
+    pli_free(s.checkpoint);
+    return code;
+}
+
+static int keep(const pli_text_list *words) {
+    char **argv = pli_calloc((size_t)words->n + 1, sizeof *argv);
+    if (argv == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
+    for (int64_t i = 0; i < words->n; i++) argv[i] = (char *)(uintptr_t)words->item[i];
+    int code = pli_keep(argv);
+    pli_free(argv);
     return code;
 }
 
@@ -137,7 +313,9 @@ static int launch(int argc, char *const *argv) {
     if (!has_end(argc, argv)) {
         pli_cli_usage("launch: no command; say 'plait launch -n N -- plait train ...'");
     } else if (pli_cli_read(&pli_command_launch, argc, spell_out(argc, argv, spelled), &set, &words, &opts, &code)) {
-        if (set.ranks == 0) {
+        if (set.keeper && words.n > 0) {
+            code = keep(&words);
+        } else if (set.ranks == 0) {
             pli_cli_usage("launch: how many? say 'plait launch -n N -- plait train ...'");
         } else if (words.n == 0) {
             pli_cli_usage("launch: no command after --; say 'plait launch -n N -- plait train ...'");
@@ -152,11 +330,13 @@ static int launch(int argc, char *const *argv) {
 
 const pli_command pli_command_launch = {
     .name = "launch",
-    .usage = "launch -n N -- plait train ...",
+    .usage = "launch -n N [--max-restarts R] -- plait train ...",
     .summary = "start ranks as processes",
     .details =
         "Runs mpirun (of .venv/, else of the path, else of PLAIT_MPIRUN) with the settings that root, few slots and "
-        "shared cores need, and hands signals on. mpirun and srun by hand do as well.",
+        "shared cores need, and hands signals on. mpirun and srun by hand do as well.\n\n"
+        "A train with --out FILE is done when FILE.done says so. With --max-restarts a job of which a rank, a host or "
+        "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.",
     .rows = rows,
     .run = launch,
 };

@@ -68,7 +68,7 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
     if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
     atomic_store(&child, (int)pid);
     if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came between the two */
-    pli_child_attend(pid);
+    (void)pli_child_attend(pid, UINT64_MAX);
     atomic_store(&child, 0);
     *exit_out = pli_child_reap(pid);
     if (*exit_out < 0) *exit_out = PLI_EXIT_FAILED;

@@ -349,6 +349,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     bool told = r->alone >= 0 && err.rank >= 0 && err.rank < r->alone; /* by that rank, for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
+        if (r->alone >= 0) pli_verdict_why(r->alone, text);
         if (!told && !pli_talk_has_heard(&r->talk, text)) pli_talk_tell_once(&r->talk, "%s", text);
         if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
     } else if (r->led) {

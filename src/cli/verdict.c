@@ -3,11 +3,12 @@
  * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may answer 0 for a lost job, and 1 for ranks
  * that have all ended with 2. So launch names a file in the environment, and each process of the program that ends by
  * itself adds a line with its exit code: one short append, which the system does whole. Ranks on another host cannot;
- * for them the launcher's code stands. A rank that has begun, was not asked to end and gave no code was lost: launch
- * names it. The same file tells which process was the first to say what is wrong with the
+ * for them the launcher's code stands. A rank that is killed cannot, either: its keeper does (keeper.c). The first line that tells
+ * of a cause, by time, is the job's: what follows from it comes later. The same file tells which process was the first to say what is wrong with the
  * command, so that it is said once: before ranks have met there is no other way to agree who speaks. */
 #include "cli/verdict.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,8 @@ static bool has_line(const char *lines, const char *word, long pid) {
     return false;
 }
 
-/* The rank of which nothing more was heard; -1: none, or several, since the launcher kills those that do not end in time. */
+/* The rank of which nothing more was heard; -1: none, or several, since the launcher kills those that do not end in time.
+ * For ranks that had no keeper. */
 static int32_t lost_of(const char *lines) {
     int32_t lost = -1;
     for (const char *at = lines; (at = at != NULL ? strstr(at, "begun ") : NULL) != NULL; at++) {
@@ -77,29 +79,90 @@ static int32_t lost_of(const char *lines) {
     return lost;
 }
 
-int pli_verdicts_close(char **path, int32_t *lost_out) {
+static void copy_line(char *to, size_t bytes, const char *from) {
+    size_t n = strcspn(from, "\n");
+    if (n >= bytes) n = bytes - 1;
+    memcpy(to, from, n);
+    to[n] = '\0';
+}
+
+/* "lost PID RANK SIGNAL HOST TEXT" or "why PID RANK TEXT": false: it is neither. */
+static bool read_cause(const char *line, pli_cause *cause) {
+    char *rest = NULL;
+    bool  lost = strncmp(line, "lost ", 5) == 0;
+    if (!lost && strncmp(line, "why ", 4) != 0) return false;
+    *cause = (pli_cause){ 0 };
+    (void)strtol(line + (lost ? 5 : 4), &rest, 10);
+    cause->rank = (int32_t)strtol(rest, &rest, 10);
+    if (lost) {
+        cause->signal = (int)strtol(rest, &rest, 10);
+        size_t n = 0;
+        rest += *rest == ' ';
+        while (rest[n] > ' ' && n + 1 < sizeof cause->host) n++;
+        memcpy(cause->host, rest, n);
+        rest += n;
+    }
+    copy_line(cause->text, sizeof cause->text, rest + (*rest == ' '));
+    return true;
+}
+
+static void count_lines(const char *lines, pli_verdicts *v) {
+    bool found = false;
+    for (const char *at = lines; at != NULL && *at != '\0';) {
+        long pid = 0;
+        int  code = 0;
+        v->begun += strncmp(at, "begun ", 6) == 0;
+        v->died = v->died || strncmp(at, "lost ", 5) == 0;
+        if (sscanf(at, "%d %ld", &code, &pid) == 2 && has_line(lines, "begun", pid)) v->ended++;
+        if (sscanf(at, "lost %ld", &pid) == 1 && has_line(lines, "begun", pid)) v->ended++;
+        v->failed = v->failed || code != 0;
+        if (!found) found = read_cause(at, &v->cause);
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    if (!found) v->cause = (pli_cause){ .rank = -1 };
+    if (v->cause.rank < 0 && v->cause.signal == 0 && v->cause.text[0] == '\0') v->cause.rank = lost_of(lines);
+}
+
+void pli_verdicts_read(const char *path, pli_verdicts *v) {
     pli_text text = { 0 };
-    int      code = 0;
-    *lost_out = -1;
-    if (*path == NULL) return 0;
-    if (pli_read_whole(*path, LARGEST, &text, NULL) >= 0) {
-        code = verdict_of(text.data);
-        *lost_out = lost_of(text.data);
+    *v = (pli_verdicts){ .cause = { .rank = -1 } };
+    if (path != NULL && pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL) {
+        v->code = verdict_of(text.data);
+        count_lines(text.data, v);
     }
     pli_text_free(&text);
+}
+
+void pli_verdicts_close(char **path) {
+    if (*path == NULL) return;
     unlink(*path);
     unsetenv(variable);
     pli_free(*path);
     *path = NULL;
-    return code;
 }
 
+/* On another host there is no such file, and none is made. A short append is whole. */
 static void append(const char *line) {
     const char *path = pli_env(variable);
-    FILE       *file = path != NULL ? fopen(path, "a") : NULL;
-    if (file == NULL) return;
-    fputs(line, file);
-    fclose(file);
+    int         fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (fd < 0) return;
+    if (write(fd, line, strlen(line)) < 0) { /* the launcher's own code must do */
+    }
+    close(fd);
+}
+
+void pli_verdict_lost(int32_t rank, int32_t pid, int signal, const char *said) {
+    char line[512], host[256];
+    pli_host_name(host);
+    snprintf(line, sizeof line, "lost %d %d %d %.63s %.300s\n", (int)pid, (int)rank, signal, host, said);
+    append(line);
+}
+
+void pli_verdict_why(int32_t rank, const char *text) {
+    char line[512];
+    snprintf(line, sizeof line, "why %d %d %.400s\n", (int)pli_pid(), (int)rank, text);
+    append(line);
 }
 
 void pli_verdict_give(int code) {
@@ -123,14 +186,12 @@ void pli_verdict_asked(void) {
 /* Adds "said HASH PID", which as an exit code reads as 0, and looks who was the first. */
 bool pli_verdict_was_said(const char *line) {
     const char *path = pli_env(variable);
-    FILE       *file = path != NULL ? fopen(path, "a") : NULL;
-    if (file == NULL) return false;
+    if (path == NULL) return false;
     char     mark[32], mine[64];
     pli_text text = { 0 };
     snprintf(mark, sizeof mark, "said %016" PRIx64 " ", pli_hash_bytes(line, strlen(line), 0));
     snprintf(mine, sizeof mine, "%s%d\n", mark, (int)pli_pid());
-    fputs(mine, file);
-    fclose(file);
+    append(mine);
     const char *first =
         pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL ? strstr(text.data, mark) : NULL;
     bool said = first != NULL && strncmp(first, mine, strlen(mine)) != 0;

@@ -1,10 +1,14 @@
 /* What a run on one machine or a small cluster needs is told to mpirun by its environment, where variables that another
- * MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle. mpirun gets a process group of its own, so that a Ctrl-C reaches it once, through us: twice means "at once". */
+ * MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle, a dead rank is told to the others and
+ * does not end the job (what Open MPI 5 calls --with-ft ulfm). mpirun gets a process group of its own, so that a Ctrl-C reaches it once, through us: twice means "at once".
+ *
+ * Nothing outlives a launch. mpirun is told by the kernel when this process dies (PR_SET_PDEATHSIG) and ends its ranks. When
+ * mpirun dies, what it had started would go to init: this process is their next of kin instead (PR_SET_CHILD_SUBREAPER),
+ * kills and reaps them. Process groups would not do, since mpirun gives each rank one of its own. */
 #include "comm/launch.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +28,9 @@ static const char *const settings[] = {
     "PRTE_MCA_hwloc_default_binding_policy=none",
     "OMPI_MCA_hwloc_base_binding_policy=none",
     "OMPI_MCA_mpi_yield_when_idle=1",
+    "PRTE_MCA_state_base_recoverable=1", /* these three are --with-ft ulfm */
+    "PRTE_MCA_state_base_notify_errors=1",
+    "OMPI_MCA_mpi_ft_enable=1",
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -114,15 +121,21 @@ static const char **environment(void) {
     return env;
 }
 
-static const char **command(const char *mpirun, const char *number, char *const *argv) {
+static size_t count(char *const *words) {
     size_t n = 0;
-    while (argv[n] != NULL) n++;
-    const char **all = pli_array(n + 4, sizeof *all);
+    while (words != NULL && words[n] != NULL) n++;
+    return n;
+}
+
+static const char **command(const char *mpirun, const char *number, const pli_launch_job *job) {
+    size_t       before = count(job->keeper), n = count(job->argv);
+    const char **all = pli_array(before + n + 4, sizeof *all);
     if (all == NULL) return NULL;
     all[0] = mpirun;
     all[1] = "-n";
     all[2] = number;
-    memcpy(all + 3, argv, (n + 1) * sizeof *all);
+    if (before > 0) memcpy(all + 3, job->keeper, before * sizeof *all);
+    memcpy(all + 3 + before, job->argv, (n + 1) * sizeof *all);
     return all;
 }
 
@@ -134,11 +147,13 @@ enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 static _Atomic int child;   /* mpirun while it runs; else 0 */
 static _Atomic int stop_as; /* what a request to stop is handed on as: 0 as it is, else SIGUSR2 */
 static _Atomic int early;   /* a signal that came before there was a child */
+static _Atomic bool asked;  /* to stop */
 
 /* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits. So
  * the first request to stop goes as SIGUSR2, which gives ranks the time to save; the second goes as it is. */
 static void hand_on(int sig) {
     int kept = errno, pid = atomic_load(&child);
+    if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP) atomic_store(&asked, true);
     int as = pid > 0 && (sig == SIGINT || sig == SIGTERM) ? atomic_exchange(&stop_as, 0) : 0;
     if (pid > 0) {
         kill(pid, as != 0 ? as : sig);
@@ -160,52 +175,78 @@ static void give_signals_back(const struct sigaction before[HANDED_ON]) {
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
+/* Between fork and exec only what a signal handler may do. */
+static void become(const char **argv, const char **env, const sigset_t *mask, int32_t parent) {
+    setpgid(0, 0);
+    pli_child_dies_with_parent(parent, SIGTERM);
+    for (int i = 0; i < HANDED_ON; i++) signal(handed_on[i], SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execve(argv[0], (char *const *)argv, (char *const *)env);
+    raise(SIGKILL); /* there is no mpirun after all; this copy must not go on */
+}
+
+/* No signal comes between, which the child would take for the parent. */
 static int spawn(pid_t *pid, const char **argv, const char **env) {
-    posix_spawnattr_t attr;
-    sigset_t          defaults;
-    int               bad = posix_spawnattr_init(&attr);
-    if (bad != 0) return bad;
-    sigemptyset(&defaults);
-    for (int i = 0; i < HANDED_ON; i++) sigaddset(&defaults, handed_on[i]);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigdefault(&attr, &defaults);
-    posix_spawnattr_setpgroup(&attr, 0);
-    bad = posix_spawn(pid, argv[0], NULL, &attr, (char *const *)argv, (char *const *)env);
-    posix_spawnattr_destroy(&attr);
+    sigset_t all, before;
+    int32_t  parent = pli_pid();
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    *pid = fork();
+    int bad = *pid < 0 ? errno : 0;
+    if (*pid == 0) become(argv, env, &before, parent);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return bad;
 }
 
-static plait_status run(const char **argv, const char **env, int32_t *exit_out, plait_error *err) {
+#define LOOK_EVERY_NS UINT64_C(200000000)
+
+static void attend(pid_t pid, pli_launch_job *job) {
+    while (!pli_child_attend(pid, job->is_over != NULL ? LOOK_EVERY_NS : UINT64_MAX)) {
+        if (!job->is_over(job->user)) continue;
+        job->was_ended = true;
+        kill(pid, SIGKILL);
+        return;
+    }
+}
+
+static plait_status run(const char **argv, const char **env, pli_launch_job *job, plait_error *err) {
     pid_t            pid = 0;
     struct sigaction before[HANDED_ON];
     atomic_store(&stop_as, SIGUSR2);
     atomic_store(&early, 0);
+    atomic_store(&asked, false);
     take_signals(before);
+    pli_child_adopt(true);
     int bad = spawn(&pid, argv, env);
     if (bad == 0) {
         atomic_store(&child, (int)pid);
         int sig = atomic_exchange(&early, 0);
         if (sig != 0) hand_on(sig);
-        pli_child_attend(pid);
+        attend(pid, job);
         atomic_store(&child, 0);
-        *exit_out = pli_child_reap(pid);
-        if (*exit_out < 0) *exit_out = 1;
+        job->code = pli_child_reap(pid);
+        if (job->code < 0) job->code = 1;
+        pli_child_end_all();
     }
+    pli_child_adopt(false);
     give_signals_back(before);
+    job->was_asked = atomic_load(&asked);
     return bad == 0 ? PLAIT_OK : pli_fail_errno(err, bad, "cannot start %s", argv[0]);
 }
 
-plait_status pli_launch(int32_t processes, char *const *argv, int32_t *exit_out, plait_error *err) {
-    if (processes < 1 || argv == NULL || argv[0] == NULL)
-        return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", processes,
+plait_status pli_launch(pli_launch_job *job, plait_error *err) {
+    char *const *argv = job->argv;
+    if (job->processes < 1 || argv == NULL || argv[0] == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", job->processes,
                         argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
     char *mpirun = NULL, number[16];
     PLI_TRY(check_program(argv[0], err));
     PLI_TRY(pli_launch_find(&mpirun, err));
-    snprintf(number, sizeof number, "%d", processes);
-    const char **all = command(mpirun, number, argv), **env = environment();
+    snprintf(number, sizeof number, "%d", job->processes);
+    job->was_ended = job->was_asked = false;
+    const char **all = command(mpirun, number, job), **env = environment();
     plait_status status = all != NULL && env != NULL
-                              ? run(all, env, exit_out, err)
+                              ? run(all, env, job, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
     pli_free(all);
     pli_free(env);

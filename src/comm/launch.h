@@ -2,6 +2,7 @@
 #ifndef PLI_COMM_LAUNCH_H
 #define PLI_COMM_LAUNCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <plait/status.h>
@@ -10,11 +11,25 @@
  *  path. path_out is freed with pli_free. Errors: EMODULE there is none (with the remedy). */
 plait_status pli_launch_find(char **path_out, plait_error *err);
 
-/** Starts `processes` copies of argv (ended by NULL) under mpirun, also as root, with fewer cores than processes and on
- *  shared cores; hands signals on to it; returns when all have ended. The first SIGINT or SIGTERM reaches the ranks as
+/* What is started, and how it ended. */
+typedef struct pli_launch_job {
+    int32_t      processes;
+    char *const *argv;       /* ended by NULL */
+    char *const *keeper;     /* words that stand before argv: a program that runs it; may be NULL */
+    bool       (*is_over)(void *user); /* asked a few times a second: true ends all that still runs; may be NULL */
+    void        *user;
+    int32_t      code;       /* out: the launcher's exit code, 128 + n where a signal ended it */
+    bool         was_asked;  /* out: a signal asked to stop                                    */
+    bool         was_ended;  /* out: is_over said so                                           */
+} pli_launch_job;
+
+/** Starts the processes under mpirun, also as root, with fewer cores than processes and on
+ *  shared cores, and so that the death of one is told to the others where the MPI can do that; hands signals on to it;
+ *  returns when all have ended. Whatever mpirun leaves behind when it is killed is ended, too; and should this process be
+ *  killed, mpirun ends its own. The first SIGINT or SIGTERM reaches the ranks as
  *  SIGUSR2 (finish, save, end: a rank's program treats it as SIGTERM), the second as it is; SIGHUP, SIGUSR1, SIGUSR2 do.
- *  *exit_out: the launcher's exit code, 128 + n where a signal ended it. The caller's handlers are put back.
+ *  The caller's handlers are put back; children that it had before are ended with the rest.
  *  Errors: EINVAL; EMODULE no mpirun; EIO it cannot be started. One at a time in a process. */
-plait_status pli_launch(int32_t processes, char *const *argv, int32_t *exit_out, plait_error *err);
+plait_status pli_launch(pli_launch_job *job, plait_error *err);
 
 #endif

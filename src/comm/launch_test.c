@@ -36,10 +36,10 @@ static int remove_script(void **state) {
 
 static int32_t launch(int32_t n, const char *command) {
     char       *argv[] = { "sh", "-c", (char *)command, NULL };
-    int32_t     code = -1;
     plait_error err;
-    if (pli_launch(n, argv, &code, &err) < 0) fail_msg("%s", err.text);
-    return code;
+    pli_launch_job job = { .processes = n, .argv = argv };
+    if (pli_launch(&job, &err) < 0) fail_msg("%s", err.text);
+    return job.code;
 }
 
 static void test_command_and_environment(void **state) {
@@ -63,15 +63,49 @@ static void test_signals_are_handed_on(void **state) {
     assert_true(now.sa_handler == SIG_DFL);
 }
 
+static bool ends_at_once(void *user) {
+    ++*(int *)user;
+    return true;
+}
+
+/* What the launcher leaves behind, and what is ended from here, is gone when the launch returns. */
+static void test_nothing_outlives_a_launch(void **state) {
+    (void)state;
+    char  path[80];
+    FILE *file;
+    long  pid = 0;
+    int   asked = 0;
+    snprintf(path, sizeof path, "/tmp/plait-orphan-%d", (int)getpid());
+    setenv("ORPHAN", path, 1);
+    char          *leaves[] = { "sh", "-c", "setsid sleep 1000 & echo $! >$ORPHAN; exit 5", NULL };
+    char          *stays[] = { "sh", "-c", "setsid sleep 1000 & echo $! >$ORPHAN; sleep 1000", NULL };
+    char          *before[] = { "env", "KEPT=yes", NULL };
+    plait_error    err;
+    pli_launch_job job = { .processes = 1, .argv = leaves, .keeper = before };
+    for (int way = 0; way < 2; way++) {
+        if (way == 1) job = (pli_launch_job){ .processes = 1, .argv = stays, .is_over = ends_at_once, .user = &asked };
+        if (pli_launch(&job, &err) < 0) fail_msg("%s", err.text);
+        assert_int_equal(job.code, way == 0 ? 5 : 128 + 9);
+        assert_true(job.was_ended == (way == 1) && !job.was_asked);
+        file = fopen(path, "r");
+        if (way == 1 && file == NULL) continue; /* it was ended before it had begun */
+        assert_non_null(file);
+        if (fscanf(file, "%ld", &pid) == 1) assert_int_equal(kill((pid_t)pid, 0), -1);
+        fclose(file);
+        unlink(path);
+    }
+    assert_int_equal(asked, 1);
+    unsetenv("ORPHAN");
+}
+
 static void test_errors(void **state) {
     (void)state;
     char       *argv[] = { "true", NULL }, *none[] = { NULL }, *path = NULL;
-    int32_t     code;
     plait_error err;
-    assert_int_equal(pli_launch(0, argv, &code, &err), PLAIT_EINVAL);
-    assert_int_equal(pli_launch(1, none, &code, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_launch(&(pli_launch_job){ .processes = 0, .argv = argv }, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_launch(&(pli_launch_job){ .processes = 1, .argv = none }, &err), PLAIT_EINVAL);
     setenv("PLAIT_MPIRUN", "/nowhere/mpirun", 1);
-    assert_int_equal(pli_launch(1, argv, &code, &err), PLAIT_EMODULE);
+    assert_int_equal(pli_launch(&(pli_launch_job){ .processes = 1, .argv = argv }, &err), PLAIT_EMODULE);
     unsetenv("PLAIT_MPIRUN");
     plait_status status = pli_launch_find(&path, &err); /* wherever this machine has it, or not */
     assert_true(status == PLAIT_OK ? access(path, X_OK) == 0 : strstr(err.text, "script/bootstrap --all") != NULL);
@@ -83,11 +117,10 @@ static void test_every_failed_allocation(void **state) {
     (void)state;
     char        *argv[] = { "true", NULL };
     plait_status status = PLAIT_ENOMEM;
-    int32_t      code;
     for (int64_t k = 0; status != PLAIT_OK; k++) {
         int64_t live = pli_alloc_live();
         pli_alloc_fail_after(k);
-        status = pli_launch(1, argv, &code, NULL);
+        status = pli_launch(&(pli_launch_job){ .processes = 1, .argv = argv }, NULL);
         pli_alloc_fail_after(-1);
         assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM);
         assert_int_equal(pli_alloc_live(), live);
@@ -121,7 +154,7 @@ static void test_a_launcher_is_seen_by_its_variables(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_and_environment),    cmocka_unit_test(test_signals_are_handed_on),
-        cmocka_unit_test(test_errors),                     cmocka_unit_test(test_every_failed_allocation),
+        cmocka_unit_test(test_nothing_outlives_a_launch), cmocka_unit_test(test_errors),                     cmocka_unit_test(test_every_failed_allocation),
         cmocka_unit_test(test_a_launcher_is_seen_by_its_variables),
     };
     return cmocka_run_group_tests(tests, make_script, remove_script);

@@ -70,8 +70,8 @@ for words in "--join etcd://h:1/j" "--replicas 2" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
 done
-exits 2 "spares.*later" later launch -n 2 --spares 1 -- plait train
-exits 2 "max-restarts.*later" later launch -n 2 --max-restarts 1 -- plait train
+exits 2 "spares 1 is refused.*max-restarts" refused launch -n 2 --spares 1 -- plait train
+exits 2 "max-restarts" refused launch -n 2 --max-restarts -1 -- plait train
 works plain $t --epochs 1 --reduce plain --balance static --replicas 1 --quiet
 [ -s plain.out ] || [ -s plain.err ] && fail "--quiet is not"
 
