@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/writer.h"
-#include "table/state.h"
+#include "learn/kept_tables.h"
 #include "table/table.h"
 
 enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
@@ -131,22 +130,6 @@ static void add_number(pli_text *text, const char *name, double x) {
     pli_text_add(text, "\"%s\": %s, ", name, number);
 }
 
-static void add_quoted(pli_text *text, const char *s) {
-    pli_text_add(text, "\"");
-    for (; *s != '\0'; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            pli_text_add(text, "\\%c", c);
-        else if (c == '\n')
-            pli_text_add(text, "\\n");
-        else if (c < 32)
-            pli_text_add(text, "\\u%04x", c);
-        else
-            pli_text_add(text, "%c", c);
-    }
-    pli_text_add(text, "\"");
-}
-
 /* Sums as cells: their bits do not depend on who had which rows, and go on as they were. */
 static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, const pli_total *progressive,
                              pli_text *text) {
@@ -165,15 +148,13 @@ static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, c
     add_number(text, "best_loss", sgd->best_loss);
     add_number(text, "validation_loss", run->validation_loss);
     add_number(text, "validation_accuracy", run->validation_accuracy);
-    pli_text_add(text, "\"best_epoch\": %" PRId64 ", \"best\": %s, \"units\": [", sgd->best_epoch,
-                 best ? "true" : "false");
-    for (int32_t t = 0; t < k->tables; t++)
-        pli_text_add(text, "%s%" PRId64, t > 0 ? ", " : "", pli_capture_units(k->capture, t));
-    pli_text_add(text, "], \"progressive\": \"");
+    pli_text_add(text, "\"best_epoch\": %" PRId64 ", \"best\": %s, ", sgd->best_epoch, best ? "true" : "false");
+    pli_kept_units(k->capture, k->table, k->tables, text);
+    pli_text_add(text, ", \"progressive\": \"");
     for (int32_t i = 0; i < PLI_SUMS; i++)
         for (int32_t j = 0; j < 4; j++) pli_text_add(text, "%016" PRIx64, progressive->cell[i][j]);
     pli_text_add(text, "\", \"options\": ");
-    if (status == PLAIT_OK) add_quoted(text, options.data);
+    if (status == PLAIT_OK) pli_kept_quote(text, options.data);
     pli_text_add(text, "}");
     pli_text_free(&options);
     if (status == PLAIT_OK && text->failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run");
@@ -213,21 +194,6 @@ static bool put_best(const pli_sgd *sgd) {
            (best->key == NULL || put_bytes(sgd->keep, best->key, best->rows * 8));
 }
 
-static void plan_tables(const pli_keep *k, pli_part_plan *plan) {
-    int64_t               n;
-    const pli_state_part *part = pli_capture_parts(k->capture, &n);
-    for (int64_t i = 0; i < n; i++) {
-        char               text[64];
-        plait_type         type;
-        const plait_table *table = k->table[part[i].table];
-        (void)pli_state_bytes(table, part[i].array, &type);
-        const bool  numbers = type == PLAIT_I64;
-        const char *as = part[i].array == PLI_STATE_KEYS ? "U64" : numbers ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
-        pli_part_plan_add(plan, plait_table_name(table), pli_state_name(table, part[i].array, text), as, part[i].first,
-                          part[i].rows, numbers ? 0 : plait_table_cols(table), part[i].all);
-    }
-}
-
 static void note_stall(pli_keep *k, uint64_t since_ns) {
     uint64_t stall_ns = pli_comm_now(k->run->comm) - since_ns;
     if (stall_ns > k->stall_ns) k->stall_ns = stall_ns;
@@ -251,7 +217,7 @@ static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     k->begun_ns = now_ns;
     k->finishing = false;
     plan_best(sgd, &k->plan);
-    plan_tables(k, &k->plan);
+    pli_kept_plan(k->capture, k->table, &k->plan);
     if (!put_best(sgd)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
     if (pli_comm_leads(run->comm)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
     pli_free(k->meta);

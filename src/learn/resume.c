@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "learn/keep.h"
-#include "table/state.h"
+#include "learn/kept_tables.h"
 #include "table/table.h"
 
 /* --- what it says ------------------------------------------------------------------------------------------------ */
@@ -182,74 +182,6 @@ plait_status pli_resume_check(const pli_run *run) {
     return status;
 }
 
-/* --- its tables ------------------------------------------------------------------------------------------------------- */
-
-enum { READ_BYTES = 4 << 20 };
-
-static const pli_checkpoint_tensor *find_array(const pli_run *run, const plait_table *table, int32_t array,
-                                               int64_t *rows) {
-    char          text[64], name[PLI_CHECKPOINT_NAME];
-    plait_type    type;
-    const int64_t bytes = pli_state_bytes(table, array, &type);
-    const char   *as = array == PLI_STATE_KEYS ? "U64" : type == PLAIT_I64 ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
-    snprintf(name, sizeof name, "%s.%s", plait_table_name(table), pli_state_name(table, array, text));
-    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
-    const bool                   sparse = plait_table_rows(table) == 0;
-    if (tensor == NULL || strcmp(tensor->type, as) != 0 || pli_checkpoint_row_bytes(tensor) != bytes ||
-        (!sparse && tensor->shape[0] != plait_table_rows(table)) || (*rows >= 0 && tensor->shape[0] != *rows)) {
-        pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or not of this run's shape",
-                 run->opts->resume, run->resume->folder, name);
-        return NULL;
-    }
-    *rows = tensor->shape[0];
-    return tensor;
-}
-
-/* Rows first .. first + n - 1 of the tensor, a few at a time. */
-static plait_status put_rows(const pli_run *run, plait_table *table, int32_t array, const pli_checkpoint_tensor *tensor,
-                             const pli_checkpoint_tensor *keys, int64_t first, int64_t n) {
-    pli_checkpoint *c = run->resume->checkpoint;
-    const int64_t   row_bytes = pli_checkpoint_row_bytes(tensor), most = 1 + READ_BYTES / row_bytes;
-    void           *rows = pli_array((size_t)most, (size_t)row_bytes);
-    uint64_t       *key = keys != NULL ? pli_array((size_t)most, sizeof *key) : NULL;
-    plait_status    status = PLAIT_OK;
-    if (rows == NULL || (keys != NULL && key == NULL))
-        status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(table));
-    for (int64_t at = first, m; status >= 0 && at < first + n; at += m) {
-        m = first + n - at < most ? first + n - at : most;
-        status = pli_checkpoint_read(c, tensor, at, m, rows, run->err);
-        if (status >= 0 && key != NULL) status = pli_checkpoint_read(c, keys, at, m, key, run->err);
-        if (status >= 0) status = pli_state_put(table, array, at, m, key, rows, run->err);
-    }
-    pli_free(rows);
-    pli_free(key);
-    return status;
-}
-
-static plait_status put_table(const pli_run *run, plait_table *table, int64_t units) {
-    const int64_t                me = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
-    const bool                   copied = pli_state_is_copied(table);
-    int32_t                      arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(table, arrays);
-    int64_t                      rows = -1;
-    const pli_checkpoint_tensor *keys = NULL;
-    if (copied || pli_comm_leads(run->comm)) PLI_TRY(pli_state_put_units(table, units, run->err));
-    char name[PLI_CHECKPOINT_NAME];
-    snprintf(name, sizeof name, "%s.values", plait_table_name(table));
-    if (plait_table_rows(table) == 0 && pli_checkpoint_find(run->resume->checkpoint, name) == NULL)
-        return PLAIT_OK; /* it held nothing yet */
-    if (plait_table_rows(table) == 0 && (keys = find_array(run, table, PLI_STATE_KEYS, &rows)) == NULL)
-        return PLAIT_EMISMATCH;
-    for (int32_t i = 0; i < n; i++) {
-        if (arrays[i] == PLI_STATE_KEYS) continue;
-        const pli_checkpoint_tensor *tensor = find_array(run, table, arrays[i], &rows);
-        if (tensor == NULL) return PLAIT_EMISMATCH;
-        const int64_t first = copied ? 0 : rows / workers * me + (me < rows % workers ? me : rows % workers);
-        const int64_t share = copied ? rows : rows / workers + (me < rows % workers);
-        PLI_TRY(put_rows(run, table, arrays[i], tensor, keys, first, share));
-    }
-    return PLAIT_OK;
-}
-
 /* --- what the loop remembers ---------------------------------------------------------------------------------------------- */
 
 static plait_status read_whole(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
@@ -283,13 +215,11 @@ plait_status pli_resume_tables(pli_sgd *sgd) {
     const pli_resume *r = run->resume;
     plait_table      *table[PLI_NET_PARAMS];
     if (r == NULL) return PLAIT_OK;
-    int32_t       n = pli_keep_tables(run, table);
-    json_t       *meta = json_loads(pli_checkpoint_meta(r->checkpoint), 0, NULL);
-    const json_t *units = json_object_get(meta, "units");
-    plait_status  status = json_array_size(units) == (size_t)n ? PLAIT_OK : malformed(run, "units");
+    int32_t      n = pli_keep_tables(run, table);
+    plait_status status = PLAIT_OK;
     for (int32_t t = 0; status >= 0 && t < n; t++)
-        status = put_table(run, table[t], json_integer_value(json_array_get(units, (size_t)t)));
-    json_decref(meta);
+        status =
+            pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(table[t]), table[t], run->err);
     if (status >= 0 && r->has_best) status = read_best(sgd);
     if (status < 0) return status;
     sgd->best_loss = r->best_loss;
