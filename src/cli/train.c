@@ -269,8 +269,7 @@ static void add_written(const char *option, const char *path, char sign, pli_tex
 
 /* The command as it was given, from a checkpoint, or for the epochs that are left (0: as many as by default) from what was
  * saved. */
-static void add_command(const run *r, int argc, char *const *argv, int64_t left, pli_text *text) {
-    const bool from_checkpoint = r->report.checkpoint >= 0;
+static void add_command(const run *r, int argc, char *const *argv, bool from_checkpoint, int64_t left, pli_text *text) {
     pli_text_add(text, "plait train");
     for (int i = 0; i < argc; i++) {
         bool with_value = false;
@@ -301,7 +300,7 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     if (report->checkpoint >= 0) {
         pli_text_add(&text, "to go on from the checkpoint%s: ",
                      strcmp(report->transport, "mpi") == 0 ? ", under any launcher" : "");
-        add_command(r, argc, argv, left, &text);
+        add_command(r, argc, argv, true, left, &text);
     } else if (report->features == 0) {
         pli_text_add(&text,
                      "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
@@ -310,9 +309,21 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     } else {
         pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's memory begin anew)%s: ",
                      strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
-        add_command(r, argc, argv, left, &text); /* the last, so that the line's end can be pasted */
+        add_command(r, argc, argv, false, left, &text); /* the last, so that the line's end can be pasted */
     }
     pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
+    pli_text_free(&text);
+}
+
+/* What has ended the run; where a peer was lost, with the command that goes on from what the run has kept. */
+static void tell_end(run *r, int argc, char *const *argv, plait_status status, const char *why) {
+    pli_text text = { 0 };
+    pli_text_add(&text, "%s", why);
+    if (status == PLAIT_EPEER && r->settings->checkpoint != NULL) {
+        pli_text_add(&text, "; to go on from the newest checkpoint: ");
+        add_command(r, argc, argv, true, 0, &text);
+    }
+    pli_talk_tell_once(&r->talk, "%s", text.data != NULL ? text.data : why);
     pli_text_free(&text);
 }
 
@@ -350,7 +361,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
         if (r->alone >= 0) pli_verdict_why(r->alone, text);
-        if (!told && !pli_talk_has_heard(&r->talk, text)) pli_talk_tell_once(&r->talk, "%s", text);
+        if (!told && !pli_talk_has_heard(&r->talk, text)) tell_end(r, argc, argv, status, text);
         if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
     } else if (r->led) {
         bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;

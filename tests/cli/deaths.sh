@@ -67,7 +67,7 @@ while [ $n -lt $((runs + stops)) ]; do
     one $n $what $way
     grep -q 'launch: .*; restart 1 of 3' err && killed=$((killed + 1))
     if [ $what = STOP ] && grep -q restart err; then
-        grep -q 'on host .* has not been heard for 5 s' err || fail "run $n: who was stopped is not named: $(cat err)"
+        grep -q 'on host .* has not been heard for 5 s.*; to go on from the newest checkpoint: .* --resume d' err || fail "run $n: who was stopped is not named: $(cat err)"
     fi
 done
 # Of those that were too late, since the run had ended, there may be a few.
