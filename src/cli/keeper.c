@@ -1,7 +1,7 @@
-/* The keeper of a rank. What kills a process only its parent gets to know, and an MPI's launcher keeps it to itself where
- * the job is to outlive it. So `plait launch` puts this small process between the two: parent of the rank, it writes down
- * by which signal that died and what it had said last, and then dies of the same signal, so that the launcher sees what it
- * would have seen. What the rank says passes through it unchanged.
+/* The keeper of a rank. What kills a process only its parent gets to know, and an MPI's launcher keeps it to itself
+ * where the job is to outlive it. So `plait launch` puts this small process between the two: parent of the rank, it
+ * writes down by which signal that died and what it had said last, and then dies of the same signal, so that the
+ * launcher sees what it would have seen. What the rank says passes through it unchanged.
  *
  * It also sees to it that a rank never outlives its launcher: when mpirun is killed, the kernel kills the keeper, and
  * when the keeper dies, the rank. A stopped rank dies of that, too. */

@@ -1,11 +1,12 @@
-/* launch - starts the ranks of a job as processes: mpirun, with the flags that one machine needs; and starts them again.
+/* launch - starts the ranks of a job as processes: mpirun, with the flags that one machine needs; and starts them
+ * again.
  *
- * A launcher's exit code does not tell whether the job is done: it may be 0 after a failure, or that of a rank which was
- * lost while the others ended well. So a train with --out ends by its completion record, FILE.done, and by nothing else.
- * Without --out, what the ranks have said of themselves counts (verdict.c), then the launcher's code.
+ * A launcher's exit code does not tell whether the job is done: it may be 0 after a failure, or that of a rank which
+ * was lost while the others ended well. So a train with --out ends by its completion record, FILE.done, and by
+ * nothing else. Without --out, what the ranks have said of themselves counts (verdict.c), then the launcher's code.
  *
- * With --max-restarts R a job that was lost is started again, up to R times: the same command, and for a train with --checkpoint
- * DIR from the newest good checkpoint there (--resume DIR; where there is none yet, from the beginning).
+ * With --max-restarts R a job that was lost is started again, up to R times: the same command, and for a train with
+ * --checkpoint DIR from the newest good checkpoint there (--resume DIR; where there is none yet, from the beginning).
  *
  *   how it ended                                   | again | because
  *   3: a rank was killed, froze or was cut off      | yes   | the next life may have better luck
@@ -14,11 +15,13 @@
  *   ended, but without FILE.done                    | yes   | a lost rank that nobody has told of
  *   0 with the record                               | no    | it is done
  *   1: failed (a file, the disk, memory)            | no    | the message would only repeat
+ *   1: mpirun itself, in a life after the first     | yes   | a host may be away for a while: after a pause
  *   2: usage, refused; 4: the answer is no          | no    | so would they
  *   75, or a signal asked to stop                   | no    | somebody wants it to stop
  *
- * Before a restart nothing is left of the life before: comm/launch.c ends whatever mpirun leaves behind. And what hangs,
- * after a rank has ended badly or all have ended, is ended after some seconds, since no rank leaves before all are done. */
+ * Before a restart nothing is left of the life before: comm/launch.c ends whatever mpirun leaves behind. And what
+ * hangs, after a rank has ended badly or all have ended, is ended after some seconds, since no rank leaves before all
+ * are done. */
 #include "comm/launch.h"
 
 #include <inttypes.h>
@@ -102,7 +105,7 @@ static char *record_of(const pli_text_list *words) {
 /* See the table above. A signal that nobody sends to end a job well counts as a lost peer by now. */
 static bool is_worth_a_restart(int code) { return code == PLI_EXIT_PEERS || code > PLI_EXIT_SIGNAL; }
 
-/* --- a life of the job ----------------------------------------------------------------------------------------------- */
+/* --- a life of the job ------------------------------------------------------------------------------------ */
 
 typedef struct supervisor {
     const launch_settings *set;
@@ -114,8 +117,8 @@ typedef struct supervisor {
 } supervisor;
 
 /* Ranks end together, since none leaves before all are done. So where one has ended badly, or all that had begun have
- * ended, what is still there some seconds later hangs: in MPI_Finalize, or stopped. So does all where one was killed before the
- * ranks had met, for which MPI_Init waits. */
+ * ended, what is still there some seconds later hangs: in MPI_Finalize, or stopped. So does all where one was killed
+ * before the ranks had met, for which MPI_Init waits. */
 static bool is_over(void *user) {
     supervisor  *s = user;
     pli_verdicts v;
@@ -138,6 +141,7 @@ static bool was_killed(int code) {
 typedef struct ending {
     int       code;
     bool      asked, ran;
+    bool      launchers; /* no rank has said anything, or was killed: it is mpirun itself that failed */
     pli_cause cause;
 } ending;
 
@@ -177,6 +181,7 @@ static ending live(supervisor *s, char *const *argv) {
         end.code = code_of(s, &job, &v, before);
         end.cause = v.cause;
         end.asked = job.was_asked;
+        end.launchers = end.code == PLI_EXIT_FAILED && v.begun == 0 && !v.failed && !v.died;
         if (end.cause.signal == 0 && end.cause.text[0] == '\0' && was_killed(job.code))
             end.cause.signal = job.code - PLI_EXIT_SIGNAL;
     } else {
@@ -222,7 +227,8 @@ static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
     tell_cause(&end->cause, &text);
     if (restarts > 0) pli_text_add(&text, "; it was restarted %" PRId64 " times", restarts);
     if (s->checkpoint != NULL)
-        pli_text_add(&text, "; the run is lost with it; to go on from its newest checkpoint: the same command with --resume %s",
+        pli_text_add(&text,
+                     "; the run is lost with it; to go on from its newest checkpoint: the same command with --resume %s",
                      s->checkpoint);
     else pli_text_add(&text, "; the run is lost with it: start it again");
     pli_cli_usage("launch: %s", text.data != NULL ? text.data : "out of memory");
@@ -239,14 +245,24 @@ static void say_restart(const supervisor *s, const ending *end, int64_t restart)
     pli_text_free(&text);
 }
 
+/* What kept mpirun from starting may take its time to pass: 2, 4, 8, ... up to 32 s. A signal ends the wait, and
+ * launch. */
+static void pause_before(int64_t restart) {
+    _Atomic uint32_t nobody_rings = 0;
+    uint64_t         ns = UINT64_C(1000000000) << (restart < 5 ? restart : 5), until_ns = pli_now_ns() + ns;
+    for (uint64_t now_ns; (now_ns = pli_now_ns()) < until_ns;) pli_futex_wait(&nobody_rings, 0, until_ns - now_ns);
+}
+
 static int supervise(supervisor *s) {
     char *owned = NULL, **argv = command_of(s->words, &owned), **again = NULL;
     if (argv == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
     ending  end = live(s, argv);
     int64_t restarts = 0;
     again = going_on(s, argv);
-    while (again != NULL && end.ran && !end.asked && is_worth_a_restart(end.code) && restarts < s->set->max_restarts) {
+    while (again != NULL && end.ran && !end.asked && restarts < s->set->max_restarts &&
+           (is_worth_a_restart(end.code) || (end.launchers && restarts > 0))) {
         say_restart(s, &end, ++restarts);
+        if (end.launchers) pause_before(restarts);
         end = live(s, again);
     }
     if (end.ran && end.code == PLI_EXIT_PEERS) say_end(s, &end, restarts);
@@ -257,16 +273,17 @@ static int supervise(supervisor *s) {
 }
 
 static int start(const launch_settings *set, const pli_text_list *words) {
-    supervisor s = { .set = set, .words = words, .record = record_of(words), .checkpoint = value_of(words, "--checkpoint") };
+    supervisor s = { .set = set, .words = words, .record = record_of(words) };
+    s.checkpoint = value_of(words, "--checkpoint");
     char      *events = value_of(words, "--events");
     int        code = PLI_EXIT_USAGE;
     if (set->spares > 0) {
-        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that goes on "
-                      "without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
+        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that goes "
+                      "on without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
                       ", which starts the run again from its newest checkpoint", set->spares, set->spares);
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
-        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a run from "
-                      "its first clock on; leave one of them out");
+        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a run "
+                      "from its first clock on; leave one of them out");
     } else {
         code = supervise(&s);
     }

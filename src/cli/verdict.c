@@ -3,9 +3,10 @@
  * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may answer 0 for a lost job, and 1 for ranks
  * that have all ended with 2. So launch names a file in the environment, and each process of the program that ends by
  * itself adds a line with its exit code: one short append, which the system does whole. Ranks on another host cannot;
- * for them the launcher's code stands. A rank that is killed cannot, either: its keeper does (keeper.c). The first line that tells
- * of a cause, by time, is the job's: what follows from it comes later. The same file tells which process was the first to say what is wrong with the
- * command, so that it is said once: before ranks have met there is no other way to agree who speaks. */
+ * for them the launcher's code stands. A rank that is killed cannot, either: its keeper does (keeper.c). The first line
+ * that tells of a cause, by time, is the job's: what follows from it comes later. The same file tells which process was
+ * the first to say what is wrong with the command, so that it is said once: before ranks have met there is no other way
+ * to agree who speaks. */
 #include "cli/verdict.h"
 
 #include <fcntl.h>
@@ -65,8 +66,8 @@ static bool has_line(const char *lines, const char *word, long pid) {
     return false;
 }
 
-/* The rank of which nothing more was heard; -1: none, or several, since the launcher kills those that do not end in time.
- * For ranks that had no keeper. */
+/* The rank of which nothing more was heard; -1: none, or several, since the launcher kills those that do not end in
+ * time. For ranks that had no keeper. */
 static int32_t lost_of(const char *lines) {
     int32_t lost = -1;
     for (const char *at = lines; (at = at != NULL ? strstr(at, "begun ") : NULL) != NULL; at++) {

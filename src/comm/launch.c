@@ -1,10 +1,12 @@
-/* What a run on one machine or a small cluster needs is told to mpirun by its environment, where variables that another
- * MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle, a dead rank is told to the others and
- * does not end the job (what Open MPI 5 calls --with-ft ulfm). mpirun gets a process group of its own, so that a Ctrl-C reaches it once, through us: twice means "at once".
+/* What a run on one machine or a small cluster needs is told to mpirun by its environment, where variables that
+ * another MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle, a dead rank
+ * is told to the others and does not end the job (what Open MPI 5 calls --with-ft ulfm). mpirun gets a process group
+ * of its own, so that a Ctrl-C reaches it once, through us: twice means "at once".
  *
- * Nothing outlives a launch. mpirun is told by the kernel when this process dies (PR_SET_PDEATHSIG) and ends its ranks. When
- * mpirun dies, what it had started would go to init: this process is their next of kin instead (PR_SET_CHILD_SUBREAPER),
- * kills and reaps them. Process groups would not do, since mpirun gives each rank one of its own. */
+ * Nothing outlives a launch. mpirun is told by the kernel when this process dies (PR_SET_PDEATHSIG) and ends its
+ * ranks. When mpirun dies, what it had started would go to init: this process is their next of kin instead
+ * (PR_SET_CHILD_SUBREAPER), kills and reaps them. Process groups would not do, since mpirun gives each rank one of
+ * its own. */
 #include "comm/launch.h"
 
 #include <errno.h>

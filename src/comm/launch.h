@@ -23,13 +23,13 @@ typedef struct pli_launch_job {
     bool         was_ended;  /* out: is_over said so                                           */
 } pli_launch_job;
 
-/** Starts the processes under mpirun, also as root, with fewer cores than processes and on
- *  shared cores, and so that the death of one is told to the others where the MPI can do that; hands signals on to it;
- *  returns when all have ended. Whatever mpirun leaves behind when it is killed is ended, too; and should this process be
- *  killed, mpirun ends its own. The first SIGINT or SIGTERM reaches the ranks as
- *  SIGUSR2 (finish, save, end: a rank's program treats it as SIGTERM), the second as it is; SIGHUP, SIGUSR1, SIGUSR2 do.
- *  The caller's handlers are put back; children that it had before are ended with the rest.
- *  Errors: EINVAL; EMODULE no mpirun; EIO it cannot be started. One at a time in a process. */
+/** Starts the processes under mpirun, also as root, with fewer cores than processes and on shared cores, and so that
+ *  the death of one is told to the others where the MPI can do that; hands signals on to it; returns when all have
+ *  ended. Whatever mpirun leaves behind when it is killed is ended, too; and should this process be killed, mpirun ends
+ *  its own. The first SIGINT or SIGTERM reaches the ranks as SIGUSR2 (finish, save, end: a rank's program treats it as
+ *  SIGTERM), the second as it is; SIGHUP, SIGUSR1, SIGUSR2 do. The caller's handlers are put back; children that it had
+ *  before are ended with the rest. Errors: EINVAL; EMODULE no mpirun; EIO it cannot be started. One at a time in a
+ *  process. */
 plait_status pli_launch(pli_launch_job *job, plait_error *err);
 
 #endif

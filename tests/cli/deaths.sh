@@ -2,12 +2,13 @@
 # Real processes that die: of a run under plait launch --max-restarts a rank is killed, or mpirun, or a rank is stopped, at
 # instants drawn from a seed, over shared memory and over TCP. Every run must end with exit 0, its record, and the bits of
 # the run in which nothing died; the cause must be told, and nothing be left.
-# usage: deaths.sh MPIRUN RUNS STOPS      so many kills, every fourth of mpirun; so many stopped ranks
+# usage: deaths.sh MPIRUN RUNS STOPS FULL_RUNS FULL_STOPS
+#        so many kills, every fourth of mpirun; so many stopped ranks; the last two count under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
 runs=$2 stops=$3
-[ -z "${PLAIT_TEST_FULL:-}" ] || runs=200 stops=20
+[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$4 stops=$5
 TMPDIR=$scratch/folder
 mkdir "$TMPDIR"
 export TMPDIR
