@@ -9,7 +9,7 @@ import shutil
 from common import ROOT, SCRATCH, Run, header, median, need_plait, pairs, row, run_alone
 
 OPTIONS = ["--hash-bits", 28, "--optimizer", "sgd", "--normalize", "none", "--l2", 0, "--schedule", "constant", "--batch", 256]
-EPOCHS = {10: 5000, 60: 11000}
+EPOCHS = {10: 6000, 60: 14000}
 
 
 def data():
