@@ -56,13 +56,21 @@ void pli_tx_acked(pli_tx *tx, uint64_t seq) {
     if (tx->kept == NULL) tx->kept_last = &tx->kept;
 }
 
+void pli_tx_arrived(pli_tx *tx, uint64_t seq) {
+    if (seq <= tx->arrived || seq >= tx->next) return;
+    tx->arrived = seq;
+    tx->tries = 0;
+}
+
 void pli_tx_wakeup(pli_tx *tx, uint64_t now_ns, pli_out *out) {
     if (tx->kept == NULL || tx->resend_after_ns == 0) return;
     out->keeps = true;
     if (now_ns >= tx->sent_at_ns + patience_ns(tx)) {
         int32_t n = 0;
-        for (const pli_msg *msg = tx->kept; msg != NULL && n < RESEND_MAX; msg = msg->next, n++) {
+        for (const pli_msg *msg = tx->kept; msg != NULL && n < RESEND_MAX; msg = msg->next) {
+            if (msg != tx->kept && msg->head.seq <= tx->arrived) continue; /* the first asks how far all is safe */
             pli_msg *copy = pli_msg_copy(msg);
+            n++;
             if (copy == NULL) break; /* the next wake-up tries again */
             pli_out_send(out, copy);
         }

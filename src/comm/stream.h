@@ -20,7 +20,8 @@
 
 typedef struct pli_tx {
     uint64_t  next;            /* number of the next message: 1, 2, ...              */
-    uint64_t  acked;           /* all up to here have arrived                        */
+    uint64_t  acked;           /* all up to here have arrived (keeps: and are safe)  */
+    uint64_t  arrived;         /* keeps: all up to here have                         */
     uint64_t  resend_after_ns; /* 0: never resend, nothing is kept, unless ...       */
     bool      keeps;           /* ... what is not acknowledged is, for another receiver that may take the place of this one */
     uint64_t  sent_at_ns;      /* of the oldest kept, last time                      */
@@ -33,6 +34,8 @@ void pli_tx_destroy(pli_tx *tx);
 bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out);
 /** All up to seq have arrived (keeps: and are safe with whoever may take the receiver's place). */
 void pli_tx_acked(pli_tx *tx, uint64_t seq);
+/** keeps: all up to seq have arrived, though they are not safe yet. */
+void pli_tx_arrived(pli_tx *tx, uint64_t seq);
 /** Sends again what has waited too long (doubling the patience each time); asks for the next wake-up. */
 void pli_tx_wakeup(pli_tx *tx, uint64_t now_ns, pli_out *out);
 

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { PLACE_AT_BIT = 56 }; /* of the number of a message that was taken */
+
 #ifdef PLI_TESTING /* tests hasten the doctor */
 static uint64_t wonder_ns(void) { return PLI_WONDER_NS / pli_doctor_haste; }
 #else
@@ -120,7 +122,7 @@ plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used,
                                  pli_out *out, plait_error *err) {
     client->barriers += kind == PLI_BARRIER;
     for (int32_t s = 0; s < client->layout.servers; s++) {
-        if (used && !client->link[s].used) continue;
+        if (!client->link[s].used && (used || client->link[s].lost)) continue;
         const bool numbered = kind == PLI_BARRIER && pli_client_has_copies(client);
         pli_msg   *msg = pli_msg_new(numbered ? sizeof client->barriers : 0);
         if (msg != NULL) msg->head.clock = client->clock;
@@ -227,6 +229,7 @@ static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
 static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
+    msg->head.seq |= (uint64_t)link->place << PLACE_AT_BIT; /* later than all that the copy before has said */
     if (msg->head.kind == PLI_STATE) {
         link->state = (uint64_t)msg->head.clock;
         pli_msg_free(&msg);
@@ -260,7 +263,8 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
     msg->head.src = client->layout.first_server + server; /* whichever copy of its shards has sent it */
     pli_client_link *link = &client->link[server];
-    if (!pli_client_has_copies(client)) pli_tx_acked(&link->tx, msg->head.arg64);
+    if (pli_client_has_copies(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
+    else pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);

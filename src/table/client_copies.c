@@ -61,7 +61,7 @@ static bool is_open(const pli_client *client, int32_t server, const pli_msg *msg
 void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[server];
     uint64_t         seq = (uint64_t)msg->head.clock;
-    if (seq <= atomic_load_explicit(&link->safe, memory_order_relaxed) || seq >= link->tx.next) return;
+    if (seq < atomic_load_explicit(&link->safe, memory_order_relaxed) || seq >= link->tx.next) return;
     atomic_store_explicit(&link->safe, seq, memory_order_release);
     for (const pli_msg *kept = link->tx.kept; kept != NULL && kept->head.seq <= seq; kept = kept->next)
         if (is_request(kept) && is_open(client, server, kept)) seq = kept->head.seq - 1;
@@ -72,7 +72,9 @@ void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli
 /* --- deaths ------------------------------------------------------------------------------------------------------------ */
 
 /* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */
-static bool may_repeat(const pli_msg *msg) { return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_RESTORE; }
+static bool may_repeat(const pli_msg *msg) {
+    return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_SNAP || msg->head.kind == PLI_RESTORE;
+}
 
 /* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were answered
  * as mere numbers. */
@@ -114,10 +116,10 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
 /* Nobody has its shards any more. */
 static void lose(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
     pli_client_link *link = &client->link[server];
-    bool             gone = link->ended && lets_go(client, server, out);
+    bool             gone = (link->ended || !link->used) && lets_go(client, server, out);
     pli_tx_acked(&link->tx, link->tx.next - 1);
     link->lost = true;
-    if (link->used && !gone)
+    if (!gone)
         pli_out_lost(out, event->rank, "rank %d, which held the last copy of shards, is lost: %s", event->rank,
                      event->why.text);
 }
@@ -132,6 +134,7 @@ static void redirect(pli_client *client, int32_t server, const pli_member_event 
     pli_rx_destroy(&link->rx);
     pli_rx_init(&link->rx); /* the other counts what it says from 1 */
     link->state = 0;
+    link->tx.arrived = 0;
     send_again(client, server, out);
 }
 

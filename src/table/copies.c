@@ -188,6 +188,11 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
         pli_server_reply_failure(server, now_ns, msg, &why, out);
         return;
     }
+    if (!c->serves) {
+        c->created = tables;
+        pli_msg_free(&answer);
+        return;
+    }
     if (tables == c->created) {
         pli_server_reply(server, now_ns, msg, answer, out);
         return;
@@ -207,20 +212,22 @@ void pli_copies_ended(pli_server *server, const pli_msg *msg) {
     if (server->copies != NULL) server->copies->ended[msg->head.src] = msg->head.seq;
 }
 
+enum { HERE, DEAD, LEFT };
+
 /* Behind its parts a SUM has ... */
 typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
-    unsigned char *dead;    /* [workers], for whom the others have stood in; padded to 8 */
-    uint64_t       bytes;   /* of it all, parts' data apart                           */
+    unsigned char *gone;    /* [workers] HERE, DEAD: the others have stood in, LEFT; padded to 8 */
 } sum_body;
 
+static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* parts' data apart */
+    return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(workers);
+}
+
 static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers) {
-    uint64_t at = parts * sizeof(pli_wire_part);
-    sum_body b = { .ended = (uint64_t *)(body + at), .version = (uint64_t *)(body + at) + workers };
-    b.dead = (unsigned char *)(b.version + parts);
-    b.bytes = at + 8 * workers + 8 * parts + pli_pad8(workers);
-    return b;
+    uint64_t *ended = (uint64_t *)(body + parts * sizeof(pli_wire_part));
+    return (sum_body){ .ended = ended, .version = ended + workers, .gone = (unsigned char *)(ended + workers + parts) };
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
@@ -301,7 +308,7 @@ static uint64_t data_bytes(const table_sum *sum) {
 static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_sum *sums, int64_t n) {
     const pli_copies *c = server->copies;
     uint64_t          workers = (uint64_t)server->layout.workers;
-    uint64_t          at = sum_layout(NULL, (uint64_t)n, workers).bytes, bytes = at;
+    uint64_t          at = sum_bytes((uint64_t)n, workers), bytes = at;
     for (int64_t i = 0; i < n; i++) bytes += data_bytes(&sums[i]);
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) return NULL;
@@ -309,7 +316,8 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     sum_body       b = sum_layout(body, (uint64_t)n, workers);
     memset(body, 0, at);
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
-    memcpy(b.dead, c->dead, workers);
+    for (uint64_t w = 0; w < workers; w++)
+        b.gone[w] = c->dead[w] ? DEAD : server->clocks[w] == PLAIT_LEFT ? LEFT : HERE;
     for (int64_t i = 0; i < n; i++) {
         const pli_push_part *p = &sums[i].part;
         const pli_spec      *spec = &sums[i].table->shard.spec;
@@ -497,7 +505,7 @@ static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *er
     pli_server_table *table;
     uint64_t          parts = msg->head.arg32, bytes = msg->head.body_bytes;
     if (parts > bytes / sizeof(pli_wire_part) || msg->offset % 8 != 0 ||
-        sum_layout(NULL, parts, (uint64_t)server->layout.workers).bytes > bytes)
+        sum_bytes(parts, (uint64_t)server->layout.workers) > bytes)
         return pli_fail(err, PLAIT_EFORMAT, "a sum is cut short"), false;
     for (uint32_t i = 0; i < parts; i++)
         if (pli_server_part(server, msg, i, &part, &table, err) < 0 || pli_shard_check(&table->shard, &part, err) < 0)
@@ -520,8 +528,9 @@ static bool take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
     c->sum = msg;
     sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
     for (int32_t v = 0; v < workers; v++) {
-        if (b.dead[v] && !c->dead[v]) pli_copies_bury(server, v);
-        for (int32_t w = 0; b.dead[v] && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
+        if (b.gone[v] == DEAD && !c->dead[v]) pli_copies_bury(server, v);
+        if (b.gone[v] == LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
+        for (int32_t w = 0; b.gone[v] == DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
         if (b.ended[v] == 0) continue;
         server->peer[v].rx.expected = b.ended[v] + 1;
         server->peer[v].ended = msg->head.clock + 1;
@@ -558,8 +567,12 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     case PLI_SUM_ENTRY:
         if (take_sum(server, msg, out)) return;
         break;
-    case PLI_MET: server->copies->met = (uint64_t)msg->head.clock; break;
+    case PLI_MET:
+        server->copies->met = (uint64_t)msg->head.clock;
+        (void)pli_copies_reach(server, INT64_MAX, out);
+        break;
     case PLI_CREATE:
+    case PLI_SNAP:
     case PLI_RESTORE:
     case PLI_PUSH:
     case PLI_CLOCK: take_message(server, now_ns, msg, out); return;
@@ -623,8 +636,15 @@ bool pli_copies_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
 }
 
 bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
-    return msg->head.seq < server->copies->again[msg->head.src] &&
-           (msg->head.kind == PLI_PULL || msg->head.kind == PLI_CREATE) && !(msg->head.flags & PLI_FLAG_FILTERED);
+    if (msg->head.seq >= server->copies->again[msg->head.src] || (msg->head.flags & PLI_FLAG_FILTERED)) return false;
+    switch (msg->head.kind) {
+    case PLI_PULL:
+    case PLI_CREATE:
+    case PLI_SNAP:
+    case PLI_PIECE:
+    case PLI_RESTORE: return true;
+    default: return false; /* while such a one was open, the worker has sent nothing that the log has */
+    }
 }
 
 /* --- deaths --------------------------------------------------------------------------------------------------------------- */

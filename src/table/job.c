@@ -368,6 +368,9 @@ static plait_status settle(plait_job *job, plait_error *err) {
 }
 
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
+    if (job->client.ending)
+        return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, in which a worker has died; end it by plait_job_clock", call,
+                        (long long)plait_job_clock_now(job));
     if (job->flushed == 0) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
                     "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
@@ -660,6 +663,10 @@ static plait_status leave(plait_job *job) {
     uint64_t     now_ns;
     pli_out      out;
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
+    if (job->layout.replicas > 1)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; nearest is to "
+                        "go on with empty clocks", job->layout.replicas);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)

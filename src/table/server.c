@@ -507,6 +507,14 @@ static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
     return false;
 }
 
+/* The other copy begins the same snapshot, to have its pieces where this one dies. */
+static bool on_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    const uint64_t before = server->snapped;
+    bool           kept = pli_server_snap(server, now_ns, msg, out);
+    if (server->snapped > before) pli_copies_log(server, now_ns, msg, out);
+    return kept;
+}
+
 static bool on_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     bool kept = pli_server_restore(server, now_ns, msg, out);
     pli_copies_log(server, now_ns, msg, out);
@@ -526,7 +534,7 @@ static bool on_void(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
-    [PLI_LEASE] = on_lease,   [PLI_SNAP] = pli_server_snap, [PLI_PIECE] = pli_server_piece,
+    [PLI_LEASE] = on_lease,   [PLI_SNAP] = on_snap, [PLI_PIECE] = pli_server_piece,
     [PLI_RESTORE] = on_restore, [PLI_VIEW] = on_view, [PLI_VOID] = on_void,
 };
 

@@ -37,9 +37,10 @@
  *   BARRIER  has a body: uint64_t, how many the worker has come to, with this one
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
- *   CREATE, RESTORE, PUSH, CLOCK   a worker's, as it came
+ *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
- *            (0: the worker has no part in it), uint64_t [arg32] versions after it, the parts' data
+ *            (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
+ *            dead (1) or has left (2), padded to 8, the parts' data
  *   MET      clock: barriers that were complete
  *   LOGGED   the other way; arg64: entries taken
  *

@@ -215,6 +215,8 @@ static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair
                       : pair->aggregates                 ? "a dead one's updates would be in its host's; nearest is no aggregation"
                       : pair->scope != NULL && pair->scope->setting.backup > 0
                           ? "who dies is stood in for, not done without; nearest are no backup workers"
+                      : pair->staleness_aware && strncmp(pair->consistency, "bsp", 3) != 0
+                          ? "the other copy would not know how stale a push is; nearest is a rule that does not ask"
                       : pair->logged ? "an event log does not tell yet which copy has applied what; nearest is no event log"
                                      : NULL;
     if (why == NULL) return PLAIT_OK;
