@@ -115,8 +115,7 @@ typedef struct plait_job_opts {
     int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
                                           checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
     int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one may
-                                          die (docs/failures.md): ps, under bsp, ssp, essp or async (all tables under bsp, or
-                                          none), and what else that text says                                      */
+                                          die: topology ps, and what else docs/failures.md says            */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
