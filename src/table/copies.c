@@ -413,12 +413,12 @@ bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     int32_t         worker = msg->head.src;
     const pli_peer *peer = &server->peer[worker];
     plait_error     why = { 0 };
+    if (c != NULL && msg->head.clock < pli_copies_prepared(server)) return false; /* also of one who has left since */
     if (c == NULL || msg->head.clock != peer->ended - 1 || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for another in clock %lld, it is in clock %lld", worker,
                      (long long)msg->head.clock, (long long)peer->ended);
         return false;
     }
-    if (msg->head.clock < pli_copies_prepared(server)) return false;
     if (pli_server_check_push(server, msg, &why) < 0) {
         pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);
         return false;

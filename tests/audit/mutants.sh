@@ -1,6 +1,7 @@
 #!/bin/sh
-# Plants each mistake of mutants.txt in the protocol, runs it through seeded schedules, and wants it refuted by the audit of
-# their event logs: nobody else judges, and a crash or a hang is no refutation. The code as it stands must be proven.
+# Plants each mistake of mutants.txt in the protocol, runs it through seeded schedules, and wants it refuted by its judge: the
+# audit of the schedules' event logs and nobody else, or what the schedules of copies promise. A crash is no refutation. The
+# code as it stands must be proven.
 #
 #   usage, in a build folder: mutants.sh NINJA [PATTERN]      PATTERN: only mutants whose name matches
 set -eu
@@ -8,12 +9,10 @@ ninja=$1
 only=${2:-.}
 here=$(cd "$(dirname "$0")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
-program=tests/test_table_schedules
+unset PLAIT_TEST_FULL PLAIT_SEED
 schedules=${PLAIT_SCHEDULES:-2000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$ninja" -t commands "$program" >"$work/commands"
-link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
 count=0
 failed=0
 
@@ -37,13 +36,14 @@ make_mutant() {
         sh -c "$(echo "$link" | sed "s| -o $program| $work/mutant.o -o $work/mutant|")"
 }
 
-# judge NAME PROGRAM CODE: runs the schedules, which must end with that code
+# judge NAME PROGRAM CODE: runs the schedules, which must end with that code, and if they refute, with a seed
 judge() {
     code=0
     PLAIT_JUDGE=audit PLAIT_SCHEDULES=$schedules timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
     count=$((count + 1))
-    if [ "$code" = "$3" ]; then
-        echo "$1: $(grep PLAIT_SEED "$work/said" || echo proven)"
+    said=$(cat "$work/said" "$work/errors" | grep -m 1 -o '[^[]*PLAIT_SEED=.*') || said=proven
+    if [ "$code" = "$3" ] && { [ "$3" = 0 ] || [ "$said" != proven ]; }; then
+        echo "$1: $said"
     else
         echo "FAILED: $1: exit $code instead of $3"
         tail -n 3 "$work/said" "$work/errors"
@@ -51,17 +51,31 @@ judge() {
     fi
 }
 
-judge "the protocol as it stands" "./$program" 0
+# take_judge PROGRAM CODE: judges what follows, by ending with that code
+take_judge() {
+    program=tests/$1
+    refuted=$2
+    "$ninja" -t commands "$program" >"$work/commands"
+    link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
+    judge "the protocol as it stands, by $1" "./$program" 0
+}
+
 grep -v '^#' "$here/mutants.txt" >"$work/list"
 while IFS='|' read -r name file rest; do
     name=$(echo "$name" | sed 's/ *$//')
+    case $name in
+    @*)
+        take_judge ${name#@}
+        continue
+        ;;
+    esac
     echo "$name" | grep -q -- "$only" || continue
     file=$(echo "$file" | tr -d ' ')
     pair=$(echo "$rest" | sed 's/^ //')
     text=${pair%% | *}
     instead=${pair#* | }
     if plant "$file" "$text" "$instead" && make_mutant "$file"; then
-        judge "$name" "$work/mutant" 4
+        judge "$name" "$work/mutant" "$refuted"
     else
         echo "FAILED: $name: cannot be planted in src/$file"
         failed=$((failed + 1))

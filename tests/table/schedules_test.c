@@ -43,6 +43,8 @@
 #include "table/replica.h"
 #include "watch/audit/audit.h"
 
+#include "sure.h"
+
 enum {
     WORKERS_MAX = 4,
     TABLES_MAX = 3,
@@ -113,13 +115,6 @@ typedef struct world {
 } world;
 
 static bool audit_judges; /* and nobody else: the oracle is silent, and a schedule may end in any way */
-
-#define SURE(w, condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            fail_msg("line %d: %s\nreplay: PLAIT_SEED=%llu %s", __LINE__, #condition, (unsigned long long)(w)->seed, \
-                     program_invocation_name);                                                     \
-    } while (0)
 
 static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below); }
 
