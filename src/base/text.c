@@ -57,6 +57,16 @@ void pli_text_add(pli_text *text, const char *fmt, ...) {
     text->length += (size_t)n;
 }
 
+void pli_text_add_quoted(pli_text *text, const char *word) {
+    pli_text_add_bytes(text, "\"", 1);
+    for (const unsigned char *c = (const unsigned char *)word; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') pli_text_add_bytes(text, "\\", 1);
+        if (*c < 0x20) pli_text_add(text, "\\u%04x", *c);
+        else pli_text_add_bytes(text, c, 1);
+    }
+    pli_text_add_bytes(text, "\"", 1);
+}
+
 void pli_text_free(pli_text *text) {
     pli_free(text->data);
     *text = (pli_text){ .data = NULL };

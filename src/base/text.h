@@ -18,6 +18,8 @@ static inline const char *pli_plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 void pli_text_add(pli_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
+/** A string as JSON has it: in quotes, with what needs an escape escaped. */
+void pli_text_add_quoted(pli_text *text, const char *word);
 void pli_text_free(pli_text *text);
 
 /* Whole-string numbers: false unless all of text is one. Independent of locale. */

@@ -122,6 +122,15 @@ static void test_doubles_written(void **state) {
     assert_string_equal(text, "null");
 }
 
+static void test_quoted(void **state) {
+    (void)state;
+    pli_text text = { 0 };
+    pli_text_add_quoted(&text, "");
+    pli_text_add_quoted(&text, "a \"b\" \\ \n\x1f\x7f \xc3\xa9");
+    assert_string_equal(text.data, "\"\"\"a \\\"b\\\" \\\\ \\u000a\\u001f\x7f \xc3\xa9\"");
+    pli_text_free(&text);
+}
+
 static void test_doubles_there_and_back(void **state) {
     (void)state;
     pli_random r = pli_random_at(1, PLI_RANDOM_DATA, 0, 0);
@@ -185,6 +194,7 @@ int main(void) {
         cmocka_unit_test(test_whole_numbers),      cmocka_unit_test(test_doubles_read),
         cmocka_unit_test(test_doubles_written),    cmocka_unit_test(test_doubles_there_and_back),
         cmocka_unit_test(test_locale_of_the_host), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_quoted),
     };
     return cmocka_run_group_tests_name("base.text", tests, NULL, NULL);
 }

@@ -41,27 +41,29 @@ enum { LARGEST = 1 << 20 };
 /* A lost peer, or a stop that the launcher asked of the others, follows from another process's end. */
 static bool is_consequence(int code) { return code == PLI_EXIT_PEERS || code == PLI_EXIT_INTERRUPTED; }
 
+/* Where the line after this one begins; NULL: there is none. */
+static const char *next_line(const char *at) {
+    const char *end = strchr(at, '\n');
+    return end != NULL && end[1] != '\0' ? end + 1 : NULL;
+}
+
 static int verdict_of(const char *lines) {
     int code = 0;
-    for (const char *at = lines; at != NULL && *at != '\0';) {
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
         int said = (int)strtol(at, NULL, 10);
         if (code == 0 || (is_consequence(code) && said != 0 && !is_consequence(said))) code = said;
-        at = strchr(at, '\n');
-        at += at != NULL;
     }
     return code;
 }
 
 /* Is there a line "WORD PID", or, word NULL, one of an exit code? */
 static bool has_line(const char *lines, const char *word, long pid) {
-    for (const char *at = lines; at != NULL && *at != '\0';) {
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
         const char *space = strchr(at, ' ');
         size_t      length = space != NULL ? (size_t)(space - at) : 0;
         bool        right = word != NULL ? length == strlen(word) && memcmp(at, word, length) == 0
                                          : length > 0 && strspn(at, "0123456789") == length;
         if (right && strtol(space, NULL, 10) == pid) return true;
-        at = strchr(at, '\n');
-        at += at != NULL;
     }
     return false;
 }
@@ -109,7 +111,7 @@ static bool read_cause(const char *line, pli_cause *cause) {
 
 static void count_lines(const char *lines, pli_verdicts *v) {
     bool found = false;
-    for (const char *at = lines; at != NULL && *at != '\0';) {
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
         long pid = 0;
         int  code = 0;
         v->begun += strncmp(at, "begun ", 6) == 0;
@@ -118,8 +120,6 @@ static void count_lines(const char *lines, pli_verdicts *v) {
         if (sscanf(at, "lost %ld", &pid) == 1 && has_line(lines, "begun", pid)) v->ended++;
         v->failed = v->failed || code != 0;
         if (!found) found = read_cause(at, &v->cause);
-        at = strchr(at, '\n');
-        at += at != NULL;
     }
     if (!found) v->cause = (pli_cause){ .rank = -1 };
     if (v->cause.rank < 0 && v->cause.signal == 0 && v->cause.text[0] == '\0') v->cause.rank = lost_of(lines);

@@ -1,5 +1,5 @@
-/* plait/checkpoint.h: tables saved and put back by a program of its own. A save is a capture (table/state.h) that is taken
- * to its end at once; what plait_train does beside its training is keep.c's. */
+/* plait/checkpoint.h: tables saved and put back by a program of its own. A save is a capture (table/state.h) that is
+ * taken to its end at once; what plait_train does beside its training is keep.c's. */
 #include <plait/checkpoint.h>
 
 #include <inttypes.h>
@@ -55,30 +55,15 @@ static plait_status write_part(saving *s, plait_table *const *tables, int64_t cl
 }
 
 static plait_status commit(const saving *s, plait_table *const *tables, int32_t n) {
-    const int32_t workers = plait_comm_workers(s->comm);
-    const char   *mine = pli_writer_digest(s->writer);
-    pli_text      meta = { 0 };
-    void         *all = NULL;
-    size_t       *sizes = pli_array((size_t)workers, sizeof *sizes);
-    const char  **digest = pli_array((size_t)workers, sizeof *digest);
-    plait_status  status = PLAIT_OK;
+    pli_text meta = { 0 };
     pli_text_add(&meta, "{\"kind\": \"tables\", \"version\": 1, ");
     pli_kept_units(s->capture, tables, n, &meta);
     pli_text_add(&meta, ", \"note\": ");
-    pli_kept_quote(&meta, s->opts->note != NULL ? s->opts->note : "");
+    pli_text_add_quoted(&meta, s->opts->note != NULL ? s->opts->note : "");
     pli_text_add(&meta, "}");
-    if (sizes == NULL || digest == NULL || meta.failed)
-        status = pli_fail(s->err, PLAIT_ENOMEM, "no memory for a checkpoint's digests");
-    if (status >= 0) status = plait_comm_allgatherv(s->comm, mine, strlen(mine) + 1, sizes, &all);
-    const char *at = all;
-    for (int32_t w = 0; status >= 0 && w < workers; at += sizes[w++]) digest[w] = at;
-    pli_free(sizes);
-    if (status >= 0 && pli_comm_leads(s->comm)) {
-        pli_writer_commit(s->writer, meta.data, all, digest, workers, s->opts->keep);
-        return agree(s);
-    }
-    plait_comm_free(all);
-    pli_free(digest);
+    plait_status status = meta.failed
+                              ? pli_fail(s->err, PLAIT_ENOMEM, "no memory to describe a checkpoint")
+                              : pli_writer_commit(s->writer, s->comm, &meta.data, s->opts->keep, s->err);
     pli_text_free(&meta);
     return status < 0 ? status : agree(s);
 }
@@ -190,7 +175,7 @@ plait_status plait_checkpoint_read(plait_checkpoint *c, const char *name, int64_
     return pli_checkpoint_read(c->file, tensor, first, rows, out, error_out);
 }
 
-/* --- putting back -------------------------------------------------------------------------------------------------- */
+/* --- putting back ------------------------------------------------------------------------------------------------- */
 
 plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, const char *name) {
     plait_job   *job = table->job;

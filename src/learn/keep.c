@@ -154,7 +154,7 @@ static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, c
     for (int32_t i = 0; i < PLI_SUMS; i++)
         for (int32_t j = 0; j < 4; j++) pli_text_add(text, "%016" PRIx64, progressive->cell[i][j]);
     pli_text_add(text, "\", \"options\": ");
-    if (status == PLAIT_OK) pli_kept_quote(text, options.data);
+    if (status == PLAIT_OK) pli_text_add_quoted(text, options.data);
     pli_text_add(text, "}");
     pli_text_free(&options);
     if (status == PLAIT_OK && text->failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run");
@@ -238,7 +238,7 @@ static plait_status name_folder(pli_keep *k) {
     return PLAIT_OK;
 }
 
-/* --- pieces --------------------------------------------------------------------------------------------------------- */
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
 
 static void take(void *user, pli_msg *rows) {
     pli_keep *k = user;
@@ -265,7 +265,7 @@ static plait_status pump(pli_keep *k, double budget_ns) {
     return PLAIT_OK;
 }
 
-/* --- all parts -------------------------------------------------------------------------------------------------------- */
+/* --- all parts ---------------------------------------------------------------------------------------------------- */
 
 /* Some rank could not write, whose number it is: it says why, the others that it was it. */
 static plait_status fail_all(pli_keep *k, int32_t rank) {
@@ -283,30 +283,10 @@ static plait_status fail_all(pli_keep *k, int32_t rank) {
     return pli_fail_at(run->err, "the checkpoint of clock %lld", (long long)k->clock);
 }
 
-/* Everybody's digest goes to the lead, who commits. Collective. */
 static plait_status commit(pli_keep *k) {
-    pli_run      *run = k->run;
-    const int32_t workers = plait_comm_workers(run->comm);
-    const char   *mine = pli_writer_digest(k->writer);
-    void         *all = NULL;
-    size_t       *sizes = pli_array((size_t)workers, sizeof *sizes);
-    const char  **digest = pli_array((size_t)workers, sizeof *digest);
-    plait_status  status = PLAIT_OK;
-    if (sizes == NULL || digest == NULL)
-        status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's digests");
-    if (status >= 0) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
-    const char *at = all;
-    for (int32_t w = 0; status >= 0 && w < workers; at += sizes[w++]) digest[w] = at;
-    pli_free(sizes);
-    if (status >= 0) k->phase = COMMITTING;
-    if (status >= 0 && pli_comm_leads(run->comm)) {
-        pli_writer_commit(k->writer, k->meta, all, digest, workers, run->opts->checkpoint_keep);
-        k->meta = NULL;
-        return PLAIT_OK;
-    }
-    plait_comm_free(all);
-    pli_free(digest);
-    return status;
+    PLI_TRY(pli_writer_commit(k->writer, k->run->comm, &k->meta, k->run->opts->checkpoint_keep, k->run->err));
+    k->phase = COMMITTING;
+    return PLAIT_OK;
 }
 
 static void tell(pli_keep *k) {
@@ -323,7 +303,7 @@ static void tell(pli_keep *k) {
     run->opts->checkpointed(run->opts->user, &done);
 }
 
-/* --- asks -------------------------------------------------------------------------------------------------------------- */
+/* --- asks --------------------------------------------------------------------------------------------------------- */
 
 /* rank + 1 of who has failed, as far as this worker knows; 0: nobody. */
 static double failed_rank(pli_keep *k) {
@@ -432,7 +412,7 @@ plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *st
     return counted || due ? begin(sgd, epoch, clock) : PLAIT_OK;
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 plait_status pli_keep_begin(pli_sgd *sgd) {
     pli_run *run = sgd->run;

@@ -1,17 +1,18 @@
-/* learn/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on from one.
+/* learn/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on from
+ * one.
  *
- * A checkpoint is a cut at a clock that all workers have ended and none has passed: they meet at a barrier, tables begin a
- * capture there (table/state.h), and train on. From then on each worker hands a few pieces to its writer after each clock
- * (writer.h), and when all parts are written the lead commits them (data/checkpoint.h). Nobody waits for a disk, save
- * where a checkpoint is due while the one before is not complete, and at the end.
+ * A checkpoint is a cut at a clock that all workers have ended and none has passed: they meet at a barrier, tables
+ * begin a capture there (table/state.h), and train on. From then on each worker hands a few pieces to its writer after
+ * each clock (writer.h), and when all parts are written the lead commits them (data/checkpoint.h). Nobody waits for a
+ * disk, save where a checkpoint is due while the one before is not complete, and at the end.
  *
- * What all workers must do at the same clock they agree on at *asks*, which come so often that a tenth of a second passes
- * between two, at the same clocks on each: has somebody been asked to stop, is a checkpoint due, has everybody written
- * his part, has the lead committed, has anybody failed? Where clocks are in step the answer is waited for; else the
- * workers go on and hear it at the next ask, which bounds how far they may be apart by what lies between two asks.
+ * What all workers must do at the same clock they agree on at *asks*, which come so often that a tenth of a second
+ * passes between two, at the same clocks on each: has somebody been asked to stop, is a checkpoint due, has everybody
+ * written his part, has the lead committed, has anybody failed? Where clocks are in step the answer is waited for; else
+ * the workers go on and hear it at the next ask, which bounds how far they may be apart by what lies between two asks.
  *
- * The cursor is the clock: which rows a batch has, and every random number, follows from seed, epoch and clock (blocks.c,
- * data), so nothing of them is kept. */
+ * The cursor is the clock: which rows a batch has, and every random number, follows from seed, epoch and clock
+ * (blocks.c, data), so nothing of them is kept. */
 #ifndef PLI_LEARN_KEEP_H
 #define PLI_LEARN_KEEP_H
 
@@ -33,8 +34,8 @@ typedef struct pli_resume {
     char           *options; /* a line each */
 } pli_resume;
 
-/** Before the data are read: finds the checkpoint, all of whose bytes the lead looks at. run->resume stays NULL where the
- *  run begins. Collective over the workers. */
+/** Before the data are read: finds the checkpoint, all of whose bytes the lead looks at. run->resume stays NULL where
+ *  the run begins. Collective over the workers. */
 plait_status pli_resume_open(pli_run *run);
 /** When everything is decided: was the checkpoint made with the same options and data? */
 plait_status pli_resume_check(const pli_run *run);
@@ -55,8 +56,8 @@ int32_t pli_keep_tables(const pli_run *run, plait_table **table);
 
 /* --- taking (keep.c) ---------------------------------------------------------------------------------------------- */
 
-/** Can the run be kept? EREFUSED with the reason and the nearest. Before the data are read, where known = false; else when
- *  its tables are there. */
+/** Can the run be kept? EREFUSED with the reason and the nearest. Before the data are read, where known = false; else
+ *  when its tables are there. */
 plait_status pli_keep_check(const pli_run *run, bool known);
 /** Nothing where the run keeps no checkpoints. */
 plait_status pli_keep_begin(pli_sgd *sgd);

@@ -30,31 +30,17 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
     }
 }
 
-void pli_kept_quote(pli_text *json, const char *s) {
-    pli_text_add(json, "\"");
-    for (; *s != '\0'; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            pli_text_add(json, "\\%c", c);
-        else if (c < 32)
-            pli_text_add(json, "\\u%04x", c);
-        else
-            pli_text_add(json, "%c", c);
-    }
-    pli_text_add(json, "\"");
-}
-
 void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json) {
     pli_text_add(json, "\"units\": {");
     for (int32_t t = 0; t < n; t++) {
         pli_text_add(json, "%s", t > 0 ? ", " : "");
-        pli_kept_quote(json, plait_table_name(table[t]));
+        pli_text_add_quoted(json, plait_table_name(table[t]));
         pli_text_add(json, ": %" PRId64, pli_capture_units(capture, t));
     }
     pli_text_add(json, "}");
 }
 
-/* --- putting back -------------------------------------------------------------------------------------------------- */
+/* --- putting back ------------------------------------------------------------------------------------------------- */
 
 typedef struct putting {
     plait_comm     *comm;
@@ -133,8 +119,7 @@ static plait_status put_units(const putting *p) {
 }
 
 static plait_status put_all(const putting *p) {
-    const int64_t                me = plait_comm_rank(p->comm), workers = plait_comm_workers(p->comm);
-    const bool                   copied = pli_state_is_copied(p->table), sparse = plait_table_rows(p->table) == 0;
+    const bool                   sparse = plait_table_rows(p->table) == 0;
     int32_t                      arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
     int64_t                      rows = -1;
     const pli_checkpoint_tensor *keys = NULL;
@@ -148,8 +133,8 @@ static plait_status put_all(const putting *p) {
         if (arrays[i] == PLI_STATE_KEYS) continue;
         const pli_checkpoint_tensor *tensor = find(p, arrays[i], &rows);
         if (tensor == NULL) return PLAIT_EMISMATCH;
-        const int64_t first = copied ? 0 : rows / workers * me + (me < rows % workers ? me : rows % workers);
-        const int64_t share = copied ? rows : rows / workers + (me < rows % workers);
+        int64_t first = 0, share = rows;
+        if (!pli_state_is_copied(p->table)) pli_state_share(p->comm, rows, &first, &share);
         PLI_TRY(put_rows(p, arrays[i], tensor, keys, first, share));
     }
     return PLAIT_OK;

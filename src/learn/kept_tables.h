@@ -9,11 +9,9 @@
 void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_part_plan *plan);
 /** "units": {"w": 12, ...}: up to where each table's penalties go. */
 void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json);
-/** A string in quotes. */
-void pli_kept_quote(pli_text *json, const char *s);
 
-/** Puts what a checkpoint has of `name` back into a new table: each worker its share. where: the checkpoint, for errors. A
- *  barrier must follow. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers. */
+/** Puts what a checkpoint has of `name` back into a new table: each worker its share. where: the checkpoint, for
+ *  errors. A barrier must follow. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers. */
 plait_status pli_kept_put(plait_comm *comm, pli_checkpoint *checkpoint, const char *where, const char *name,
                           plait_table *table, plait_error *err);
 

@@ -79,7 +79,7 @@ static plait_status parse_meta(const pli_run *run) {
     return status;
 }
 
-/* --- finding it ---------------------------------------------------------------------------------------------------- */
+/* --- finding it --------------------------------------------------------------------------------------------------- */
 
 static void tell_passed_over(const pli_run *run, char *lines) {
     char *rest = NULL;
@@ -151,7 +151,7 @@ void pli_resume_close(pli_run *run) {
     run->resume = NULL;
 }
 
-/* --- is it this run's? ----------------------------------------------------------------------------------------------- */
+/* --- is it this run's? -------------------------------------------------------------------------------------------- */
 
 /* Line i, without its end; "" behind the last. */
 static void line_of(const char *text, int64_t i, char *line, size_t bytes) {
@@ -182,7 +182,7 @@ plait_status pli_resume_check(const pli_run *run) {
     return status;
 }
 
-/* --- what the loop remembers ---------------------------------------------------------------------------------------------- */
+/* --- what the loop remembers -------------------------------------------------------------------------------------- */
 
 static plait_status read_whole(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);

@@ -104,18 +104,37 @@ static void rows_by_key(void *user, int32_t variable, plait_table_opts *opts) {
     if (variable == 0) opts->keyed = s->keyed;
 }
 
-static plait_status work(plait_job *job, void *user) {
-    setting               *s = user;
-    plait_comm            *comm = plait_job_comm(job);
-    net                    n;
-    plait_table_store     *store = NULL;
-    plait_session         *session = NULL;
-    plait_session_opts     session_opts;
-    plait_table_store_opts opts;
+/* A table a variable, and a store over them whose values come to `values`. */
+static plait_status bind(plait_job *job, const net *n, const setting *s, outcome *values,
+                         plait_table_store **store_out) {
+    pli_stored   stored[3] = { { .values = values->rows, .by_row = s->keyed },
+                               { .values = values->layer },
+                               { .values = &values->number } };
+    plait_status status = PLAIT_OK;
+    for (int32_t k = 0; status >= 0 && k < 3; k++) {
+        const plait_tensor initial = plait_graph_variable_initial(n->g, k);
+        plait_table_opts   t;
+        plait_table_opts_init(&t);
+        t.name = plait_graph_variable_name(n->g, k);
+        t.rows = k == 0 ? WORDS : k == 1 ? WIDTH : 1;
+        t.cols = k == 0 ? WIDTH : 1;
+        t.initial = initial.data;
+        t.keyed = s->keyed && k == 0;
+        if (s->ruled) {
+            t.rule.name = "sgd";
+            t.rule.learning_rate = 0.01 * ROWS;
+        }
+        status = plait_table_create(job, &t, &stored[k].table);
+    }
+    return status < 0 ? status : pli_table_store_bind(plait_job_comm(job), 3, stored, store_out);
+}
+
+/* With tables of its own, or bound to such as a learner has. */
+static plait_status open_store(plait_job *job, const net *n, setting *s, outcome *values,
+                               plait_table_store **store_out) {
     plait_table_opts       like;
-    plait_error            err = { 0 };
-    outcome                found;
-    build(&n, s->ruled ? 0 : -0.01, s->flushes != 0);
+    plait_table_store_opts opts;
+    if (s->bound) return bind(job, n, s, values, store_out);
     plait_table_opts_init(&like);
     if (s->ruled) { /* a step of 0.01 on the sum is one of 0.01 ROWS on the mean */
         like.rule.name = "sgd";
@@ -126,7 +145,20 @@ static plait_status work(plait_job *job, void *user) {
     opts.each = rows_by_key;
     opts.user = s;
     opts.flushes = s->flushes;
-    plait_status status = plait_table_store_create(job, n.g, &opts, &store);
+    return plait_table_store_create(job, n->g, &opts, store_out);
+}
+
+static plait_status work(plait_job *job, void *user) {
+    setting           *s = user;
+    plait_comm        *comm = plait_job_comm(job);
+    net                n;
+    plait_table_store *store = NULL;
+    plait_session     *session = NULL;
+    plait_session_opts session_opts;
+    plait_error        err = { 0 };
+    outcome            found;
+    build(&n, s->ruled ? 0 : -0.01, s->flushes != 0);
+    plait_status status = open_store(job, &n, s, NULL, &store);
     plait_session_opts_init(&session_opts);
     if (status >= 0) {
         session_opts.store = plait_table_store_calls(store);
@@ -141,8 +173,8 @@ static plait_status work(plait_job *job, void *user) {
     if (status >= 0) status = plait_job_barrier(job);
     if (status >= 0) status = read_all(session, &found, &err);
     if (status >= 0 && me == 0) s->found = found;
-    if (status >=
-        0) { /* a run that asks for tables and then fails: they are given back, and the next one is none the worse */
+    /* a run that asks for tables and then fails: they are given back, and the next one is none the worse */
+    if (status >= 0) {
         int64_t          bad[2] = { 0, WORDS };
         float            target[2] = { 0 }, loss;
         const plait_feed feeds[] = { { n.word, plait_tensor_of(PLAIT_I64, plait_shape_1(2), bad) },
@@ -210,46 +242,6 @@ static void test_as_in_memory(void **state) {
 
 /* --- bound to tables --------------------------------------------------------------------------------------------- */
 
-/* A table a variable, and a store over them whose values come to `values`. */
-static plait_status bind(plait_job *job, const net *n, const setting *s, outcome *values,
-                         plait_table_store **store_out) {
-    pli_stored   stored[3] = { { .values = values->rows, .by_row = s->keyed },
-                               { .values = values->layer },
-                               { .values = &values->number } };
-    plait_status status = PLAIT_OK;
-    for (int32_t k = 0; status >= 0 && k < 3; k++) {
-        const plait_tensor initial = plait_graph_variable_initial(n->g, k);
-        plait_table_opts   t;
-        plait_table_opts_init(&t);
-        t.name = plait_graph_variable_name(n->g, k);
-        t.rows = k == 0 ? WORDS : k == 1 ? WIDTH : 1;
-        t.cols = k == 0 ? WIDTH : 1;
-        t.initial = initial.data;
-        t.keyed = s->keyed && k == 0;
-        if (s->ruled) {
-            t.rule.name = "sgd";
-            t.rule.learning_rate = 0.01 * ROWS;
-        }
-        status = plait_table_create(job, &t, &stored[k].table);
-    }
-    return status < 0 ? status : pli_table_store_bind(plait_job_comm(job), 3, stored, store_out);
-}
-
-static plait_status open_store(plait_job *job, const net *n, setting *s, outcome *values,
-                               plait_table_store **store_out) {
-    plait_table_opts       like;
-    plait_table_store_opts opts;
-    if (s->bound) return bind(job, n, s, values, store_out);
-    plait_table_opts_init(&like);
-    like.rule.name = "sgd";
-    like.rule.learning_rate = 0.01 * ROWS;
-    plait_table_store_opts_init(&opts);
-    opts.like = &like;
-    opts.each = rows_by_key;
-    opts.user = s;
-    return plait_table_store_create(job, n->g, &opts, store_out);
-}
-
 /* Two runs a clock; gradients leave in the second. */
 static plait_status two_runs(plait_job *job, const net *n, setting *s, plait_session *session, plait_table_store *store,
                              int clock, plait_error *err) {
@@ -310,8 +302,8 @@ static void test_bound_learns_the_same(void **state) {
             }
 }
 
-/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which it
- * gets from the table each time. */
+/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which
+ * it gets from the table each time. */
 static plait_status work_keeping(plait_job *job, void *user) {
     setting           *s = user;
     net                n;
@@ -367,8 +359,10 @@ static plait_status refuse(plait_job *job, void *user) {
     plait_graph_variable(g, "counts", bad);
     plait_status status = plait_table_store_create(job, g, NULL, &store);
     const char  *text = plait_comm_error(plait_job_comm(job))->text;
-    if (status != PLAIT_EINVAL || store != NULL || strstr(text, "variable 'counts'") == NULL) status = PLAIT_EDIVERGED;
-    else status = PLAIT_OK;
+    if (status != PLAIT_EINVAL || store != NULL || strstr(text, "variable 'counts'") == NULL)
+        status = PLAIT_EDIVERGED;
+    else
+        status = PLAIT_OK;
     plait_graph_destroy(&g);
     return status;
 }

@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/comm.h"
+
 typedef enum task { NONE, FOLDER, BEGIN, WRITE, FINISH, COMMIT, TASKS } task;
 
 typedef struct commit {
     char        *meta;
-    void        *digests;
-    const char **digest;
+    void        *digests; /* by plait_comm_free */
+    const char **digest;  /* [n] in it          */
     int32_t      n, keep;
 } commit;
 
-/* What is below the lock both threads look at, with it held. The rest belongs to who does a task, and else to the rank. */
+/* What is below the lock both threads look at, with it held. The rest belongs to who does a task, and else to the
+ * rank. */
 struct pli_writer {
     bool            by_thread;
     pthread_t       thread;
@@ -98,7 +101,7 @@ static plait_status do_task(pli_writer *w, task what, const pli_msg *msg, plait_
     return PLAIT_OK;
 }
 
-/* --- who does what, with the lock held ------------------------------------------------------------------------------ */
+/* --- who does what, with the lock held ---------------------------------------------------------------------------- */
 
 static task next_task(const pli_writer *w) {
     if (w->asked[FOLDER]) return FOLDER;
@@ -203,7 +206,7 @@ void pli_writer_close(pli_writer **writer_ptr) {
     pli_free(w);
 }
 
-/* --- what the rank asks for ------------------------------------------------------------------------------------------ */
+/* --- what the rank asks for --------------------------------------------------------------------------------------- */
 
 void pli_writer_start(pli_writer *w) {
     (void)pli_writer_is_done(w, true);
@@ -254,9 +257,31 @@ void pli_writer_begin(pli_writer *w, const char *folder, int32_t part, int32_t p
 
 void pli_writer_finish(pli_writer *w) { ask(w, FINISH); }
 
-void pli_writer_commit(pli_writer *w, char *meta, void *digests, const char **digest, int32_t n, int32_t keep) {
-    w->commit = (commit){ .meta = meta, .digests = digests, .digest = digest, .n = n, .keep = keep };
+/* Everybody's digest, one behind the other in c->digests. */
+static plait_status gather(plait_comm *comm, const char *mine, commit *c, plait_error *err) {
+    size_t *sizes = pli_array((size_t)c->n, sizeof *sizes);
+    c->digest = pli_array((size_t)c->n, sizeof *c->digest);
+    plait_status status = sizes != NULL && c->digest != NULL
+                              ? plait_comm_allgatherv(comm, mine, strlen(mine) + 1, sizes, &c->digests)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for a checkpoint's digests");
+    const char  *at = c->digests;
+    for (int32_t w = 0; status >= 0 && w < c->n; at += sizes[w++]) c->digest[w] = at;
+    pli_free(sizes);
+    return status;
+}
+
+plait_status pli_writer_commit(pli_writer *w, plait_comm *comm, char **meta, int32_t keep, plait_error *err) {
+    commit       all = { .n = plait_comm_workers(comm), .keep = keep };
+    plait_status status = gather(comm, w->digest.data != NULL ? w->digest.data : "", &all, err);
+    if (status < 0 || !pli_comm_leads(comm)) {
+        free_commit(&all);
+        return status;
+    }
+    all.meta = *meta;
+    *meta = NULL;
+    w->commit = all;
     ask(w, COMMIT);
+    return PLAIT_OK;
 }
 
 bool pli_writer_is_done(pli_writer *w, bool wait) {
@@ -274,5 +299,3 @@ plait_status pli_writer_status(pli_writer *w, plait_error *err) {
     pthread_mutex_unlock(&w->lock);
     return status;
 }
-
-const char *pli_writer_digest(const pli_writer *w) { return w->digest.data != NULL ? w->digest.data : ""; }

@@ -1,6 +1,7 @@
-/* learn/writer.h - a thread beside a rank's own that writes one part of a checkpoint after the other, makes its folder and
- * commits it, so that the rank trains on meanwhile: each of these calls may wait for a disk. What is to be written is
- * handed over piece by piece, also before the part is begun. Where ranks are no threads (sim) the caller does all at once.
+/* learn/writer.h - a thread beside a rank's own that writes one part of a checkpoint after the other, makes its folder
+ * and commits it, so that the rank trains on meanwhile: each of these calls may wait for a disk. What is to be written
+ * is handed over piece by piece, also before the part is begun. Where ranks are no threads (sim) the caller does all at
+ * once.
  *
  * Each call is the rank's own thread's. */
 #ifndef PLI_LEARN_WRITER_H
@@ -45,14 +46,13 @@ int64_t pli_writer_behind(pli_writer *writer);
 void pli_writer_begin(pli_writer *writer, const char *folder, int32_t part, int32_t parts, pli_part_plan *plan);
 /** No more comes: the part is to be ended. */
 void pli_writer_finish(pli_writer *writer);
-/** The lead: all parts are there. meta, digests (by plait_comm_free) and digest [n]: taken. The newest `keep` stay. */
-void pli_writer_commit(pli_writer *writer, char *meta, void *digests, const char **digest, int32_t n, int32_t keep);
+/** All parts are there: their digests go to the lead, whose writer commits them with *meta (the lead's; taken, if it
+ *  succeeds). The newest `keep` stay. Collective over the workers. Errors: ENOMEM, and those of an allgather. */
+plait_status pli_writer_commit(pli_writer *writer, plait_comm *comm, char **meta, int32_t keep, plait_error *err);
 
 /** Is all done that was asked for? Waits for it, if wait is set. */
 bool pli_writer_is_done(pli_writer *writer, bool wait);
 /** What went wrong since start; PLAIT_OK: nothing yet. Does not wait. err may be NULL. */
 plait_status pli_writer_status(pli_writer *writer, plait_error *err);
-/** Of the part that was finished: plain text, NUL-terminated, until the next start. */
-const char *pli_writer_digest(const pli_writer *writer);
 
 #endif

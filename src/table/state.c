@@ -1,7 +1,6 @@
 /* Captures of tables, and rows put back. See state.h. */
 #include "table/state.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ int32_t pli_state_arrays(const plait_table *table, int32_t arrays[PLI_STATE_ARRA
 
 const char *pli_state_name(const plait_table *table, int32_t array, char text[64]) {
     const plait_rule *rule = table->spec.rule.ops;
-    const int32_t       slot = array - PLI_STATE_SLOT;
+    const int32_t     slot = array - PLI_STATE_SLOT;
     if (array == PLI_STATE_VALUES) return "values";
     if (array == PLI_STATE_PAID) return "paid";
     if (array == PLI_STATE_KEYS) return "keys";
@@ -57,6 +56,12 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 }
 
 bool pli_state_is_copied(const plait_table *table) { return table->replica != NULL; }
+
+void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out) {
+    const int64_t workers = plait_comm_workers(comm), me = plait_comm_rank(comm);
+    *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
+    *n_out = rows / workers + (me < rows % workers);
+}
 
 /* --- taking: who takes what ------------------------------------------------------------------------------------ */
 
@@ -126,13 +131,6 @@ static plait_status add_served(pli_capture *c, int32_t t, int32_t array, plait_e
         first += part.rows;
     }
     return PLAIT_OK;
-}
-
-/* The worker's part of the rows of what all have alike. */
-static void slice_of(const plait_job *job, int64_t rows, int64_t *first_out, int64_t *n_out) {
-    const int64_t workers = job->layout.workers, me = plait_comm_rank(job->comm);
-    *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
-    *n_out = rows / workers + (me < rows % workers);
 }
 
 static plait_status add_copied(pli_capture *c, int32_t t, int32_t array, plait_error *err) {
@@ -207,7 +205,7 @@ static plait_status snap_copies(pli_capture *c, plait_error *err) {
         int64_t first, rows;
         if (c->table[t]->replica == NULL) continue;
         pli_store *store = &c->table[t]->replica->shard.store;
-        slice_of(c->job, store->rows, &first, &rows);
+        pli_state_share(c->job->comm, store->rows, &first, &rows);
         PLI_TRY(pli_snap_begin(store, first, rows, &c->snap[t], err));
         c->units[t] = c->snap[t]->units;
     }
@@ -251,7 +249,7 @@ const pli_state_part *pli_capture_parts(const pli_capture *capture, int64_t *n_o
 
 int64_t pli_capture_units(const pli_capture *capture, int32_t table) { return capture->units[table]; }
 
-/* --- taking: pieces ------------------------------------------------------------------------------------------------ */
+/* --- taking: pieces ----------------------------------------------------------------------------------------------- */
 
 static plait_status ask(pli_capture *c, piece *p, const pli_wire_state *state, int32_t server, plait_error *err) {
     plait_job *job = c->job;
@@ -371,7 +369,7 @@ void pli_capture_end(pli_capture **capture_ptr) {
     pli_free(c);
 }
 
-/* --- putting back ---------------------------------------------------------------------------------------------------- */
+/* --- putting back ------------------------------------------------------------------------------------------------- */
 
 static pli_msg *make_restore(const pli_wire_state *state, const void *keys, size_t key_bytes, const void *rows,
                              size_t bytes) {

@@ -3,14 +3,15 @@
  *
  * Taking. At a barrier, when all updates of the clocks before are applied and none of the next has begun, a *capture*
  * begins: a cut through all tables of the job. From then on each worker takes its share of the rows, a piece at a time,
- * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Of what lies on shards each
- * shard has one worker that takes it, the one that lives with it where there is one; of copies (allreduce), which are
- * equal, each worker takes a part of the rows. So servers need no files, and a capture costs its worker copies only.
+ * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Of what lies on shards
+ * each shard has one worker that takes it, the one that lives with it where there is one; of copies (allreduce), which
+ * are equal, each worker takes a part of the rows. So servers need no files, and a capture costs its worker copies
+ * only.
  *
  * What is taken is logical: rows by number or key, array by array (PLI_STATE_*), whatever shards there were.
  *
- * Putting back. Into new tables, before their job's first clock (plait_job_opts.first_clock: the capture's): any rows by
- * any worker, sent to those who own them now. Of copies each worker puts all rows into its own. Then a barrier.
+ * Putting back. Into new tables, before their job's first clock (plait_job_opts.first_clock: the capture's): any rows
+ * by any worker, sent to those who own them now. Of copies each worker puts all rows into its own. Then a barrier.
  *
  * Tables of which each worker has a copy that differs from the others' (gossip, local-sgd) are refused, as are sharded
  * ones, whose rule's state lies in slices of values, memory that workers write without a lock, and filters that round,
@@ -32,6 +33,9 @@ int32_t pli_state_arrays(const plait_table *table, int32_t arrays[PLI_STATE_ARRA
 const char *pli_state_name(const plait_table *table, int32_t array, char text[64]);
 /** Of a row of the array; of PAID and KEYS, whose numbers have 8 bytes, *type_out is PLAIT_I64. */
 int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *type_out);
+
+/** This worker's share of rows that all workers divide among them. */
+void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out);
 
 /* --- taking --------------------------------------------------------------------------------------------------- */
 
@@ -66,8 +70,8 @@ void pli_capture_end(pli_capture **capture);
 
 /** Does each worker put all rows into a copy of its own? Else any worker may put a row, and one shall. */
 bool pli_state_is_copied(const plait_table *table);
-/** Puts rows of an array back: of a dense table first .. first + n - 1 (keys NULL), of a sparse one keys [n]. Units come
- *  first. Returns when they are where they belong. Errors: EFORMAT. Not collective. */
+/** Puts rows of an array back: of a dense table first .. first + n - 1 (keys NULL), of a sparse one keys [n]. Units
+ *  come first. Returns when they are where they belong. Errors: EFORMAT. Not collective. */
 plait_status pli_state_put(plait_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
                            const void *rows, plait_error *err);
 plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error *err);

@@ -6,24 +6,10 @@
 void pli_json_begin(pli_text *text) { pli_text_add(text, "{"); }
 void pli_json_end(pli_text *text) { pli_text_add(text, "}"); }
 
-static void add_string(pli_text *text, const char *value) {
-    pli_text_add(text, "\"");
-    for (const unsigned char *c = (const unsigned char *)value; *c != 0; c++) {
-        if (*c == '"' || *c == '\\') {
-            pli_text_add(text, "\\%c", *c);
-        } else if (*c < 0x20) {
-            pli_text_add(text, "\\u%04x", *c);
-        } else {
-            pli_text_add_bytes(text, c, 1);
-        }
-    }
-    pli_text_add(text, "\"");
-}
-
 static void add_key(pli_text *text, const char *key) {
     bool first = text->length > 0 && text->data[text->length - 1] == '{';
     pli_text_add(text, first ? "" : ", ");
-    add_string(text, key);
+    pli_text_add_quoted(text, key);
     pli_text_add(text, ": ");
 }
 
@@ -52,5 +38,5 @@ void pli_json_text(pli_text *text, const char *key, const char *value) {
         return;
     }
     add_key(text, key);
-    add_string(text, value);
+    pli_text_add_quoted(text, value);
 }

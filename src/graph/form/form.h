@@ -60,7 +60,6 @@ plait_status pli_form_values(const json_t *values, plait_tensor *tensor, pli_bud
 plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint64_t seed, int64_t number,
                               pli_budget *budget, plait_error *err);
 
-void pli_form_add_text(pli_text *text, const char *word, size_t bytes); /* in quotes */
 void pli_form_add_f64(pli_text *text, double value);
 void pli_form_add_shape(pli_text *text, const plait_shape *shape);
 void pli_form_add_values(pli_text *text, const plait_tensor *tensor);

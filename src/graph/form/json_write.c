@@ -16,7 +16,7 @@ static void add_name(const plait_graph *g, const name_list *names, int32_t node,
         pli_node_name(g, node, made);
         name = made;
     }
-    pli_form_add_text(text, name, strlen(name));
+    pli_text_add_quoted(text, name);
 }
 
 static void add_reference(const plait_graph *g, const name_list *names, plait_value v, pli_text *text) {
@@ -47,12 +47,12 @@ static void add_tensor(const plait_tensor *t, const char *values, pli_text *text
 }
 
 static void add_attr(const plait_attr *attr, pli_text *text) {
-    pli_form_add_text(text, attr->name, strlen(attr->name));
+    pli_text_add_quoted(text, attr->name);
     pli_text_add(text, ": ");
     switch (attr->kind) {
     case PLAIT_ATTR_INT: pli_text_add(text, "%lld", (long long)attr->u.i); break;
     case PLAIT_ATTR_FLOAT: pli_form_add_f64(text, attr->u.f); break;
-    case PLAIT_ATTR_TEXT: pli_form_add_text(text, attr->u.text, strlen(attr->u.text)); break;
+    case PLAIT_ATTR_TEXT: pli_text_add_quoted(text, attr->u.text); break;
     case PLAIT_ATTR_TYPE: pli_text_add(text, "\"%s\"", plait_type_name((plait_type)attr->u.i)); break;
     case PLAIT_ATTR_INTS:
         for (int32_t i = 0; i < attr->n; i++)
@@ -90,7 +90,7 @@ static void add_node(const plait_graph *g, const name_list *names, int32_t i, bo
     pli_text_add(text, "  {\"name\": ");
     add_name(g, names, i, text);
     pli_text_add(text, ", \"op\": ");
-    pli_form_add_text(text, op, strlen(op));
+    pli_text_add_quoted(text, op);
     if (strcmp(op, "placeholder") == 0 || strcmp(op, "variable") == 0 || strcmp(op, "constant") == 0) {
         const bool   is_constant = op[0] == 'c';
         plait_tensor t = pli_value_tensor(g, node->value);
@@ -112,7 +112,7 @@ static void add_outputs(const plait_graph *g, const name_list *names, pli_text *
         const int32_t     node = g->value[v].node;
         if (g->node[node].value == v && names->own[node] == g->named[i].name) continue;
         pli_text_add(text, any ? ", " : ",\n \"outputs\": {");
-        pli_form_add_text(text, g->named[i].name, strlen(g->named[i].name));
+        pli_text_add_quoted(text, g->named[i].name);
         pli_text_add(text, ": ");
         add_reference(g, names, v, text);
         any = true;

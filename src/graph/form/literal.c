@@ -177,20 +177,6 @@ plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint6
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-void pli_form_add_text(pli_text *text, const char *word, size_t bytes) {
-    pli_text_add_bytes(text, "\"", 1);
-    for (size_t i = 0; i < bytes; i++) {
-        const unsigned char c = (unsigned char)word[i];
-        if (c == '"' || c == '\\')
-            pli_text_add(text, "\\%c", c);
-        else if (c < 0x20)
-            pli_text_add(text, "\\u%04x", c);
-        else
-            pli_text_add_bytes(text, &word[i], 1);
-    }
-    pli_text_add_bytes(text, "\"", 1);
-}
-
 /* Whatever the locale of the host: a comma for the point is no number of JSON's. */
 void pli_form_add_f64(pli_text *text, double value) {
     char word[32];
