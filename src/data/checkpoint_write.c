@@ -77,18 +77,12 @@ struct pli_partfile {
     pli_outfile      *file;
     pli_hasher       *all, *one;
     pli_manifest_part part;
-    char            **name; /* [part.n] of the pieces: owned */
-    char            **type;
     int64_t           current; /* the piece that bytes go to */
     int64_t           filled;  /* its bytes so far           */
 };
 
 static void free_part(pli_partfile *part) {
-    for (int64_t i = 0; part->name != NULL && i < part->part.n; i++) pli_free(part->name[i]);
-    for (int64_t i = 0; part->type != NULL && i < part->part.n; i++) pli_free(part->type[i]);
-    pli_free(part->name);
-    pli_free(part->type);
-    pli_free(part->part.piece);
+    pli_manifest_part_free(&part->part);
     pli_hasher_destroy(&part->all);
     pli_hasher_destroy(&part->one);
     pli_outfile_abandon(&part->file);
@@ -115,7 +109,6 @@ static int by_name(const void *a, const void *b) {
 /* stored [n] gets the tensors as their file has them; the names are the caller's to free, also after a failure. */
 static plait_status store_names(const pli_checkpoint_tensor *tensors, int64_t n, pli_tensor *stored, plait_error *err) {
     for (int64_t i = 0; i < n; i++) {
-        PLI_TRY(pli_piece_check(&tensors[i], PLAIT_EINVAL, err));
         stored[i] = (pli_tensor){ .name = name_in_file(tensors, i), .type = tensors[i].type, .dims = tensors[i].dims };
         if (stored[i].name == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a part's header");
         memcpy(stored[i].shape, tensors[i].shape, sizeof stored[i].shape);
@@ -152,18 +145,12 @@ static plait_status header_of(const pli_checkpoint_tensor *tensors, int64_t n, c
 
 static plait_status copy_tensors(const pli_checkpoint_tensor *tensors, int64_t n, pli_partfile *part,
                                  plait_error *err) {
-    bool fits = (part->part.piece = pli_calloc((size_t)n, sizeof *part->part.piece)) != NULL &&
-                (part->name = pli_calloc((size_t)n, sizeof *part->name)) != NULL &&
-                (part->type = pli_calloc((size_t)n, sizeof *part->type)) != NULL;
-    if (fits) part->part.n = n;
-    for (int64_t i = 0; fits && i < n; i++) {
-        pli_piece *piece = &part->part.piece[i];
-        piece->tensor = tensors[i];
-        if (tensors[i].first == PLI_CHECKPOINT_LOOSE) piece->tensor.rows = PLI_CHECKPOINT_LOOSE;
-        piece->tensor.name = part->name[i] = pli_strdup(tensors[i].name);
-        piece->tensor.type = part->type[i] = pli_strdup(tensors[i].type);
-        piece->bytes = pli_checkpoint_row_bytes(&tensors[i]) * tensors[i].shape[0];
-        fits = part->name[i] != NULL && part->type[i] != NULL;
+    part->part.piece = pli_calloc((size_t)n, sizeof *part->part.piece);
+    bool fits = part->part.piece != NULL;
+    for (; fits && part->part.n < n; part->part.n++) {
+        pli_piece *piece = &part->part.piece[part->part.n];
+        fits = pli_piece_copy(&tensors[part->part.n], piece);
+        if (piece->tensor.first == PLI_CHECKPOINT_LOOSE) piece->tensor.rows = PLI_CHECKPOINT_LOOSE;
     }
     return fits ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for a part of a checkpoint");
 }

@@ -69,6 +69,22 @@ plait_status pli_piece_check(const pli_checkpoint_tensor *tensor, plait_status c
     return PLAIT_OK;
 }
 
+bool pli_piece_copy(const pli_checkpoint_tensor *tensor, pli_piece *piece) {
+    piece->bytes = pli_checkpoint_row_bytes(tensor) * tensor->shape[0];
+    piece->tensor = *tensor;
+    piece->tensor.name = pli_strdup(tensor->name);
+    piece->tensor.type = pli_strdup(tensor->type);
+    return piece->tensor.name != NULL && piece->tensor.type != NULL;
+}
+
+void pli_manifest_part_free(pli_manifest_part *part) {
+    for (int64_t i = 0; part->piece != NULL && i < part->n; i++) {
+        pli_free((void *)(uintptr_t)part->piece[i].tensor.name);
+        pli_free((void *)(uintptr_t)part->piece[i].tensor.type);
+    }
+    pli_free(part->piece);
+}
+
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
 static void put_hex(pli_text *text, const unsigned char *bytes, size_t n) {
@@ -186,20 +202,14 @@ static bool read_tensor(const json_t *object, pli_checkpoint_tensor *tensor) {
     return true;
 }
 
-/* With copies of the words: the JSON is not kept. */
+/* The JSON is not kept. */
 static plait_status read_piece(const json_t *object, pli_piece *piece, plait_error *err) {
     pli_checkpoint_tensor tensor = { 0 };
     if (!read_tensor(object, &tensor) || !hex_u64(object, "xxh3", &piece->xxh3))
         return pli_fail(err, PLAIT_EFORMAT, "tensor %.80s: expected name, dtype, shape, first, rows and xxh3",
                         tensor.name != NULL ? tensor.name : "?");
     PLI_TRY(pli_piece_check(&tensor, PLAIT_EFORMAT, err));
-    piece->bytes = pli_checkpoint_row_bytes(&tensor) * tensor.shape[0];
-    piece->tensor = tensor;
-    piece->tensor.name = pli_strdup(tensor.name);
-    piece->tensor.type = pli_strdup(tensor.type);
-    return piece->tensor.name != NULL && piece->tensor.type != NULL
-               ? PLAIT_OK
-               : pli_fail(err, PLAIT_ENOMEM, "no memory for the manifest");
+    return pli_piece_copy(&tensor, piece) ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the manifest");
 }
 
 static plait_status read_pieces(const json_t *tensors, pli_manifest_part *part, plait_error *err) {
@@ -520,17 +530,10 @@ plait_status pli_manifest_join(int64_t serial, int64_t clock, const char *meta, 
     return status;
 }
 
-static void free_part(pli_manifest_part *part) {
-    for (int64_t i = 0; part->piece != NULL && i < part->n; i++) {
-        pli_free((void *)(uintptr_t)part->piece[i].tensor.name);
-        pli_free((void *)(uintptr_t)part->piece[i].tensor.type);
-    }
-    pli_free(part->piece);
-}
-
 void pli_manifest_free(pli_manifest **manifest) {
     if (manifest == NULL || *manifest == NULL) return;
-    for (int32_t i = 0; (*manifest)->part != NULL && i < (*manifest)->parts; i++) free_part(&(*manifest)->part[i]);
+    for (int32_t i = 0; (*manifest)->part != NULL && i < (*manifest)->parts; i++)
+        pli_manifest_part_free(&(*manifest)->part[i]);
     pli_free((*manifest)->part);
     pli_free((*manifest)->tensor);
     pli_free((*manifest)->first_piece);

@@ -60,6 +60,11 @@ plait_status pli_manifest_write(const pli_manifest *manifest, pli_text *text, pl
 void         pli_manifest_free(pli_manifest **manifest);
 int64_t      pli_manifest_bytes(const pli_manifest *manifest); /* of all parts */
 
+/** A piece of this tensor, with copies of its words; its checksum and place are the caller's to set. false: no memory,
+ *  and what there is of it is pli_manifest_part_free's to free. */
+bool pli_piece_copy(const pli_checkpoint_tensor *tensor, pli_piece *piece);
+void pli_manifest_part_free(pli_manifest_part *part);
+
 /** One part's line, which is also its digest. */
 void pli_manifest_part_write(const pli_manifest_part *part, pli_text *text);
 void pli_part_name(int32_t number, int32_t parts, char name[PLI_PART_NAME]);
