@@ -3,8 +3,9 @@
  *   checkpoint --dir DIR [--bytes N] [--parts N] [--threads N]
  *
  * Each part is one tensor of bytes / parts, handed over in pieces of 1 MiB as a table's capture gives them; a thread
- * hashes, writes, syncs and renames one part after the other, and the lead commits. write: all of that. hash: the same bytes
- * hashed both ways in memory, on one thread, which is what checksums can cost. verify, read: from the page cache. */
+ * hashes, writes, syncs and renames one part after the other, and the lead commits. write: all of that. hash: the same
+ * bytes hashed both ways in memory, on one thread, which is what checksums can cost. verify, read: from the page
+ * cache. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

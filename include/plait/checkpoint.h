@@ -8,10 +8,10 @@
  *     ... plait_job_create, plait_table_create with the same options ...
  *     plait_checkpoint_restore(checkpoint, table, NULL);                each table that is wanted
  *
- * A checkpoint holds a table's values, its update rule's state and up to where lazy penalties are paid, by row or key: so
- * the tables that it is put back into may have other topologies, shards and numbers of workers. docs/checkpoints.md says
- * what lies where, and what is promised when something fails. plait_train writes and reads its own (plait/model.h); their
- * tables may be read and restored from here, too. */
+ * A checkpoint holds a table's values, its update rule's state and up to where lazy penalties are paid, by row or key:
+ * so the tables that it is put back into may have other topologies, shards and numbers of workers. docs/checkpoints.md
+ * says what lies where, and what is promised when something fails. plait_train writes and reads its own
+ * (plait/model.h); their tables may be read and restored from here, too. */
 #ifndef PLAIT_CHECKPOINT_H
 #define PLAIT_CHECKPOINT_H
 
@@ -32,10 +32,10 @@ typedef struct plait_checkpoint_opts {
 
 PLAIT_API void plait_checkpoint_opts_init(plait_checkpoint_opts *opts);
 
-/** Passes a barrier, saves tables [n] as they are then, and returns when the checkpoint is on disk: whole, or not at all.
- *  Errors: EINVAL; EREFUSED a table of which workers have copies that differ, or that they write without a lock (async
- *  over local), or whose filters round; EIO, ENOSPACE: the checkpoints before are as they were; ENOMEM. The text is in
- *  plait_comm_error of the job's communicator. Collective over the workers, with the same tables and dir. */
+/** Passes a barrier, saves tables [n] as they are then, and returns when the checkpoint is on disk: whole, or not at
+ *  all. Errors: EINVAL; EREFUSED a table of which workers have copies that differ, or that they write without a lock
+ *  (async over local), or whose filters round; EIO, ENOSPACE: the checkpoints before are as they were; ENOMEM. The text
+ *  is in plait_comm_error of the job's communicator. Collective over the workers, with the same tables and dir. */
 PLAIT_API plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                              const plait_checkpoint_opts *opts);
 
@@ -54,10 +54,10 @@ PLAIT_API plait_status plait_checkpoint_list(const char *dir, int64_t *n_out, pl
 
 typedef struct plait_checkpoint plait_checkpoint;
 
-/** Opens a checkpoint of dir: the one in this folder, or (NULL) the newest that is good, of which every byte is looked at.
- *  Of a named one a tensor's bytes are looked at when they are first read. Errors: ENAME there is none; ECHECKSUM, EFORMAT
- *  damaged (file and tensor are named); EVERSION written by a newer version; EIO; ENOMEM. Not collective: each worker
- *  opens its own, of one folder. */
+/** Opens a checkpoint of dir: the one in this folder, or (NULL) the newest that is good, of which every byte is looked
+ *  at. Of a named one a tensor's bytes are looked at when they are first read. Errors: ENAME there is none; ECHECKSUM,
+ *  EFORMAT damaged (file and tensor are named); EVERSION written by a newer version; EIO; ENOMEM. Not collective: each
+ *  worker opens its own, of one folder. */
 PLAIT_API plait_status plait_checkpoint_open(const char *dir, const char *folder, plait_checkpoint **checkpoint_out,
                                              plait_error *error_out);
 PLAIT_API void         plait_checkpoint_close(plait_checkpoint **checkpoint); /* *checkpoint may be NULL */
@@ -84,9 +84,9 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
 
 /** Puts what was saved of a table (of `name`; NULL: of the table's own) back into a table of the same shape, type and
  *  rule, whose job begins at the checkpoint's clock and has not ticked. Returns when all workers have put their part.
- *  Errors: EMISMATCH no such table is in the checkpoint, or of another shape or rule; EINVAL the job has begun at another
- *  clock, or has ticked; ECHECKSUM, EIO; ENOMEM. The text is in plait_comm_error of the job's communicator. Collective
- *  over the workers. */
+ *  Errors: EMISMATCH no such table is in the checkpoint, or of another shape or rule; EINVAL the job has begun at
+ *  another clock, or has ticked; ECHECKSUM, EIO; ENOMEM. The text is in plait_comm_error of the job's communicator.
+ *  Collective over the workers. */
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
 
 #ifdef __cplusplus

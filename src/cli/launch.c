@@ -227,9 +227,8 @@ static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
     tell_cause(&end->cause, &text);
     if (restarts > 0) pli_text_add(&text, "; it was restarted %" PRId64 " times", restarts);
     if (s->checkpoint != NULL)
-        pli_text_add(&text,
-                     "; the run is lost with it; to go on from its newest checkpoint: the same command with --resume %s",
-                     s->checkpoint);
+        pli_text_add(&text, "; the run is lost with it; to go on from its newest checkpoint: the same command with "
+                            "--resume %s", s->checkpoint);
     else pli_text_add(&text, "; the run is lost with it: start it again");
     pli_cli_usage("launch: %s", text.data != NULL ? text.data : "out of memory");
     pli_text_free(&text);
@@ -278,12 +277,12 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     char      *events = value_of(words, "--events");
     int        code = PLI_EXIT_USAGE;
     if (set->spares > 0) {
-        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that goes "
-                      "on without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
+        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that "
+                      "goes on without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
                       ", which starts the run again from its newest checkpoint", set->spares, set->spares);
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
-        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a run "
-                      "from its first clock on; leave one of them out");
+        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
+                      "run from its first clock on; leave one of them out");
     } else {
         code = supervise(&s);
     }

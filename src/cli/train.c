@@ -267,8 +267,8 @@ static void add_written(const char *option, const char *path, char sign, pli_tex
     pli_free(name);
 }
 
-/* The command as it was given, from a checkpoint, or for the epochs that are left (0: as many as by default) from what was
- * saved. */
+/* The command as it was given, from a checkpoint, or for the epochs that are left (0: as many as by default) from what
+ * was saved. */
 static void add_command(const run *r, int argc, char *const *argv, bool from_checkpoint, int64_t left, pli_text *text) {
     pli_text_add(text, "plait train");
     for (int i = 0; i < argc; i++) {

@@ -22,8 +22,8 @@ typedef struct pli_verdicts {
     pli_cause cause;
 } pli_verdicts;
 
-/** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's code
- *  must do. */
+/** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's
+ *  code must do. */
 char *pli_verdicts_open(void);
 /** path NULL: nothing. */
 void pli_verdicts_read(const char *path, pli_verdicts *verdicts_out);

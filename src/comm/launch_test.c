@@ -153,8 +153,11 @@ static void test_a_launcher_is_seen_by_its_variables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_command_and_environment),    cmocka_unit_test(test_signals_are_handed_on),
-        cmocka_unit_test(test_nothing_outlives_a_launch), cmocka_unit_test(test_errors),                     cmocka_unit_test(test_every_failed_allocation),
+        cmocka_unit_test(test_command_and_environment),
+        cmocka_unit_test(test_signals_are_handed_on),
+        cmocka_unit_test(test_nothing_outlives_a_launch),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_every_failed_allocation),
         cmocka_unit_test(test_a_launcher_is_seen_by_its_variables),
     };
     return cmocka_run_group_tests(tests, make_script, remove_script);

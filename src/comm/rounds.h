@@ -29,7 +29,8 @@ void pli_doctor_control(pli_world *world, const pli_msg *msg);
 void pli_doctor_mute(pli_world *world);
 
 /** A message for port 0 of another process's rank, with no answer; none any more once muted. Any thread. */
-void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body, size_t bytes);
+void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body,
+                             size_t bytes);
 
 /** Messages that a transport carries are counted. */
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);

@@ -341,8 +341,8 @@ static bool await_the_others(pli_world *world) {
     return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
 }
 
-/* The lowest rank that failed with the same words: it tells them for all. Of one that died without a word the lowest tells
- * that did not. Under world->lock. */
+/* The lowest rank that failed with the same words: it tells them for all. Of one that died without a word the lowest
+ * tells that did not. Under world->lock. */
 static int32_t speaker(const pli_world *world, const plait_error *why) {
     int32_t lowest = why->rank;
     if (why->rank >= 0 && pli_world_is_gone(world, why->rank)) {

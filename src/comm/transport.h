@@ -113,9 +113,9 @@ void pli_world_fail(pli_world *world, const plait_error *why);
  *  the job is lost unless it goes on without its dead (pli_comm_survive). how goes on where "rank 2 on host b" begins:
  *  "has died: its process is gone". Twice is once. Any thread. */
 void pli_world_died(pli_world *world, int32_t rank, const char *how);
-/** Of a transport whose ranks are processes, by its own thread, again and again, also while the rank computes, and after
- *  it has taken in what had come: tells the others that this process lives, and finds out who of them does not. Returns
- *  when it wants to be called again; later is no harm. (comm/heartbeat.h) */
+/** Of a transport whose ranks are processes, by its own thread, again and again, also while the rank computes, and
+ *  after it has taken in what had come: tells the others that this process lives, and finds out who of them does not.
+ *  Returns when it wants to be called again; later is no harm. (comm/heartbeat.h) */
 uint64_t pli_world_beat(pli_world *world, uint64_t now_ns);
 /** Wakes the waiting threads of a rank that lives here. */
 void pli_world_ring(pli_world *world, int32_t rank);

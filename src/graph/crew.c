@@ -44,7 +44,8 @@ struct pli_crew {
     plait_error      error;
 };
 
-/* What is done under the lock takes less time than to sleep and be woken: who finds it taken tries again for a while. */
+/* What is done under the lock takes less time than to sleep and be woken: who finds it taken tries again for a
+ * while. */
 static void lock(pli_crew *c) {
     for (int32_t i = 0; i < TRIES; i++) {
         if (pthread_mutex_trylock(&c->lock) == 0) return;

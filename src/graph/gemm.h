@@ -35,8 +35,8 @@ typedef struct pli_gemm_cut {
     int64_t rows, cols, row_tiles, col_tiles;
 } pli_gemm_cut;
 
-/** Halves the longer side, or of narrow products the rows, until a tile is a fraction of a millisecond's work, of a small
- *  product some microseconds', and not below what is needed to be near the peak. */
+/** Halves the longer side, or of narrow products the rows, until a tile is a fraction of a millisecond's work, of a
+ *  small product some microseconds', and not below what is needed to be near the peak. */
 pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -1,8 +1,8 @@
-/* A session's own store: variables in plain memory, in which inc adds. One has memory from the first run on that gets it
- * or pushes into it: those that are always fed need none.
+/* A session's own store: variables in plain memory, in which inc adds. One has memory from the first run on that gets
+ * it or pushes into it: those that are always fed need none.
  *
- * What a run pushes is kept as it was lent, and added when the run has ended well: so all its gets see what was before, and one
- * that fails has changed nothing. A run that pushes has the memory alone; those that only read share it. */
+ * What a run pushes is kept as it was lent, and added when the run has ended well: so all its gets see what was before,
+ * and one that fails has changed nothing. A run that pushes has the memory alone; those that only read share it. */
 #include <string.h>
 
 #include "graph/kernel.h"

@@ -1,4 +1,5 @@
-/* Runs: values by hand, broadcasting, partial runs, variables in the session's memory and in a store of the test's, refusals. */
+/* Runs: values by hand, broadcasting, partial runs, variables in the session's memory and in a store of the test's,
+ * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -499,7 +500,8 @@ static void test_several_runs_at_once(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* What is pushed into a large variable is added by all threads, each push after the one before, whatever the last piece. */
+/* What is pushed into a large variable is added by all threads, each push after the one before, whatever the last
+ * piece. */
 static void test_a_large_variable(void **state) {
     (void)state;
     enum { N = 3 * 8192 + 5 };
@@ -534,7 +536,8 @@ static void test_a_large_variable(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is well. */
+/* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is
+ * well. */
 static void test_a_failure_among_threads(void **state) {
     (void)state;
     plait_graph *g = new_graph();

@@ -123,9 +123,11 @@ bool    pli_client_is_safe(const pli_client *client);
 bool    pli_client_must_stand_in(const pli_client *client);
 /** The worker begins to stand in for those who have died by now. */
 void pli_client_begin_standing_in(pli_client *client);
-/** What it has pushed in their stead (which pli_client_build_push has built, of kind PUSH) goes out, and whom it is for. */
+/** What it has pushed in their stead (which pli_client_build_push has built, of kind PUSH) goes out, and whom it is
+ *  for. */
 plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err);
-/** The clock is safe everywhere: it has ended. alone: nobody need be told that from now on the worker stands in for the dead. */
+/** The clock is safe everywhere: it has ended. alone: nobody need be told that from now on the worker stands in for the
+ *  dead. */
 void pli_client_end_clock(pli_client *client, bool alone);
 /** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
@@ -261,8 +263,8 @@ void pli_ask_abandon(pli_ask *ask);
 int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta);
 /** Bytes of values pending on tables that depart. */
 int64_t pli_client_departing_bytes(const pli_client *client);
-/** Sends what is pending on table (NULL: on all, or PUSH: on those that depart) to its owners; kind PLI_PUSH, or PLI_CLOCK, which
- *  also ends the clock.
+/** Sends what is pending on table (NULL: on all, or PUSH: on those that depart) to its owners; kind PLI_PUSH, or
+ *  PLI_CLOCK, which also ends the clock.
  *  Nothing has changed where it fails with ENOMEM before the first message was sent. */
 plait_status pli_client_build_push(pli_client *client, pli_client_table *table, pli_kind kind, plait_error *err);
 plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err);

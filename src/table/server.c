@@ -557,7 +557,8 @@ static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
         return;
     }
     pli_server_take_filtered(server, msg, out);
-    while ((msg = pli_server_next_unfiltered(server, now_ns, src, out)) != NULL) pli_server_act(server, now_ns, msg, out);
+    while ((msg = pli_server_next_unfiltered(server, now_ns, src, out)) != NULL)
+        pli_server_act(server, now_ns, msg, out);
 }
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -614,8 +615,8 @@ static void drop_parked(pli_server *server, int32_t src) {
     server->parked_last = at;
 }
 
-/* What a dead worker has pushed stays (without copies); nobody waits for it, nobody answers it. One that ended in good order
- * without saying BYE is as gone. */
+/* What a dead worker has pushed stays (without copies); nobody waits for it, nobody answers it. One that ended in good
+ * order without saying BYE is as gone. */
 static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_peer *peer = &server->peer[worker];
     leave(server, now_ns, worker);

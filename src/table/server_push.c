@@ -175,8 +175,8 @@ void pli_server_forget_unended(pli_server *server, int32_t worker) {
     peer->queue_last = at;
 }
 
-/* A worker's push of the clock to one table, untouched where there is none. queue: all that it has sent of the clock stands
- * first, in no more than one part. */
+/* A worker's push of the clock to one table, untouched where there is none. queue: all that it has sent of the clock
+ * stands first, in no more than one part. */
 static pli_push_part part_for(const pli_server *server, const pli_msg *queue, const pli_server_table *wanted,
                               int64_t clock) {
     pli_push_part     part;
@@ -195,8 +195,8 @@ plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint3
     return decode_part(server, msg, i, part_out, table_out, err);
 }
 
-int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table, int64_t clock,
-                            pli_push_part *parts) {
+int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table,
+                            int64_t clock, pli_push_part *parts) {
     int32_t workers = server->layout.workers, n = workers;
     for (int32_t w = 0; w < workers; w++) parts[w] = part_for(server, server->peer[w].queue, table, clock);
     for (int32_t w = 0; redo != NULL && w < workers; w++)

@@ -1,9 +1,9 @@
 /* The server's way with its tables' state: the clock at which a job begins, snapshots that workers take away piece by
  * piece, and rows that are put back.
  *
- * A snapshot begins with the first SNAP of its number. Every worker sends one behind a barrier, to every server and before
- * any further update, so whoever comes first has been told of nothing that the snapshot must not hold; the others hear of
- * the same one. The next number ends it, taken or not. */
+ * A snapshot begins with the first SNAP of its number. Every worker sends one behind a barrier, to every server and
+ * before any further update, so whoever comes first has been told of nothing that the snapshot must not hold; the
+ * others hear of the same one. The next number ends it, taken or not. */
 #include <string.h>
 
 #include "table/server.h"

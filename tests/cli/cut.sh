@@ -1,7 +1,7 @@
 #!/bin/sh
-# A link that is cut between two hosts: network namespaces with a host name each, under one mpirun, whose agent enters the
-# second one. Both sides must name the other within 10 s and end; launch starts the run again when the link is back, and
-# it ends with the bits of the run in which nothing was cut. Needs root and namespaces.
+# A link that is cut between two hosts: network namespaces with a host name each, under one mpirun, whose agent enters
+# the second one. Both sides must name the other within 10 s and end; launch starts the run again when the link is back,
+# and it ends with the bits of the run in which nothing was cut. Needs root and namespaces.
 # usage: cut.sh MPIRUN RUNS
 . "$(dirname "$0")/common.sh"
 real=$1 runs=$2

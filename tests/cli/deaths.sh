@@ -1,7 +1,7 @@
 #!/bin/sh
-# Real processes that die: of a run under plait launch --max-restarts a rank is killed, or mpirun, or a rank is stopped, at
-# instants drawn from a seed, over shared memory and over TCP. Every run must end with exit 0, its record, and the bits of
-# the run in which nothing died; the cause must be told, and nothing be left.
+# Real processes that die: of a run under plait launch --max-restarts a rank is killed, or mpirun, or a rank is stopped,
+# at instants drawn from a seed, over shared memory and over TCP. Every run must end with exit 0, its record, and the
+# bits of the run in which nothing died; the cause must be told, and nothing be left.
 # usage: deaths.sh MPIRUN RUNS STOPS FULL_RUNS FULL_STOPS
 #        so many kills, every fourth of mpirun; so many stopped ranks; the last two count under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"

@@ -55,7 +55,8 @@ bool direct_run_until(direct *d, pli_ready_fn *ready, void *arg, int64_t max_eve
 /** A rank comes, leaves or dies: the machines of all others are told, each at some later event. A dead rank's machines
  *  are taken away at once; what it had sent still arrives. */
 void direct_member(direct *d, pli_member_kind kind, int32_t rank, const plait_error *why);
-/** All others take the rank for dead, but it lives on and knows nothing of it: it was cut off, or frozen, for a while. */
+/** All others take the rank for dead, but it lives on and knows nothing of it: it was cut off, or frozen, for a
+ *  while. */
 void direct_suspect(direct *d, int32_t rank, const plait_error *why);
 /** The rank lives anew: its next messages carry the next incarnation. Add its machines again. */
 void direct_restart(direct *d, int32_t rank);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Four processes, of which one dies or is stopped: the other three must each have seen what they had to see, and over each
-# of the ways that MPI has here, shared memory and TCP.
+# Four processes, of which one dies or is stopped: the other three must each have seen what they had to see, and over
+# each of the ways that MPI has here, shared memory and TCP.
 # usage: deaths.sh MPIRUN RANKS SCENARIO [apart]
 set -eu
 mpirun=$1 ranks=$2 scenario=$3

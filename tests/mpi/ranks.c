@@ -251,9 +251,10 @@ static plait_status leave_one(plait_comm *comm, void *user) {
     return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
 }
 
-/* --- processes that die or freeze, where the MPI tells of deaths (mpirun --with-ft ulfm) -------------------------------- */
+/* --- processes that die or freeze, where the MPI tells of deaths (mpirun --with-ft ulfm) -------------------------- */
 
-/* Rank 1 is killed or stopped when all others wait; each in another way. Their own clocks say how long the news took. */
+/* Rank 1 is killed or stopped when all others wait; each in another way. Their own clocks say how long the news
+ * took. */
 static plait_status lose_one(plait_comm *comm, void *user) {
     static double buf[100000];
     int           by = *(const int *)user;

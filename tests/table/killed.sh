@@ -1,8 +1,8 @@
 #!/bin/sh
-# Jobs of five processes with two copies of each shard, one of which is killed (SIGKILL) at some instant: the other four end
-# well, with every update once. Over shared memory and TCP in turns; half of the jobs have two ranks that hold shards only.
-# Prints how long the longest clock took. Before the job is there a death ends it: such a run is tried anew.
-# usage: killed.sh MPIRUN PROGRAM RUNS [FIRST_SEED]
+# Jobs of five processes with two copies of each shard, one of which is killed (SIGKILL) at some instant: the other four
+# end well, with every update once. Over shared memory and TCP in turns; half of the jobs have two ranks that hold
+# shards only. Prints how long the longest clock took. Before the job is there a death ends it: such a run is tried
+# anew. usage: killed.sh MPIRUN PROGRAM RUNS [FIRST_SEED]
 set -eu
 mpirun=$1 program=$2 runs=$3 seed=${4:-1}
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=200

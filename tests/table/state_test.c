@@ -288,8 +288,8 @@ static void test_servers_apart_are_taken_from_and_put_to(void **state) {
     check_goes_on(NULL, PLAIT_F64, "ps", 1, 4, "allreduce", 4, 0);
 }
 
-/* Under a stale policy the pushes of one worker are in order, so that a run of one repeats; and the cut is what the barrier
- * saw, whatever was applied behind it. */
+/* Under a stale policy the pushes of one worker are in order, so that a run of one repeats; and the cut is what the
+ * barrier saw, whatever was applied behind it. */
 static void test_a_stale_policy_goes_on(void **state) {
     (void)state;
     static const char *const policies[] = {
@@ -309,7 +309,7 @@ static void test_a_stale_policy_goes_on(void **state) {
     }
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------ */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static plait_status refused_work(plait_job *pj, void *user) {
     (void)user;

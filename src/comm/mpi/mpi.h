@@ -5,24 +5,25 @@
  * the lock is never waited for, and who lets it go looks at the queue once more (see struct pli_port).
  *
  * On the wire a message is its header, with the body behind it where that is small (TAG_HEAD); a larger body follows in
- * messages of its own (TAG_BODY), from and into the slab, without a copy. MPI keeps the order of each pair and tag, and a
- * fifo for each source the order of messages whose bodies are still coming.
+ * messages of its own (TAG_BODY), from and into the slab, without a copy. MPI keeps the order of each pair and tag, and
+ * a fifo for each source the order of messages whose bodies are still coming.
  *
- * Large allreduces are MPI's own, save between hosts that have TCP only: there what counts is that links never wait, and the
- * ring of messages sees to that (comm/forms/ring.c). First the workers find out that all have come to the same call; then whoever drives
- * calls MPI_Allreduce, which cannot block for long: every other process is doing the same. (An exact sum is an MPI_Alltoallv, which
- * brings each the terms of its slice, and an MPI_Allgatherv of the slices' sums: as many bytes as a ring.) Until then no MPI collective is
- * open, so that a rank which fails leaves none behind. The meeting, and whole collectives where they are small, are steps
- * that go straight through MPI (direct.c), on a communicator of their own: no header, inbox or machine, since there is one
- * such call at a time and its caller is waiting for it. A sum that was begun, to be waited for later, meets in the
- * collective machine and is an MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still
- * has it). Those reach MPI in the order in which they were begun, as it demands: who meets early waits for those before.
+ * Large allreduces are MPI's own, save between hosts that have TCP only: there what counts is that links never wait,
+ * and the ring of messages sees to that (comm/forms/ring.c). First the workers find out that all have come to the same
+ * call; then whoever drives calls MPI_Allreduce, which cannot block for long: every other process is doing the same.
+ * (An exact sum is an MPI_Alltoallv, which brings each the terms of its slice, and an MPI_Allgatherv of the slices'
+ * sums: as many bytes as a ring.) Until then no MPI collective is open, so that a rank which fails leaves none behind.
+ * The meeting, and whole collectives where they are small, are steps that go straight through MPI (direct.c), on a
+ * communicator of their own: no header, inbox or machine, since there is one such call at a time and its caller is
+ * waiting for it. A sum that was begun, to be waited for later, meets in the collective machine and is an
+ * MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still has it). Those reach MPI
+ * in the order in which they were begun, as it demands: who meets early waits for those before.
  *
- * Where all workers are on one host, what is waited for where it begins does not go through MPI at all, but through memory that
- * they share, the hall (hall.c): sums are in the order of ranks, and who sleeps is woken by who comes last.
+ * Where all workers are on one host, what is waited for where it begins does not go through MPI at all, but through
+ * memory that they share, the hall (hall.c): sums are in the order of ranks, and who sleeps is woken by who comes last.
  *
- * Where the MPI tells of dead processes (ULFM), the job outlives them: failure.c. What is under way with one of them fails
- * alone; the news is a membership event. After that MPI is not finalized any more. */
+ * Where the MPI tells of dead processes (ULFM), the job outlives them: failure.c. What is under way with one of them
+ * fails alone; the news is a membership event. After that MPI is not finalized any more. */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
 

@@ -8,7 +8,7 @@
 
 #define FLUSH_NS (UINT64_C(5) * 1000000000)
 
-/* --- MPI itself: one a process, whoever runs in it ------------------------------------------------------------------- */
+/* --- MPI itself: one a process, whoever runs in it ---------------------------------------------------------------- */
 
 /* An MPI can be started once in a process, so it outlives the run that started it and ends with the process. After a
  * failure it does not end at all: MPI_Finalize would wait for peers that will not come, and the launcher, who sees a
@@ -50,7 +50,7 @@ static plait_status start_mpi(plait_error *err) {
     return PLAIT_OK;
 }
 
-/* --- joining -------------------------------------------------------------------------------------------------------------- */
+/* --- joining ------------------------------------------------------------------------------------------------------ */
 
 static plait_status check_launcher(int size, plait_error *err) {
     pli_launcher launcher = pli_launcher_find();
@@ -197,7 +197,8 @@ static plait_status join(pli_transport *t, const plait_comm_opts *opts, pli_plac
     t->fifo = pli_array((size_t)t->size, sizeof *t->fifo);
     t->left_after = pli_calloc((size_t)t->size, sizeof *t->left_after);
     t->dead = pli_calloc((size_t)t->size, sizeof *t->dead);
-    if (t->fifo == NULL || t->left_after == NULL || t->dead == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
+    if (t->fifo == NULL || t->left_after == NULL || t->dead == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", t->size);
     for (int32_t r = 0; r < t->size; r++) {
         t->fifo[r].first = NULL;
         t->fifo[r].last = &t->fifo[r].first;
@@ -249,7 +250,7 @@ static plait_status start(pli_transport *t, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* --- leaving ------------------------------------------------------------------------------------------------------------------ */
+/* --- leaving ------------------------------------------------------------------------------------------------------ */
 
 static void close_mpi(pli_transport **transport, bool all_ended) {
     pli_transport *t = *transport;
