@@ -1,5 +1,6 @@
 /* Joining and leaving the MPI job. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,20 @@ static void finalize(void) {
     if (!over && !is_broken()) MPI_Finalize();
 }
 
+/* Of who writes to a process that has just died the system asks by SIGPIPE to die, too, and Open MPI's TCP leaves it at
+ * that. An error code is enough; a handler of the host's own stays. */
+static void outlive_broken_pipes(void) {
+    struct sigaction now;
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
+
 static plait_status start_mpi(plait_error *err) {
     int running = 0, over = 0, provided = 0;
     MPI_Initialized(&running);
     MPI_Finalized(&over);
     if (over) return pli_fail(err, PLAIT_EMODULE, "this process has already ended its MPI; it cannot be started again");
+    outlive_broken_pipes();
     if (running) {
         MPI_Query_thread(&provided);
     } else {
