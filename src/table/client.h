@@ -126,9 +126,8 @@ void pli_client_begin_standing_in(pli_client *client);
 /** What it has pushed in their stead (which pli_client_build_push has built, of kind PUSH) goes out, and whom it is
  *  for. */
 plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err);
-/** The clock is safe everywhere: it has ended. alone: nobody need be told that from now on the worker stands in for the
- *  dead. */
-void pli_client_end_clock(pli_client *client, bool alone);
+/** The clock is safe everywhere: it has ended. */
+void pli_client_end_clock(pli_client *client);
 /** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
 

@@ -173,8 +173,11 @@ bool pli_client_is_safe(const pli_client *client) {
     return true;
 }
 
+/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are copies. */
+static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
+
 bool pli_client_must_stand_in(const pli_client *client) {
-    return atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
+    return has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
 }
 
 void pli_client_begin_standing_in(pli_client *client) {
@@ -200,7 +203,8 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
     return PLAIT_OK;
 }
 
-void pli_client_end_clock(pli_client *client, bool alone) {
+void pli_client_end_clock(pli_client *client) {
+    const bool alone = !has_clocks(client);
     client->ending = false;
     client->clock++;
     for (int32_t w = 0; alone && w < client->layout.workers; w++) {

@@ -173,21 +173,7 @@ static bool add_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer
 void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
     pli_copies *c = server->copies;
     int64_t     tables = 0;
-    bool        at_clock = false, at_once = false;
-    for (int64_t i = 0; i < server->tables; i++) {
-        if (server->table[i] == NULL) continue;
-        tables++;
-        at_clock = at_clock || server->table[i]->at_clock;
-        at_once = at_once || !server->table[i]->at_clock;
-    }
-    if (at_clock && at_once) {
-        plait_error why = { 0 };
-        (void)pli_fail(&why, PLAIT_EREFUSED, "copies of tables of which some apply at clocks and others at once; "
-                       "give them one consistency");
-        pli_msg_free(&answer);
-        pli_server_reply_failure(server, now_ns, msg, &why, out);
-        return;
-    }
+    for (int64_t i = 0; i < server->tables; i++) tables += server->table[i] != NULL;
     if (!c->serves) {
         c->created = tables;
         pli_msg_free(&answer);
@@ -367,15 +353,9 @@ static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out 
     return out->error.code >= 0;
 }
 
-static bool has_clocks(const pli_server *server) {
-    for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL && server->table[i]->at_clock) return true;
-    return false;
-}
-
 bool pli_copies_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli_out *out) {
     pli_copies *c = server->copies;
-    if (!has_clocks(server)) {
+    if (!pli_server_has_clocks(server)) {
         server->applied = target > server->applied ? target : server->applied;
         return true;
     }

@@ -469,14 +469,9 @@ static plait_status aggregate(plait_job *job, plait_error *err) {
 
 /* --- with copies: the end of a clock is safe (copies.h) --- */
 
-/* Are clocks complete, so that somebody must stand in for who died in one? */
-static bool has_clocks(const plait_job *job) {
-    return job->tables > 0 && job->table[0]->served != NULL && job->table[0]->served->at_clock;
-}
-
 static bool is_safe(void *arg) {
     const plait_job *job = arg;
-    return pli_client_is_safe(&job->client) || (has_clocks(job) && pli_client_must_stand_in(&job->client));
+    return pli_client_is_safe(&job->client) || pli_client_must_stand_in(&job->client);
 }
 
 static void tell_safe(const void *arg, char *text, size_t bytes) {
@@ -490,7 +485,7 @@ static plait_status wait_until_safe(plait_job *job, plait_error *err) {
     PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &(pli_reason){ .tell = tell_safe, .arg = job }, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     bool safe = pli_client_is_safe(&job->client);
-    if (safe) pli_client_end_clock(&job->client, !has_clocks(job));
+    if (safe) pli_client_end_clock(&job->client);
     else pli_client_begin_standing_in(&job->client);
     pli_port_leave(job->client_port, &out);
     return safe ? PLAIT_OK : PLAIT_STAND_IN;

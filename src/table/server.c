@@ -260,6 +260,12 @@ static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (all != requests) pli_free(all);
 }
 
+bool pli_server_has_clocks(const pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->at_clock) return true;
+    return false;
+}
+
 /* Invariant 2's right-hand side. */
 static int64_t complete(const pli_server *server, uint64_t now_ns) {
     int64_t highest = 0, least = INT64_MAX;
@@ -347,13 +353,6 @@ static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     return false;
 }
 
-/* Are there tables that apply at clocks? Then all are so, where there are copies. */
-static bool has_clocks(const pli_server *server) {
-    for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL && server->table[i]->at_clock) return true;
-    return false;
-}
-
 static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     int32_t   worker = msg->head.src;
     pli_peer *peer = &server->peer[worker];
@@ -368,7 +367,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     pli_server_move_clock(server, worker, ++peer->ended);
     pli_raise_tick(server, msg);
     pli_copies_ended(server, msg);
-    if (!has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
+    if (!pli_server_has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
     if (!apply_complete(server, now_ns, out)) return keep;
     tell_clock(server, now_ns, worker, out);
     pli_server_look_again(server, now_ns, out);

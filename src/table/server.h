@@ -145,6 +145,8 @@ static inline int64_t pli_server_version(const pli_server *server, const pli_ser
     return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
+/** Are there tables that apply at clocks? Then all are so, where there are copies. */
+bool pli_server_has_clocks(const pli_server *server);
 /** Looks at everything that waits once more. */
 void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out);
 /** Acts upon a worker's message (taken), whose turn has come. */

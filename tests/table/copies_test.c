@@ -271,8 +271,8 @@ static bool all_is_logged(void *arg) {
     return all;
 }
 
-/* Where both copies of shards live, they are the same, now that all has arrived; and some of it again, where the network
- * loses: there who has said good-bye repeats it as long as it is let. */
+/* Where both copies of shards live, they are the same, now that all has arrived; and some of it again, where the
+ * network loses: there who has said good-bye repeats it as long as it is let. */
 static void compare_copies(world *w) {
     SURE(w, direct_run_until(w->d, all_is_logged, w, 200000));
     (void)direct_run(w->d, AFTERWARDS);
@@ -503,7 +503,7 @@ static bool end_clock(world *w, int32_t k) {
     uint64_t now;
     if (pli_client_is_safe(&me->client)) {
         enter(w, k, &now);
-        pli_client_end_clock(&me->client, !w->bsp);
+        pli_client_end_clock(&me->client);
         leave(w, k);
         me->clock++;
         enter_clock(w, me);
@@ -514,7 +514,7 @@ static bool end_clock(world *w, int32_t k) {
         }
         return true;
     }
-    if (!w->bsp || !pli_client_must_stand_in(&me->client)) return false;
+    if (!pli_client_must_stand_in(&me->client)) return false;
     enter(w, k, &now);
     pli_client_begin_standing_in(&me->client);
     leave(w, k);

@@ -1,11 +1,11 @@
-/* Jobs with two copies of each shard, by the public calls, on ranks that are threads: any one rank dies at some moment of
- * another's, and the others end with what a run in which nobody died ends with. The schedules of copies_test.c are of the bare
- * machines; here are ports, waits, threads, the end of the job.
+/* Jobs with two copies of each shard, by the public calls, on ranks that are threads: any one rank dies at some moment
+ * of another's, and the others end with what a run in which nobody died ends with. The schedules of copies_test.c are
+ * of the bare machines; here are ports, waits, threads, the end of the job.
  *
  * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it.
  *
- * As `test_table_survive processes SEED` it is one rank of such a job, of many more clocks (an item adds 1 in each), and the
- * victim is killed by SIGKILL at an instant of its own: tests/table/killed.sh. */
+ * As `test_table_survive processes SEED` it is one rank of such a job, of many more clocks (an item adds 1 in each),
+ * and the victim is killed by SIGKILL at an instant of its own: tests/table/killed.sh. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -39,12 +39,14 @@ typedef struct story {
     uint64_t             longest_ns; /* of this rank's clocks */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     atomic_int           ended;
+    plait_status (*work)(struct story *s, plait_job *job); /* of a worker */
 } story;
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
 
 static void strike(story *s, const plait_job *job, int64_t clock, int where) {
-    if (plait_comm_rank(plait_job_comm((plait_job *)(uintptr_t)job)) != s->killer || clock != s->at || where != s->where) return;
+    const int32_t me = plait_comm_rank(plait_job_comm((plait_job *)(uintptr_t)job));
+    if (me != s->killer || clock != s->at || where != s->where) return;
     plait_comm *victim = atomic_load_explicit(&s->comm[s->victim], memory_order_acquire);
     plait_error why = { .code = PLAIT_EPEER, .rank = s->victim, .text = "killed by the test" };
     if (victim != NULL) pli_comm_kill(victim, &why);
@@ -52,6 +54,12 @@ static void strike(story *s, const plait_job *job, int64_t clock, int where) {
 
 static uint64_t sum_below(const story *s, int64_t clock) {
     return s->counts ? (uint64_t)clock : (UINT64_C(1) << clock) - 1;
+}
+
+static plait_status tell_value(const story *s, int item, int32_t v, int64_t clock, uint64_t seen) {
+    print_message("seed %llu: item %d of worker %d in clock %lld: %llx\n", (unsigned long long)s->seed, item, v,
+                  (long long)clock, (unsigned long long)seen);
+    return PLAIT_EMISMATCH;
 }
 
 static plait_status check(const story *s, plait_table *table, int64_t clock, bool last) {
@@ -64,16 +72,9 @@ static plait_status check(const story *s, plait_table *table, int64_t clock, boo
         for (int32_t v = 0; v < s->workers; v++) {
             double   value = values[i * s->workers + v];
             uint64_t seen = (uint64_t)(s->ruled ? -value : value);
-            if (exact && seen != sum_below(s, clock) && !(clock < s->clocks && seen == sum_below(s, clock + 1))) {
-                print_message("seed %llu: item %d of worker %d in clock %lld: %llx\n", (unsigned long long)s->seed, i, v,
-                              (long long)clock, (unsigned long long)seen);
-                return PLAIT_EMISMATCH;
-            }
-            if (last && v != s->victim && seen != sum_below(s, s->clocks)) {
-                print_message("seed %llu: item %d of worker %d at the end: %llx\n", (unsigned long long)s->seed, i, v,
-                              (unsigned long long)seen);
-                return PLAIT_EMISMATCH;
-            }
+            if (exact && seen != sum_below(s, clock) && !(clock < s->clocks && seen == sum_below(s, clock + 1)))
+                return tell_value(s, i, v, clock, seen);
+            if (last && v != s->victim && seen != sum_below(s, s->clocks)) return tell_value(s, i, v, clock, seen);
         }
     return PLAIT_OK;
 }
@@ -86,7 +87,8 @@ static plait_status add(const story *s, plait_job *job, plait_table *table, int6
     for (int i = 0; i < ITEMS; i++) {
         bool some = false;
         for (int32_t v = 0; v < s->workers; v++) {
-            bool mine = inherited ? plait_job_inherits(job, v, (uint64_t)i) != 0 : plait_job_holder(job, v, (uint64_t)i) == me;
+            const uint64_t item = (uint64_t)i;
+            bool mine = inherited ? plait_job_inherits(job, v, item) != 0 : plait_job_holder(job, v, item) == me;
             if (mine) delta[n * s->workers + v] = s->counts ? 1 : (double)(UINT64_C(1) << clock);
             some = some || mine;
         }
@@ -145,7 +147,7 @@ static plait_status body(plait_comm *comm, void *user) {
     o.replicas = 2;
     PLI_TRY(plait_job_create(comm, &o, &job));
     atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    plait_status status = pli_comm_is_worker(comm) ? work(s, job) : PLAIT_OK;
+    plait_status status = pli_comm_is_worker(comm) ? s->work(s, job) : PLAIT_OK;
     if (status < 0) {
         pli_job_abandon(&job);
         return status;
@@ -166,8 +168,9 @@ static void run(story *s) {
     int  ended = atomic_load(&s->ended);
     bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
     if (status < 0 || ended < s->workers - worker_died || (worker_died && surely && ended == s->workers))
-        fail_msg("seed %llu (%s, %d workers, %d servers, rank %d at %lld.%d by %d): %d ended: %s", (unsigned long long)s->seed,
-                 s->consistency, s->workers, s->servers, s->victim, (long long)s->at, s->where, s->killer, ended, err.text);
+        fail_msg("seed %llu (%s, %d workers, %d servers, rank %d at %lld.%d by %d): %d ended: %s",
+                 (unsigned long long)s->seed, s->consistency, s->workers, s->servers, s->victim, (long long)s->at,
+                 s->where, s->killer, ended, err.text);
 }
 
 static void test_any_one_may_die(void **unused) {
@@ -188,6 +191,7 @@ static void test_any_one_may_die(void **unused) {
         s.where = (int)pli_random_below(&r, s.at == CLOCKS ? 2 : 3);
         const uint64_t shape = pli_random_below(&r, 3);
         s.clocks = CLOCKS;
+        s.work = work;
         s.keyed = shape == 1;
         s.sparse = shape == 2;
         s.ruled = strcmp(s.consistency, "bsp") == 0 && pli_random_below(&r, 2) == 0;
@@ -195,6 +199,8 @@ static void test_any_one_may_die(void **unused) {
         run(&s);
     }
 }
+
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 static plait_status refused_body(plait_comm *comm, void *user) {
     plait_job     *job = NULL;
@@ -204,13 +210,99 @@ static plait_status refused_body(plait_comm *comm, void *user) {
     return plait_job_destroy(&job);
 }
 
+/* The call must have answered code, and its text so. */
+static plait_status expect(plait_job *job, plait_status status, plait_status code, const char *says) {
+    const char *text = plait_comm_error(plait_job_comm(job))->text;
+    if (status == code && strstr(text, says) != NULL) return PLAIT_OK;
+    print_message("status %d: %s; expected: %s\n", status, text, says);
+    return PLAIT_EMISMATCH;
+}
+
+static plait_status create_one(plait_job *job, int staleness_aware, plait_table **table_out) {
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "w";
+    o.type = PLAIT_F64;
+    o.rule.name = staleness_aware ? "sgd" : NULL;
+    o.rule.staleness_aware = staleness_aware;
+    return plait_table_create(job, &o, table_out);
+}
+
+/* A rule that asks how stale a push is; leaving. The job goes on. */
+static plait_status be_choosy(story *s, plait_job *job) {
+    plait_table   *table;
+    const uint64_t key = 3;
+    double         value = 1;
+    PLI_TRY(expect(job, create_one(job, 1, &table), PLAIT_EREFUSED, "a rule that does not ask"));
+    PLI_TRY(create_one(job, 0, &table));
+    PLI_TRY(expect(job, plait_job_leave(job), PLAIT_EREFUSED, "plait_job_leave with 2 replicas"));
+    PLI_TRY(plait_table_inc(table, 1, &key, &value, 0));
+    PLI_TRY(plait_job_clock(job));
+    PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(plait_table_get(table, 1, &key, &value));
+    if (value != 2) return PLAIT_EMISMATCH;
+    atomic_fetch_add(&s->ended, 1);
+    return PLAIT_OK;
+}
+
+static void test_what_copies_do_not_know_is_refused_and_the_job_goes_on(void **unused) {
+    (void)unused;
+    story           s = { .workers = 2, .consistency = "async", .work = be_choosy };
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    opts.workers = s.workers;
+    if (plait_comm_run(&opts, body, &s, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(atomic_load(&s.ended), 2);
+}
+
+/* Between PLAIT_STAND_IN and the clock that it asks for, worker 0 may read and add, and do nothing else. */
+static plait_status stand_in_alone(story *s, plait_job *job) {
+    plait_table   *table;
+    const uint64_t key = 3;
+    double         value = 1;
+    PLI_TRY(create_one(job, 0, &table));
+    PLI_TRY(plait_job_barrier(job));
+    if (plait_comm_rank(plait_job_comm(job)) == s->victim) return plait_job_barrier(job); /* nobody comes to it */
+    strike(s, job, 0, 0);
+    PLI_TRY(plait_table_inc(table, 1, &key, &value, 0));
+    if (plait_job_clock(job) != PLAIT_STAND_IN) return PLAIT_EMISMATCH;
+    PLI_TRY(expect(job, plait_job_barrier(job), PLAIT_EINVAL, "in which a worker has died; end it by plait_job_clock"));
+    PLI_TRY(plait_table_get(table, 1, &key, &value));
+    if (value != 0) return PLAIT_EMISMATCH;
+    value = 4;
+    PLI_TRY(plait_table_inc(table, 1, &key, &value, 0));
+    PLI_TRY(plait_job_clock(job));
+    PLI_TRY(plait_table_get(table, 1, &key, &value));
+    if (value != 5) return PLAIT_EMISMATCH;
+    atomic_fetch_add(&s->ended, 1);
+    return PLAIT_OK;
+}
+
+static void test_a_stand_in_must_end_the_clock(void **unused) {
+    (void)unused;
+    story           s = { .workers = 2, .servers = 2, .killer = 0, .victim = 1, .consistency = "bsp",
+                          .work = stand_in_alone };
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    opts.workers = s.workers;
+    opts.servers = s.servers;
+    opts.timeout_ns = UINT64_C(20000000000);
+    if (plait_comm_run(&opts, body, &s, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(atomic_load(&s.ended), 1);
+}
+
 static void test_what_has_no_copies_is_refused_by_name(void **unused) {
     (void)unused;
-    static const struct { const char *topology, *consistency, *filter, *aggregate, *says; int32_t replicas, workers; } bad[] = {
-        { "local", "bsp", NULL, NULL, "nearest is ps", 2, 2 },        { "allreduce", "bsp", NULL, NULL, "nearest is ps", 2, 2 },
-        { "ps", "bounded-delay:2", NULL, NULL, "nearest are bsp", 2, 2 }, { "ps", "bsp", NULL, "host", "aggregation", 2, 2 },
-        { "ps", "bsp", NULL, NULL, "two copies at most", 3, 3 },      { "ps", "bsp", NULL, NULL, "another rank", 2, 1 },
-        { "ps", "bsp", NULL, NULL, "expected 1 or 2", -1, 2 },
+    static const struct { const char *topology, *consistency, *aggregate, *says; int32_t replicas, workers; } bad[] = {
+        { "local", "bsp", NULL, "nearest is ps", 2, 2 },
+        { "allreduce", "bsp", NULL, "nearest is ps", 2, 2 },
+        { "ps", "bounded-delay:2", NULL, "nearest are bsp", 2, 2 },
+        { "ps", "bsp", "host", "aggregation", 2, 2 },
+        { "ps", "bsp", NULL, "two copies at most", 3, 3 },
+        { "ps", "bsp", NULL, "another rank", 2, 1 },
+        { "ps", "bsp", NULL, "expected 1 or 2", -1, 2 },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         plait_comm_opts opts;
@@ -228,7 +320,7 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
     }
 }
 
-/* --- a rank of a job of processes ------------------------------------------------------------------------------------- */
+/* --- a rank of a job of processes --------------------------------------------------------------------------------- */
 
 enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
 
@@ -248,12 +340,14 @@ static plait_status process_body(plait_comm *comm, void *user) {
     s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + plait_comm_servers(comm)));
     life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
     s->killer = -1;
-    if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0) pthread_detach(killer);
+    if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
+        pthread_detach(killer);
     return body(comm, s);
 }
 
 static int run_process(const char *seed) {
-    story           s = { .seed = strtoull(seed, NULL, 10), .consistency = "bsp", .clocks = PROCESS_CLOCKS, .counts = true };
+    story           s = { .seed = strtoull(seed, NULL, 10), .consistency = "bsp", .clocks = PROCESS_CLOCKS,
+                          .counts = true, .work = work };
     plait_comm_opts opts;
     plait_error     err = { 0 };
     plait_comm_opts_init(&opts);
@@ -271,6 +365,8 @@ static int run_process(const char *seed) {
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die),
-                                        cmocka_unit_test(test_what_has_no_copies_is_refused_by_name) };
+                                        cmocka_unit_test(test_what_has_no_copies_is_refused_by_name),
+                                        cmocka_unit_test(test_what_copies_do_not_know_is_refused_and_the_job_goes_on),
+                                        cmocka_unit_test(test_a_stand_in_must_end_the_clock) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

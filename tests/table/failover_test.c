@@ -1,0 +1,391 @@
+/* Two copies of a server's shards, step by step: what the stand-in answers again, what it has of a snapshot, what is
+ * refused before it is there, who may be lost. The schedules of copies_test.c draw such moments; here each is made,
+ * over a network that hands on in order and loses what a test wants lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/client.h"
+#include "table/copies.h"
+#include "table/snap.h"
+
+enum { WORKERS = 2, FIRST = WORKERS, THIRD = FIRST, HOME, OTHER, RANKS, ROWS = 20 };
+
+typedef struct fixture {
+    pli_layout        layout;
+    pli_client        client[WORKERS];
+    pli_client_table *table[WORKERS];
+    pli_server        server[RANKS][PLI_COPIES_MAX]; /* of the ranks from FIRST on                         */
+    pli_spec          spec;                          /* its one shard lies on HOME, the other copy on OTHER */
+    bool              dead[RANKS];
+    uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
+    bool              log_lost;  /* so is what goes into logs                    */
+    uint32_t          epoch;
+    plait_error       failed;
+    pli_msg          *bag, **bag_last; /* in the order of sending */
+} fixture;
+
+/* --- the network -------------------------------------------------------------------------------------------------- */
+
+static void take_out(fixture *f, int32_t rank, pli_out *out) {
+    for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
+        next = msg->next;
+        msg->next = NULL;
+        msg->head.src = rank;
+        msg->head.epoch = f->epoch;
+        msg->head.incarnation = 1;
+        *f->bag_last = msg;
+        f->bag_last = &msg->next;
+    }
+    if (out->error.code < 0 && f->failed.code >= 0) f->failed = out->error;
+    pli_out_init(out);
+}
+
+static void hand_on(fixture *f, pli_msg *msg) {
+    const int32_t to = msg->head.dst;
+    pli_out       out;
+    pli_out_init(&out);
+    if (f->dead[to] || (to == 0 && msg->head.kind == f->lost) || (f->log_lost && (msg->head.flags & PLI_FLAG_LOG)))
+        pli_msg_free(&msg);
+    else if (msg->head.port == PLI_PORT_CLIENT) pli_client_ops.on_message(&f->client[to], 1, msg, &out);
+    else pli_server_ops.on_message(&f->server[to][msg->head.port == PLI_PORT_BACKUP], 1, msg, &out);
+    take_out(f, to, &out);
+}
+
+/* Until nothing is under way. */
+static void run(fixture *f) {
+    while (f->bag != NULL) {
+        pli_msg *msg = f->bag;
+        f->bag = msg->next;
+        if (f->bag == NULL) f->bag_last = &f->bag;
+        msg->next = NULL;
+        hand_on(f, msg);
+    }
+}
+
+static void tell(fixture *f, pli_member_kind kind, int32_t rank) {
+    const pli_member_event event = { .kind = kind, .rank = rank, .epoch = ++f->epoch, .why = { .text = "killed" } };
+    for (int32_t to = 0; to < RANKS; to++) {
+        pli_out out;
+        pli_out_init(&out);
+        if (to == rank || f->dead[to]) continue;
+        if (to < WORKERS) pli_client_ops.on_member(&f->client[to], 1, &event, &out);
+        for (int place = 0; to >= FIRST && place < PLI_COPIES_MAX; place++)
+            pli_server_ops.on_member(&f->server[to][place], 1, &event, &out);
+        take_out(f, to, &out);
+    }
+    run(f);
+}
+
+static void kill_rank(fixture *f, int32_t rank) {
+    f->dead[rank] = true;
+    tell(f, PLI_MEMBER_DIED, rank);
+}
+
+/* --- workers' calls ----------------------------------------------------------------------------------------------- */
+
+static void ask(fixture *f, int32_t k, pli_kind kind, size_t bytes, const void *body, pli_ticket *ticket) {
+    pli_out  out;
+    pli_msg *msg = pli_msg_new(bytes);
+    if (bytes > 0) memcpy(pli_msg_body(msg), body, bytes);
+    msg->head.clock = f->client[k].clock;
+    pli_out_init(&out);
+    pli_ticket_open(&f->client[k], ticket);
+    assert_int_equal(pli_client_send(&f->client[k], 1, HOME - FIRST, kind, msg, ticket, &out, NULL), PLAIT_OK);
+    take_out(f, k, &out);
+    run(f);
+}
+
+/* The answer's bytes, to be freed by forget. */
+static const void *answer(const pli_ticket *ticket, size_t bytes) {
+    assert_true(pli_ticket_done(ticket) && ticket->failure.code == 0 && ticket->replies != NULL);
+    assert_int_equal(ticket->replies->head.body_bytes, bytes);
+    return pli_msg_body(ticket->replies);
+}
+
+static void forget(fixture *f, int32_t k, pli_ticket *ticket) {
+    pli_ticket_unlink(&f->client[k], ticket);
+    pli_ticket_free(ticket);
+}
+
+static void create(fixture *f, pli_spec *spec, pli_ticket *ticket) {
+    pli_wire_create wire = { .job_hash = 7, .spec_hash = (uint64_t)spec->id + 1 };
+    pli_spec_encode(spec, &wire.spec);
+    ask(f, 0, PLI_CREATE, sizeof wire, &wire, ticket);
+}
+
+static float pull(fixture *f, int32_t k, int64_t row) {
+    const pli_wire_pull wire = { .first = row, .n = 1 };
+    pli_ticket          ticket;
+    float               value;
+    ask(f, k, PLI_PULL, sizeof wire, &wire, &ticket);
+    memcpy(&value, answer(&ticket, sizeof value), sizeof value);
+    forget(f, k, &ticket);
+    return value;
+}
+
+static void end_clock_of(fixture *f, int32_t k, float delta) {
+    static const uint64_t row = 3;
+    pli_out               out;
+    pli_out_init(&out);
+    if (delta != 0)
+        assert_int_equal(pli_pending_add(&f->table[k]->pending, 1, &row, &delta, 0, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_build_push(&f->client[k], NULL, PLI_CLOCK, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_push(&f->client[k], 1, PLI_CLOCK, &out, NULL), PLAIT_OK);
+    take_out(f, k, &out);
+}
+
+/* Worker 0 adds, and a clock of both is over. */
+static void add_a_clock(fixture *f, float delta) {
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(f, k, k == 0 ? delta : 0);
+    run(f);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        assert_true(pli_client_is_safe(&f->client[k]));
+        pli_client_end_clock(&f->client[k]);
+    }
+}
+
+static pli_spec make_spec(const fixture *f, int32_t id, const char *consistency) {
+    plait_table_opts opts;
+    pli_spec         spec;
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = ROWS;
+    assert_int_equal(pli_spec_make(id, &opts, "ps", consistency, 1, NULL, &spec, NULL), PLAIT_OK);
+    spec.placement = pli_placement_make(ROWS, 4, false, f->layout.servers, f->layout.first_server);
+    return spec;
+}
+
+static void open_all(fixture *f, const char *consistency) {
+    pli_ticket ticket;
+    memset(f, 0, sizeof *f);
+    f->bag_last = &f->bag;
+    f->epoch = 1;
+    f->layout = (pli_layout){ .workers = WORKERS, .servers = RANKS - FIRST, .first_server = FIRST, .job_hash = 7,
+                              .replicas = 2 };
+    f->spec = make_spec(f, 0, consistency);
+    assert_int_equal(f->spec.placement.shards, 1);
+    assert_int_equal(pli_placement_rank(&f->spec.placement, 0), HOME);
+    for (int32_t r = FIRST; r < RANKS; r++)
+        for (int place = 0; place < PLI_COPIES_MAX; place++)
+            assert_int_equal(pli_server_open_copy(&f->server[r][place], &f->layout, r, place, 1, 1, NULL), PLAIT_OK);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        assert_int_equal(pli_client_open(&f->client[k], &f->layout, k, 1, 1, NULL), PLAIT_OK);
+        assert_int_equal(pli_client_table_open(&f->spec, &f->layout, &f->table[k], NULL), PLAIT_OK);
+        assert_int_equal(pli_client_add_table(&f->client[k], f->table[k], NULL), PLAIT_OK);
+    }
+    create(f, &f->spec, &ticket);
+    (void)answer(&ticket, 0);
+    forget(f, 0, &ticket);
+}
+
+static void close_all(fixture *f) {
+    assert_string_equal(f->failed.text, "");
+    pli_msg_free_list(&f->bag);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        pli_client_table_close(&f->table[k]);
+        pli_client_close(&f->client[k]);
+    }
+    for (int32_t r = FIRST; r < RANKS; r++)
+        for (int place = 0; place < PLI_COPIES_MAX; place++) pli_server_close(&f->server[r][place]);
+}
+
+/* --- what the stand-in answers ------------------------------------------------------------------------------------ */
+
+static const pli_wire_state rows_of_values = { .table = 0, .array = PLI_STATE_VALUES, .first = 0, .n = ROWS };
+static const uint64_t       first_snapshot = 1;
+
+static void begin_snapshot(fixture *f) {
+    pli_ticket ticket;
+    ask(f, 0, PLI_SNAP, sizeof first_snapshot, &first_snapshot, &ticket);
+    const pli_wire_snap *snap = answer(&ticket, sizeof *snap);
+    assert_int_equal(snap->rows, ROWS);
+    forget(f, 0, &ticket);
+}
+
+/* The answers of who serves are lost, and then so is he: his stand-in answers. later: the log has already more than the
+ * request. */
+static void ask_of_both(pli_kind kind, size_t bytes, const void *body, size_t answer_bytes, const char *consistency,
+                        bool later) {
+    fixture    f;
+    pli_ticket ticket;
+    open_all(&f, consistency);
+    if (kind == PLI_PIECE) begin_snapshot(&f);
+    f.lost = PLI_REPLY;
+    ask(&f, 0, kind, bytes, body, &ticket);
+    assert_false(pli_ticket_done(&ticket));
+    f.lost = 0;
+    if (later) add_a_clock(&f, 0);
+    kill_rank(&f, HOME);
+    (void)answer(&ticket, answer_bytes);
+    assert_null(ticket.replies->next);
+    forget(&f, 0, &ticket);
+    add_a_clock(&f, 1);
+    assert_true(pull(&f, 0, 3) == (kind == PLI_RESTORE ? 3 : 1));
+    close_all(&f);
+}
+
+static void test_requests_are_answered_again(void **state) {
+    (void)state;
+    struct { pli_wire_state at; float values[ROWS]; } rows = { .at = rows_of_values };
+    const pli_wire_pull some = { .first = 3, .n = 1 };
+    for (int i = 0; i < ROWS; i++) rows.values[i] = 2;
+    for (int i = 0; i < 4; i++) {
+        const char *consistency = i % 2 == 0 ? "bsp" : "ssp:1";
+        const bool  later = i >= 2;
+        ask_of_both(PLI_SNAP, sizeof first_snapshot, &first_snapshot, sizeof(pli_wire_snap), consistency, later);
+        ask_of_both(PLI_PIECE, sizeof rows_of_values, &rows_of_values, ROWS * sizeof(float), consistency, later);
+        ask_of_both(PLI_PULL, sizeof some, &some, sizeof(float), consistency, later);
+        ask_of_both(PLI_RESTORE, sizeof rows, &rows, 0, consistency, later);
+    }
+}
+
+/* Who serves answers a snapshot's beginning and rows that are put back before his log is confirmed, and dies. */
+static void test_what_was_answered_and_is_not_logged_is_said_again(void **state) {
+    (void)state;
+    struct { pli_wire_state at; float values[ROWS]; } rows = { .at = rows_of_values };
+    fixture                                           f;
+    pli_ticket                                        ticket;
+    for (int i = 0; i < ROWS; i++) rows.values[i] = 2;
+    open_all(&f, "bsp");
+    f.log_lost = true;
+    ask(&f, 0, PLI_RESTORE, sizeof rows, &rows, &ticket);
+    (void)answer(&ticket, 0);
+    forget(&f, 0, &ticket);
+    begin_snapshot(&f);
+    f.log_lost = false;
+    kill_rank(&f, HOME);
+    assert_true(pull(&f, 0, 3) == 2);
+    ask(&f, 0, PLI_PIECE, sizeof rows_of_values, &rows_of_values, &ticket);
+    const float *values = answer(&ticket, ROWS * sizeof *values);
+    assert_true(values[3] == 2);
+    forget(&f, 0, &ticket);
+    close_all(&f);
+}
+
+/* What changes behind a snapshot does not change its pieces, at the stand-in neither. */
+static void test_a_snapshot_outlives_a_copy(void **state) {
+    (void)state;
+    static const char *const consistency[] = { "bsp", "async" };
+    for (int i = 0; i < 2; i++) {
+        fixture    f;
+        pli_ticket ticket;
+        open_all(&f, consistency[i]);
+        add_a_clock(&f, 4);
+        assert_true(pull(&f, 0, 3) == 4);
+        pli_copies_reach(&f.server[HOME][0], INT64_MAX, &(pli_out){ 0 }); /* as at the barrier before a snapshot */
+        pli_copies_reach(&f.server[OTHER][1], INT64_MAX, &(pli_out){ 0 });
+        begin_snapshot(&f);
+        add_a_clock(&f, 8);
+        assert_true(pull(&f, 0, 3) == 12);
+        kill_rank(&f, HOME);
+        ask(&f, 0, PLI_PIECE, sizeof rows_of_values, &rows_of_values, &ticket);
+        const float *values = answer(&ticket, ROWS * sizeof *values);
+        assert_true(values[3] == 4 && values[4] == 0);
+        forget(&f, 0, &ticket);
+        add_a_clock(&f, 16);
+        assert_true(pull(&f, 1, 3) == 28);
+        close_all(&f);
+    }
+}
+
+/* --- who may be lost ---------------------------------------------------------------------------------------------- */
+
+static void test_a_server_without_shards_is_lost(void **state) {
+    (void)state;
+    fixture    f;
+    pli_ticket ticket[WORKERS];
+    open_all(&f, "bsp");
+    add_a_clock(&f, 1);
+    kill_rank(&f, OTHER); /* it had the other copy of HOME's, too */
+    add_a_clock(&f, 2);
+    kill_rank(&f, THIRD); /* both copies of OTHER's are gone */
+    assert_true(pull(&f, 1, 3) == 3);
+    for (int32_t k = 0; k < WORKERS; k++) ask(&f, k, PLI_BYE, 0, NULL, &ticket[k]);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        (void)answer(&ticket[k], 0);
+        forget(&f, k, &ticket[k]);
+    }
+    close_all(&f);
+}
+
+static void test_the_last_copy_is_missed(void **state) {
+    (void)state;
+    fixture f;
+    open_all(&f, "bsp");
+    kill_rank(&f, OTHER);
+    kill_rank(&f, HOME);
+    assert_non_null(strstr(f.failed.text, "which held the last copy of shards"));
+    f.failed = (plait_error){ 0 };
+    close_all(&f);
+}
+
+/* A worker that has left repeats what it had redone of a clock that was prepared long before. */
+static void test_who_has_left_repeats_what_counts_no_more(void **state) {
+    (void)state;
+    fixture        f;
+    const uint64_t row = 3;
+    const float    delta = 32;
+    pli_out        out;
+    open_all(&f, "bsp");
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 1);
+    run(&f);
+    f.dead[1] = true;
+    tell(&f, PLI_MEMBER_DIED, 1);
+    assert_true(pli_client_must_stand_in(&f.client[0])); /* as one to whom SAFE came a moment later */
+    pli_client_begin_standing_in(&f.client[0]);
+    pli_out_init(&out);
+    assert_int_equal(pli_pending_add(&f.table[0]->pending, 1, &row, &delta, 0, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_build_push(&f.client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_view(&f.client[0], 1, &out, NULL), PLAIT_OK);
+    take_out(&f, 0, &out);
+    run(&f);
+    pli_client_end_clock(&f.client[0]);
+    tell(&f, PLI_MEMBER_LEFT, 0);
+    kill_rank(&f, HOME);
+    assert_string_equal(f.failed.text, "");
+    assert_true(f.server[OTHER][1].copies->serves && pull(&f, 0, 3) == 2);
+    close_all(&f);
+}
+
+/* --- what is refused ---------------------------------------------------------------------------------------------- */
+
+/* One that applies otherwise than the others is not kept, nor in the log. */
+static void test_a_refused_table_is_not_there(void **state) {
+    (void)state;
+    static const char *const consistency[][2] = { { "bsp", "async" }, { "ssp:1", "bsp" } };
+    for (int i = 0; i < 2; i++) {
+        fixture    f;
+        pli_ticket ticket;
+        open_all(&f, consistency[i][0]);
+        pli_spec other = make_spec(&f, 1, consistency[i][1]);
+        create(&f, &other, &ticket);
+        assert_true(pli_ticket_done(&ticket) && ticket.failure.code == PLAIT_EREFUSED);
+        assert_non_null(strstr(ticket.failure.text, "one consistency"));
+        forget(&f, 0, &ticket);
+        for (int place = 0; place < PLI_COPIES_MAX; place++)
+            assert_int_equal(f.server[HOME + place][place].tables, 1);
+        add_a_clock(&f, 1);
+        kill_rank(&f, HOME);
+        add_a_clock(&f, 2);
+        assert_true(pull(&f, 0, 3) == 3);
+        close_all(&f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests_are_answered_again),
+        cmocka_unit_test(test_what_was_answered_and_is_not_logged_is_said_again),
+        cmocka_unit_test(test_a_snapshot_outlives_a_copy),
+        cmocka_unit_test(test_a_server_without_shards_is_lost),
+        cmocka_unit_test(test_the_last_copy_is_missed),
+        cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
+        cmocka_unit_test(test_a_refused_table_is_not_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
