@@ -75,7 +75,8 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
         goto free_policy;
     }
     if (!goes_with_others(server, table)) {
-        status = pli_fail(err, PLAIT_EREFUSED, "table %s: copies of tables of which some apply at clocks and others at once; "
+        status = pli_fail(err, PLAIT_EREFUSED,
+                          "table %s: copies of tables of which some apply at clocks and others at once; "
                           "give them one consistency", spec.name);
         goto free_policy;
     }
