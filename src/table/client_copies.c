@@ -1,5 +1,5 @@
-/* A worker and the copies of servers' shards: what it keeps until it is safe, where it goes when who serves has died, and
- * how it stands in for a worker that died. copies.h has the idea. */
+/* A worker and the copies of servers' shards: what it keeps until it is safe, where it goes when who serves has died,
+ * and how it stands in for a worker that died. copies.h has the idea. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
     return client->link[server].place == place ? server : -1; /* else from before the other took over */
 }
 
-/* --- what is kept ---------------------------------------------------------------------------------------------------- */
+/* --- what is kept ------------------------------------------------------------------------------------------------- */
 
 static bool is_request(const pli_msg *msg) {
     switch (msg->head.kind) {
@@ -69,15 +69,15 @@ void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli
     pli_out_ring(out);
 }
 
-/* --- deaths ------------------------------------------------------------------------------------------------------------ */
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
 
 /* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */
 static bool may_repeat(const pli_msg *msg) {
     return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_SNAP || msg->head.kind == PLI_RESTORE;
 }
 
-/* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were answered
- * as mere numbers. */
+/* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were
+ * answered as mere numbers. */
 static void send_again(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
@@ -96,7 +96,8 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
     }
 }
 
-/* Is nothing asked of the server any more but to be let go? Then it is, and its answer, which may yet come, counts no more. */
+/* Is nothing asked of the server any more but to be let go? Then it is, and its answer, which may yet come, counts no
+ * more. */
 static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     pli_ticket      *bye = NULL;
@@ -163,7 +164,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     pli_out_ring(out);
 }
 
-/* --- the end of a clock ---------------------------------------------------------------------------------------------------- */
+/* --- the end of a clock ------------------------------------------------------------------------------------------- */
 
 bool pli_client_is_safe(const pli_client *client) {
     for (int32_t s = 0; s < client->layout.servers; s++) {
@@ -173,7 +174,8 @@ bool pli_client_is_safe(const pli_client *client) {
     return true;
 }
 
-/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are copies. */
+/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
+ * copies. */
 static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
 
 bool pli_client_must_stand_in(const pli_client *client) {

@@ -66,7 +66,7 @@ void pli_copies_close(pli_server *server) {
     server->copies = NULL;
 }
 
-/* --- who serves: what is safe -------------------------------------------------------------------------------------- */
+/* --- who serves: what is safe ------------------------------------------------------------------------------------- */
 
 static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out *out) {
     pli_copies *c = server->copies;
@@ -192,7 +192,7 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
     append(server, now_ns, logged(msg), entry, out);
 }
 
-/* --- clocks -------------------------------------------------------------------------------------------------------- */
+/* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 void pli_copies_ended(pli_server *server, const pli_msg *msg) {
     if (server->copies != NULL) server->copies->ended[msg->head.src] = msg->head.seq;
@@ -366,7 +366,7 @@ bool pli_copies_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli
     return server->slowest != PLAIT_LEFT || pli_copies_reach(server, INT64_MAX, out);
 }
 
-/* --- who stands in for the dead --------------------------------------------------------------------------------------- */
+/* --- who stands in for the dead ----------------------------------------------------------------------------------- */
 
 void pli_copies_bury(pli_server *server, int32_t worker) {
     pli_copies *c = server->copies;
@@ -431,7 +431,7 @@ void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
     pli_server_look_again(server, now_ns, out);
 }
 
-/* --- barriers --------------------------------------------------------------------------------------------------------- */
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t number_of(const pli_copies *c, const pli_msg *barrier) {
     uint64_t number = c->met + 1;
@@ -478,7 +478,7 @@ void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
     append(server, now_ns, msg, entry, out);
 }
 
-/* --- who does not serve ------------------------------------------------------------------------------------------------- */
+/* --- who does not serve ------------------------------------------------------------------------------------------- */
 
 static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *err) {
     pli_push_part     part;
@@ -627,7 +627,7 @@ bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
     }
 }
 
-/* --- deaths --------------------------------------------------------------------------------------------------------------- */
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
 
 /* The other copy is no more; this one serves from now on. */
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {

@@ -1,41 +1,45 @@
 /* table/copies.h - the second copy of a server's shards, kept on another rank, so that any one rank can die.
  *
- * The copies of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a machine of
- * its own: the same state machine, server.h's. The first of them that lives *serves*: which that is follows from who is dead
- * alone, so that all ranks come to the same map with no coordinator. The other takes its log and says nothing.
+ * The copies of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
+ * machine of its own: the same state machine, server.h's. The first of them that lives *serves*: which that is follows
+ * from who is dead alone, so that all ranks come to the same map with no coordinator. The other takes its log and says
+ * nothing.
  *
  * The log (one stream, comm/stream.h, from who serves to the other) holds what changes shards, and in which order:
  *   CREATE      as a worker has sent it
- *   SUM         tables that apply at clocks: of a clock all workers' pushes, added up, once they are complete: one message
- *               a clock, whatever the number of workers
+ *   SUM         tables that apply at clocks: of a clock all workers' pushes, added up, once they are complete: one
+ *               message a clock, whatever the number of workers
  *   PUSH, CLOCK tables that apply at once: as the worker has sent it
  *   MET         a barrier was complete, and with it what is prepared
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies
- * It says of each worker up to which message of its stream it goes. What the other copy has confirmed is *safe*: SAFE tells the
- * worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with every server.
+ * It says of each worker up to which message of its stream it goes. What the other copy has confirmed is *safe*: SAFE
+ * tells the worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with all
+ * servers.
  *
- * When who serves dies, the other goes on: the worker's stream goes on with it where the log ends, so the worker sends again
- * what is not safe, and of that nothing was applied there. (So an update is applied once, whatever the rule keeps beside the
- * values: rules run at both copies, over the same sums in the same order.) A log that comes from the dead is refused, and who
- * was only cut off has nothing safe any more: no clock ends by it.
+ * When who serves dies, the other goes on: the worker's stream goes on with it where the log ends, so the worker sends
+ * again what is not safe, and of that nothing was applied there. (So an update is applied once, whatever the rule keeps
+ * beside the values: rules run at both copies, over the same sums in the same order.) A log that comes from the dead is
+ * refused, and who was only cut off has nothing safe any more: no clock ends by it.
  *
- * bsp, and the death of a worker in the middle of clock c. A server *prepares* c when all workers have ended it: the SUM is
- * fixed and goes into the log, but the shards stay as they are, until a message of a later clock comes: its worker's clock c
- * was safe everywhere, so all servers have prepared it. Therefore, when a worker dies, either
+ * bsp, and the death of a worker in the middle of clock c. A server *prepares* c when all workers have ended it: the
+ * SUM is fixed and goes into the log, but the shards stay as they are, until a message of a later clock comes: its
+ * worker's clock c was safe everywhere, so all servers have prepared it. Therefore, when a worker dies, either
  *   all servers have prepared c, with its pushes; the next clock needs none of it, but others for its rows; or
  *   some have not: then nobody has passed c, every shard still has the values that c began with, and who takes over the
  *   dead one's rows computes their part of c anew. Servers that have prepared c take no notice of it; the others drop
  *   what the dead one had pushed, and prepare c when each worker that is left has said (VIEW) that its part of the dead
  *   one's rows is there. Under exact sums the bits are those of a run in which nobody died, whoever has computed what.
  *
- * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990; van
- * Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine learning
- * with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
+ * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
+ * van Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine
+ * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
  *
  * Invariants, beside the server's:
  *   7 Whatever is safe is in the log of the other copy, or there is no other copy.
- *   8 Only who serves answers workers; a passive copy keeps their messages (of those who have heard sooner) until it serves.
- *   9 copies->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted upon.
+ *   8 Only who serves answers workers; a passive copy keeps their messages (of those who have heard sooner) until it
+ *     serves.
+ *   9 copies->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
+ *     upon.
  */
 #ifndef PLI_TABLE_COPIES_H
 #define PLI_TABLE_COPIES_H
@@ -78,9 +82,9 @@ typedef struct pli_copies {
     pli_rx     rx;    /* who does not        */
     pli_entry *first, **last; /* not yet confirmed, in order */
     uint64_t  *safe;          /* [workers] */
-    uint64_t  *ended;         /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
-    uint64_t  *again;         /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
-    pli_msg  **redo;          /* [2, workers] pushes of the dead one's rows, of the clock to be prepared: with a VIEW; without yet */
+    uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
+    uint64_t  *again; /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
+    pli_msg  **redo;  /* [2, workers] pushes of the dead one's rows, of the clock to be prepared: with VIEW; without */
     uint8_t   *views;         /* [workers, workers] w has said that it stands in for the dead v       */
     uint8_t   *dead;          /* [workers] died before they left: others must stand in for them       */
     int32_t    deaths;
@@ -108,7 +112,8 @@ void pli_copies_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli
 /** The same of a CREATE, whose answer (taken) waits until it is safe. */
 void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out);
 
-/** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so everywhere. */
+/** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so
+ *  everywhere. */
 bool pli_copies_reach(pli_server *server, int64_t clock, pli_out *out);
 /** The worker has ended its clock by msg. */
 void pli_copies_ended(pli_server *server, const pli_msg *msg);
