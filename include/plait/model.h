@@ -92,6 +92,8 @@ typedef struct plait_train_opts {
     const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
     int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
+    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die, and the run
+                                             goes on; as plait_job_opts has it                              */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
                                              gradients are formed block by block and summed as plait_table_opts.exact
@@ -131,6 +133,8 @@ typedef struct plait_train_opts {
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
     void (*progress)(void *user, const plait_progress *progress);
     void (*checkpointed)(void *user, const plait_checkpointed *checkpointed); /* on one rank */
+    void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: this one has died, and the run goes on
+                                             (replicas)                                                     */
     const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to
                                              who is fast */
     void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one

@@ -150,6 +150,7 @@ static int code_of(const supervisor *s, const pli_launch_job *job, const pli_ver
     int64_t after = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     bool    done = after >= 0 && after != before;
     if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* what was to be written beside it failed */
+    if (v->survived && v->code == PLI_EXIT_DONE && s->record == NULL) return PLI_EXIT_DONE;
     bool lost = job->was_ended || was_killed(job->code) || v->died;
     if (lost && !job->was_asked && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
         return PLI_EXIT_PEERS;

@@ -8,7 +8,7 @@
  * (libfabric frees what others of its threads still use) must not be run: all that is to be kept is written. */
 int main(int argc, char **argv) {
     int code = pli_cli_main(argc, argv);
-    if (code != PLI_EXIT_PEERS) return code;
+    if (code != PLI_EXIT_PEERS && (code & PLI_EXIT_AT_ONCE) == 0) return code;
     fflush(NULL);
-    _exit(code);
+    _exit(code & ~PLI_EXIT_AT_ONCE);
 }

@@ -107,7 +107,8 @@ const pli_opt pli_train_rows[] = {
       "exact: the same bits for any number of workers, topology and transport, under bsp", 0, 0, "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic",
       "does a worker keep its blocks, or do they go to who is fast?", 0, 0, "distribution" },
-    { "replicas", PLI_OPT_I64, AT(replicas), "1", "K", "copies of each shard; 1: no further one", 1, RANKS_MAX,
+    { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
+      "copies of each shard, 1 or 2; with 2 the run goes on when a rank dies; ps with bsp, ssp:S, essp:S or async", 1, RANKS_MAX,
       "distribution" },
     { "collective", PLI_OPT_CHOICE, AT(collective), "auto",
       "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",
@@ -162,8 +163,6 @@ static bool check_later(const pli_train_settings *s) {
         pli_cli_usage("train: --transport tcp comes with a later version; this one has threads, mpi and sim");
     } else if (s->cluster != NULL && !is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
-    } else if (s->replicas > 1) {
-        pli_cli_usage("train: --replicas %" PRId64 " comes with a later version; this one has 1", s->replicas);
     } else if (s->events != NULL && s->resume != NULL) {
         pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; leave "
                       "one of the two out");
@@ -287,6 +286,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->normalize = s->normalize;
     t->patience = s->patience;
     t->backup = (int32_t)s->backup;
+    t->replicas = (int32_t)s->replicas;
     t->staleness_aware = s->staleness_aware;
     t->exact = is(s->reduce, "exact");
     t->curve = s->metrics != NULL ? s->curve : 0;

@@ -15,7 +15,7 @@
 #include "watch/board/board.h"
 #include "watch/watch.h"
 
-enum { TAG_START = 0x7001 };
+enum { TAG_START = 0x7001, LOST_MAX = 64 };
 
 typedef struct run {
     const pli_train_settings *settings;
@@ -35,6 +35,8 @@ typedef struct run {
     plait_report report;
     plait_simulated simulated;
     bool         saved, noted;
+    bool         survived; /* a rank has died, and the run went on; any rank's */
+    int32_t      lost[LOST_MAX], n_lost; /* who; the leading rank's */
     int64_t      epochs; /* planned: as asked for, then as last told; 0: not known */
 } run;
 
@@ -59,6 +61,24 @@ static void on_progress(void *user, const plait_progress *progress) {
     pli_metrics_progress(r->metrics, progress);
     pli_board_progress(r->board, progress);
     pli_talk_progress(&r->talk, progress);
+}
+
+/* Once a rank that leads has died, another does: what the first had open is its own. */
+static void take_lead(run *r) {
+    plait_error why;
+    if (r->settings->metrics != NULL && r->metrics == NULL)
+        (void)pli_metrics_go_on(r->settings->metrics, &r->metrics, &why);
+    if (r->settings->tensorboard != NULL && r->board == NULL)
+        (void)pli_board_open(r->settings->tensorboard, &r->board, &why);
+}
+
+static void on_lost(void *user, int32_t rank, const char *why) {
+    run *r = user;
+    r->survived = true;
+    take_lead(r);
+    if (r->n_lost < LOST_MAX) r->lost[r->n_lost++] = rank;
+    pli_metrics_lost(r->metrics, rank, why);
+    pli_talk_say(&r->talk, "%s; the run goes on without it", why);
 }
 
 static void on_checkpointed(void *user, const plait_checkpointed *checkpointed) {
@@ -155,7 +175,7 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     PLI_TRY(plait_model_save(model, out, err));
     r->saved = true;
     if (r->report.interrupted) return PLAIT_OK; /* not done: it goes on */
-    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, NULL, 0, err);
+    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost, r->n_lost, err);
 }
 
 /* What failed came behind the training. */
@@ -163,6 +183,23 @@ static void save_unjudged(run *r, const plait_model *model) {
     plait_error why = { .rank = -1 };
     if (r->settings->out == NULL || model == NULL) return;
     r->saved = plait_model_save(model, r->settings->out, &why) >= 0;
+}
+
+/* What all ranks know of themselves comes together. Where a run has gone on without one, it does not: who hears of a death
+ * only now hears, too, that the others have left. */
+static plait_status gather(run *r, plait_comm *comm, const plait_report *report, plait_error *err) {
+    int32_t      deaths = 0;
+    plait_error  death;
+    const bool   survives = r->settings->replicas > 1, whole = !pli_comm_next_death(comm, &deaths, &death);
+    plait_status status = PLAIT_OK;
+    if (r->settings->dry_run) return PLAIT_OK;
+    if (whole && r->settings->metrics != NULL && plait_comm_rank(comm) < plait_comm_workers(comm)) {
+        status = tell_times(comm, report, pli_comm_leads(comm) ? r->metrics : NULL);
+        if (status < 0) *err = *plait_comm_error(comm);
+    }
+    if (status >= 0 && whole && r->settings->trace != NULL)
+        status = pli_run_trace_gather(&r->trace, comm, r->settings->trace, err);
+    return status == PLAIT_EPEER && survives ? PLAIT_OK : status;
 }
 
 static plait_status work(plait_comm *comm, void *user) {
@@ -190,8 +227,9 @@ static plait_status work(plait_comm *comm, void *user) {
             opts.weights = on_weights;
             opts.user = r;
         }
-        if (pli_comm_leads(comm)) {
+        if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
             opts.graph = on_graph;
+            opts.lost = on_lost;
             opts.progress = on_progress;
             opts.shares = on_shares;
             opts.checkpointed = on_checkpointed;
@@ -199,15 +237,16 @@ static plait_status work(plait_comm *comm, void *user) {
             opts.user = r;
         }
         status = plait_train(comm, &opts, &report, &model);
-        if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run &&
-            plait_comm_rank(comm) < plait_comm_workers(comm))
-            status = tell_times(comm, &report, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
-        else if (traces) status = pli_run_trace_gather(&r->trace, comm, r->settings->trace, &err);
+        else status = gather(r, comm, &report, &err);
     }
+    int32_t     deaths = 0;
+    plait_error death;
+    if (r->settings->replicas > 1 && pli_comm_next_death(comm, &deaths, &death)) r->survived = true;
     if (pli_comm_leads(comm)) {
         r->led = true;
         r->report = report;
+        if (r->survived) take_lead(r);
         if (status >= 0) status = save(r, model, &err);
         else save_unjudged(r, model);
         if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
@@ -379,8 +418,11 @@ static int run_all(run *r, int argc, char *const *argv) {
                       "(fewer --epochs)",
                       r->settings->trace, dropped);
     if (board_failed) pli_talk_tell(&r->talk, "%s", board_err.text);
-    return (metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE ? PLI_EXIT_FAILED
-                                                                                                      : code;
+    if ((metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE)
+        code = PLI_EXIT_FAILED;
+    if (!r->survived || r->alone < 0) return code;
+    if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();
+    return code | PLI_EXIT_AT_ONCE;
 }
 
 static int train(int argc, char *const *argv) {

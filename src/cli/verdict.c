@@ -115,6 +115,7 @@ static void count_lines(const char *lines, pli_verdicts *v) {
         long pid = 0;
         int  code = 0;
         v->begun += strncmp(at, "begun ", 6) == 0;
+        v->survived = v->survived || strncmp(at, "survived", 8) == 0;
         v->died = v->died || strncmp(at, "lost ", 5) == 0;
         if (sscanf(at, "%d %ld", &code, &pid) == 2 && has_line(lines, "begun", pid)) v->ended++;
         if (sscanf(at, "lost %ld", &pid) == 1 && has_line(lines, "begun", pid)) v->ended++;
@@ -177,6 +178,8 @@ void pli_verdict_begun(int32_t rank) {
     snprintf(line, sizeof line, "begun %d %d\n", (int)pli_pid(), (int)rank);
     append(line);
 }
+
+void pli_verdict_survived(void) { append("survived\n"); }
 
 void pli_verdict_asked(void) {
     char line[48];

@@ -19,6 +19,7 @@ typedef struct pli_verdicts {
                               there is one; 0: none said so */
     int32_t   begun, ended; /* have their rank; of these, have ended by themselves or were killed */
     bool      failed, died; /* one has ended with another code than 0; one was killed */
+    bool      survived;     /* the work is done all the same */
     pli_cause cause;
 } pli_verdicts;
 
@@ -36,6 +37,8 @@ void pli_verdict_why(int32_t rank, const char *text);
 /** A process has its rank now; and: it was asked to end. */
 void pli_verdict_begun(int32_t rank);
 void pli_verdict_asked(void);
+/** The job's work is done although a rank was lost. */
+void pli_verdict_survived(void);
 /** A process of the program ends with this code. Nothing happens where no launch asks for it. */
 void pli_verdict_give(int code);
 

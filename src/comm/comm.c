@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/carried.h"
 #include "comm/doctor.h"
 #include "comm/world.h"
 
@@ -57,10 +58,11 @@ void pli_comm_computed(plait_comm *comm) {
 bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
 
-/* The job ends with the first rank that dies (member.c), so the lowest worker is the lowest living one. */
+/* The job ends with the first rank that dies (member.c), save where collectives are carried, which tell who is missing. */
 int32_t pli_comm_lead(const plait_comm *comm) {
-    (void)comm;
-    return 0;
+    int32_t lead = 0;
+    while (pli_comm_is_absent(comm, lead)) lead++;
+    return lead;
 }
 
 bool pli_comm_leads(const plait_comm *comm) { return comm->rank == pli_comm_lead(comm); }
@@ -376,12 +378,14 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return failed(comm);
     call->comm = comm;
     call->coll = *coll;
-    call->native = is_native(world, coll);
+    call->carried = comm->carrier.gather != NULL;
+    call->native = !call->carried && is_native(world, coll);
     if (coll->op == PLAIT_SUM_EXACT && !call->native && pli_exact_begin(call, &comm->error) < 0) return failed(comm);
     atomic_init(&call->run.waits_for, -1);
     /* pairs with the doctor's acquire, as joined does */
     call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1;
     if (world->place.workers == 1) return PLAIT_OK;
+    if (call->carried) return pli_carried_run(comm, &call->coll) < 0 ? failed(comm) : PLAIT_OK;
     if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
     pli_coll_choose(&call->coll, world->form, world->place.workers, &world->hosts);
     begin_messages(comm, call, &call->coll);
@@ -415,7 +419,7 @@ static plait_status end_call(plait_comm *comm, pli_call *call) {
     plait_status     status = PLAIT_OK;
     if (call->number > atomic_load_explicit(&comm->joined, memory_order_relaxed))
         atomic_store_explicit(&comm->joined, call->number, memory_order_release);
-    if (world->place.workers > 1)
+    if (world->place.workers > 1 && !call->carried)
         status = call->native ? world->ops->wait(world->transport, call, &comm->error) : wait_for_messages(comm, call);
     if (status < 0 && call->native && world->ops->meets_by_messages) abort_call(comm, call, &comm->error);
     if (call->cells != NULL) pli_exact_end(call, status);
@@ -531,7 +535,7 @@ void pli_comm_drop(plait_request **request_ptr) {
     const pli_world *world = call->comm->world;
     plait_error      why;
     pli_fail(&why, PLAIT_ECOMM, "a collective was given up; no further one can be run");
-    if (world->place.workers > 1) abort_call(call->comm, call, &why);
+    if (world->place.workers > 1 && !call->carried) abort_call(call->comm, call, &why);
     if (call->native) world->ops->drop(world->transport, call);
     free_begun(call);
 }
@@ -743,11 +747,20 @@ static plait_status gather_lengths_and_pieces(plait_comm *comm, const void *mine
     return status;
 }
 
+/* In one: who is gone between two would be missing from the second alone. */
+static plait_status gather_at_once(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
+    plait_request *request;
+    PLI_TRY(plait_comm_allgatherv_begin(comm, mine, bytes, sizes, all_out, &request));
+    return plait_request_wait(&request);
+}
+
 plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
     if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
         pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
         return failed(comm);
     }
     pli_comm_enter(comm, "plait_comm_allgatherv");
-    return pli_comm_leave(comm, gather_lengths_and_pieces(comm, mine, bytes, sizes, all_out));
+    return pli_comm_leave(comm, comm->carrier.gather != NULL
+                                    ? gather_at_once(comm, mine, bytes, sizes, all_out)
+                                    : gather_lengths_and_pieces(comm, mine, bytes, sizes, all_out));
 }

@@ -75,6 +75,17 @@ int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why) 
     return -1;
 }
 
+bool pli_comm_next_death(const plait_comm *comm, int32_t *next, plait_error *why_out) {
+    const pli_world *world = comm->world;
+    while (*next < atomic_load(&world->n_events)) {
+        const pli_member_event *event = &world->events[(*next)++]; /* what stands in the log stays as it is */
+        if (event->kind != PLI_MEMBER_DIED) continue;
+        *why_out = event->why;
+        return true;
+    }
+    return false;
+}
+
 void pli_comm_survive(plait_comm *comm) { atomic_store(&comm->world->survives, true); }
 
 void pli_comm_kill(plait_comm *comm, const plait_error *why) {

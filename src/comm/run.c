@@ -103,6 +103,7 @@ static void destroy_comm(plait_comm *comm) {
             next = msg->next;
             pli_msg_free(&msg);
         }
+    pli_free(comm->absent);
     pli_pool_destroy(&comm->pool);
     pthread_mutex_destroy(&comm->reason_lock);
     pthread_mutex_destroy(&comm->failed_lock);

@@ -11,7 +11,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 7u /* of what plait-<name>.so gives, a pli_transport_ops */
+#define PLI_TRANSPORT_ABI 8u /* of what plait-<name>.so gives, a pli_transport_ops */
 
 enum { PLI_HOST_NAME_BYTES = 64 };
 
@@ -39,7 +39,7 @@ typedef struct pli_call {
     pli_coll         coll;
     pli_coll_run     run;     /* of the message form, also where a native one meets by messages */
     uint64_t         number;  /* of the rank's calls: 1, 2, ... */
-    bool             native;
+    bool             native, carried; /* carried: comm/carried.h; done when it has begun */
     size_t          *sizes;   /* pieces: where the outcome goes, one after the other ... */
     void           **all_out;
     pli_msg        **piece_out; /* ... or as they are */

@@ -63,6 +63,13 @@ void pli_dataset_own(pli_dataset *d) {
     d->own = (int32_t)share((size_t)d->blocks, d->worker + 1, d->workers) - d->first;
 }
 
+int32_t pli_dataset_home(const pli_dataset *d, int32_t block) {
+    int32_t worker = (int32_t)share((size_t)d->workers, block, d->blocks); /* or one before, or behind: of quotients */
+    while (worker > 0 && (int32_t)share((size_t)d->blocks, worker, d->workers) > block) worker--;
+    while ((int32_t)share((size_t)d->blocks, worker + 1, d->workers) <= block) worker++;
+    return worker;
+}
+
 plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     int64_t n = d->sources->n;
     if (n > INT32_MAX) return pli_fail(err, PLAIT_EINVAL, "more than 2^31 files");

@@ -66,7 +66,8 @@ static inline int64_t pli_block_labels(const pli_block *block, int64_t row) {
 }
 
 /* Opened sources of one data set for worker w of W, whose run of blocks it owns. */
-typedef struct pli_dataset pli_dataset;
+typedef struct pli_dataset  pli_dataset;
+typedef struct pli_borrowed pli_borrowed; /* a block of another worker */
 
 /** Finds the sources, judges the format, cuts blocks, reads what is needed of the start (header). fixed: the
  *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
@@ -91,6 +92,12 @@ int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own ones: first
 int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
 const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
 int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
+int32_t pli_dataset_home(const pli_dataset *dataset, int32_t block); /* whose own block is it?     */
+/** Block `block` of the whole data set, loaded and agreed, perhaps another worker's: that is read once more. Any thread.
+ *  Errors: EIO, EFORMAT, ENOMEM. */
+plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_borrowed **borrowed_out, plait_error *err);
+const pli_block *pli_borrowed_block(const pli_borrowed *borrowed);
+void             pli_borrowed_free(pli_borrowed **borrowed);
 /** Are its labels in a file of their own (images in idx format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
 /** A number that is the same if and only if all files have the same names, lengths and contents' samples. */

@@ -65,3 +65,28 @@ plait_status pli_dataset_fetch(const pli_dataset *d, int32_t block, pli_rows *ro
     }
     return PLAIT_OK;
 }
+
+/* --- one block, for somebody who counts no rows ------------------------------------------------------------- */
+
+struct pli_borrowed {
+    pli_rows rows;
+    bool     owned;
+};
+
+plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_borrowed **borrowed_out,
+                                plait_error *err) {
+    pli_borrowed *b = pli_calloc(1, sizeof *b);
+    if (b == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a block");
+    plait_status status = pli_dataset_fetch(dataset, block, &b->rows, &b->owned, err);
+    if (status < 0) pli_borrowed_free(&b);
+    *borrowed_out = b;
+    return status;
+}
+
+const pli_block *pli_borrowed_block(const pli_borrowed *borrowed) { return &borrowed->rows.b; }
+
+void pli_borrowed_free(pli_borrowed **borrowed) {
+    if (*borrowed != NULL && (*borrowed)->owned) pli_rows_free(&(*borrowed)->rows);
+    pli_free(*borrowed);
+    *borrowed = NULL;
+}

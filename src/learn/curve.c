@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/inherit.h"
 #include "learn/run.h"
 #include "table/table.h"
 
@@ -75,8 +76,8 @@ static plait_status measure_one(pli_run *run, const void *weights, double *loss,
     pli_total    total;
     pli_sums     sums = { 0 };
     PLI_TRY(pli_run_solution(run, run->curve.type, weights, &solution));
-    plait_status status = pli_model_judge(&run->linear, &solution, run->data, run->pool,
-                                          run->fraction > 0 ? pli_run_trains : NULL, run, &total, NULL, run->err);
+    plait_status status = pli_run_judge(run, &run->linear, &solution, run->data,
+                                        run->fraction > 0 ? pli_run_trains : NULL, &total, NULL);
     if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
     *loss = sums.loss;
     *weight = sums.weight;
@@ -118,6 +119,7 @@ static void tell(const pli_run *run, const double *sums, const plait_report *rep
 
 plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     pli_curve *c = &run->curve;
+    bool       reported = reports(run);
     if (c->points == 0) return PLAIT_OK;
     double        *sums = pli_calloc((size_t)c->points, 3 * sizeof *sums);
     unsigned char *copy = pli_calloc((size_t)c->values, plait_type_bytes(c->type));
@@ -126,7 +128,8 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     if (status == PLAIT_OK) status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken, 0);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = measure_all(run, copy, sums);
-    if (status == PLAIT_OK && reports(run) && run->opts->point != NULL) tell(run, sums, report);
+    if (pli_comm_absent(run->comm) > 0) reported = false; /* copies, or a part of a sum, died with a worker */
+    if (status == PLAIT_OK && reported && run->opts->point != NULL) tell(run, sums, report);
     pli_free(copy);
     pli_free(sums);
     return status;

@@ -57,6 +57,12 @@ plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solut
                              pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
                              pli_ranking *ranking, plait_error *err);
 
+/** The same over these blocks [blocks] of data. */
+plait_status pli_model_judge_blocks(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
+                                    int32_t blocks, const pli_block **block, pli_pool *pool,
+                                    bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
+                                    pli_ranking *ranking, plait_error *err);
+
 /** Fills the test figures of a report from sums over all rows. */
 void pli_report_test(plait_report *report, const pli_linear *linear, const pli_sums *sums, double auc);
 void pli_report_init(plait_report *report);

@@ -1,5 +1,6 @@
 /* The options of a run: checked before anything is read, and equal on every rank. */
 #include "learn/learn.h"
+#include "learn/inherit.h"
 #include "learn/keep.h"
 
 #include <float.h>
@@ -216,6 +217,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_kernels(run));
     run->exact = o->exact != 0;
     PLI_TRY(pli_keep_check(run, false));
+    PLI_TRY(pli_inherit_check(run));
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);
 }

@@ -108,6 +108,8 @@ typedef struct judge {
     const pli_linear  *linear;
     const scorer      *scorer;
     const pli_dataset *data;
+    const pli_block  **block; /* [own blocks] */
+    int32_t            blocks;
     bool (*want)(void *user, int64_t row);
     void        *user;
     pli_sums    *sums;  /* [own blocks]                                       */
@@ -151,7 +153,7 @@ static void tell_unknown(const judge *j, int64_t row, double label, plait_error 
 
 static void judge_one(void *user, int64_t own, int32_t thread) {
     judge           *j = user;
-    const pli_block *block = pli_dataset_block(j->data, (int32_t)own);
+    const pli_block *block = j->block[own];
     judge_block      b = { .judge = j, .score = j->score != NULL ? j->score + j->first[own] : NULL };
     (void)thread;
     if (score_block(j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
@@ -160,8 +162,8 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
 }
 
 static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error *err) {
-    for (int32_t own = 0; own < pli_dataset_own_blocks(j->data); own++) {
-        const pli_block *block = pli_dataset_block(j->data, own);
+    for (int32_t own = 0; own < j->blocks; own++) {
+        const pli_block *block = j->block[own];
         for (int64_t r = 0; r < block->rows; r++) {
             double y, ignored, score = j->score[j->first[own] + r];
             if (isnan(score)) continue;
@@ -173,29 +175,32 @@ static plait_status rank_rows(const judge *j, pli_ranking *ranking, plait_error 
     return PLAIT_OK;
 }
 
-plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
-                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
-                             pli_ranking *ranking, plait_error *err) {
-    int32_t    own = pli_dataset_own_blocks(data);
-    scorer     by;
-    bool       one_label = linear->net == NULL || linear->net->row_labels == 1;
-    bool       rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES && one_label;
-    judge      j = { .linear = linear, .scorer = &by, .data = data, .want = want, .user = user };
+plait_status pli_model_judge_blocks(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
+                                    int32_t blocks, const pli_block **block, pli_pool *pool,
+                                    bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
+                                    pli_ranking *ranking, plait_error *err) {
+    scorer  by;
+    bool    one_label = linear->net == NULL || linear->net->row_labels == 1;
+    bool    rank = ranking != NULL && linear->loss->target == PLI_TWO_CLASSES && one_label;
+    int64_t rows = 0;
+    judge   j = { .linear = linear, .scorer = &by, .data = data, .block = block, .blocks = blocks, .want = want,
+                  .user = user };
+    for (int32_t b = 0; b < blocks; b++) rows += block[b]->rows;
     PLI_TRY(scorer_open(&by, linear, solution, err));
     plait_status status = PLAIT_ENOMEM;
-    j.sums = pli_calloc((size_t)own, sizeof *j.sums);
-    j.error = pli_calloc((size_t)own, sizeof *j.error);
-    j.first = pli_calloc((size_t)own, sizeof *j.first);
-    j.score = rank ? pli_array((size_t)pli_dataset_rows(data), sizeof *j.score) : NULL;
+    j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
+    j.error = pli_calloc((size_t)blocks, sizeof *j.error);
+    j.first = pli_calloc((size_t)blocks, sizeof *j.first);
+    j.score = rank ? pli_array((size_t)rows, sizeof *j.score) : NULL;
     if (j.sums == NULL || j.error == NULL || j.first == NULL || (rank && j.score == NULL)) {
-        pli_fail(err, status, "no memory to judge %lld rows", (long long)pli_dataset_rows(data));
+        pli_fail(err, status, "no memory to judge %lld rows", (long long)rows);
         goto out;
     }
-    for (int32_t b = 1; b < own; b++) j.first[b] = j.first[b - 1] + pli_dataset_block(data, b - 1)->rows;
-    pli_pool_for(pool, own, judge_one, &j);
+    for (int32_t b = 1; b < blocks; b++) j.first[b] = j.first[b - 1] + block[b - 1]->rows;
+    pli_pool_for(pool, blocks, judge_one, &j);
     status = PLAIT_OK;
     *total_out = (pli_total){ 0 };
-    for (int32_t b = 0; status == PLAIT_OK && b < own; b++) {
+    for (int32_t b = 0; status == PLAIT_OK && b < blocks; b++) {
         pli_total_add(total_out, &j.sums[b]);
         status = j.error[b].code;
         if (status < 0 && err != NULL) *err = j.error[b];
@@ -207,6 +212,19 @@ out:
     pli_free(j.error);
     pli_free(j.first);
     pli_free(j.score);
+    return status;
+}
+
+plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
+                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
+                             pli_ranking *ranking, plait_error *err) {
+    const int32_t     own = pli_dataset_own_blocks(data);
+    const pli_block **block = pli_array((size_t)own, sizeof *block);
+    if (block == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (int32_t b = 0; b < own; b++) block[b] = pli_dataset_block(data, b);
+    plait_status status =
+        pli_model_judge_blocks(linear, solution, data, own, block, pool, want, user, total_out, ranking, err);
+    pli_free(block);
     return status;
 }
 

@@ -1,4 +1,5 @@
 /* Opens data, lets the workers agree on what it means, and settles what follows from it. */
+#include "learn/inherit.h"
 #include "learn/keep.h"
 #include "learn/balance.h"
 
@@ -74,7 +75,7 @@ static plait_status join(const pli_run *run, const pli_schema *own, const pli_te
 }
 
 /* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
-static plait_status agree_schema(pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
+plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
     pli_text     mine = { 0 };
     plait_status status = pli_schema_write(pli_dataset_schema(data), &mine, run->err);
     if (status == PLAIT_OK && mine.failed)
@@ -439,9 +440,10 @@ plait_status pli_prepare(pli_run *run) {
     PLI_TRY(read_graph(run));
     PLI_TRY(load_start(run));
     run->stream = pli_run_streams(run);
+    PLI_TRY(pli_inherit_check(run));
     PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
-    PLI_TRY(agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));
+    PLI_TRY(pli_run_agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));
     PLI_TRY(settle_labels(run));
     PLI_TRY(make_net(run));
     settle_defaults(run);
@@ -537,8 +539,8 @@ plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, 
     if (!split && run->validation == NULL) return PLAIT_OK;
     pli_linear linear = run->linear;
     linear.class_weight = NULL;
-    PLI_TRY(pli_model_judge(&linear, solution, split ? run->data : run->validation, run->pool,
-                            split ? pli_run_holds_back : NULL, (void *)run, &total, NULL, run->err));
+    PLI_TRY(pli_run_judge(run, &linear, solution, split ? run->data : run->validation,
+                          split ? pli_run_holds_back : NULL, &total, NULL));
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * run->linear.columns));
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     *loss_out = pli_sums_loss(&sums);

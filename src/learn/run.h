@@ -8,6 +8,7 @@
  *     prepare.c  schema and labels agreed, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     balance.c  whose blocks a worker computes, where they may change hands
+ *     inherit.c  whose blocks a worker computes, where others have died
  *     blocks.c   block by block: --reduce exact
  *     net_train.c  by a net
  *     hogwild.c  row by row, straight on the table: async over local
@@ -99,6 +100,7 @@ typedef struct pli_run {
     pli_total    progressive;
     double       validation_loss, validation_accuracy, load_seconds, train_seconds,
         idle_seconds /* of train_seconds, waiting */;
+    int32_t      deaths; /* told so far */
     int64_t      kept; /* clock of the last checkpoint; -1: none */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;
@@ -148,6 +150,10 @@ bool pli_run_streams(const pli_run *run);
  *  follow. Errors: EREFUSED a pipe where ranks are processes. Collective over the workers. */
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
+
+/** What all workers found in a data set, joined, and the set numbered by it; whole: it is in memory. Collective over the
+ *  workers. */
+plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out);
 
 /** run->test and run->validation, by the run's schema. Errors: as pli_run_open, EFORMAT a row without a label that the
  *  model knows. Collective over the workers. */
@@ -216,6 +222,9 @@ typedef struct pli_meter {
 void pli_meter_start(pli_meter *meter, pli_run *run);
 /** Tells the caller at most some times a second, and at the end of an epoch. On one rank. */
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended);
+
+/** Tells the caller of ranks that have died. On one rank. */
+void pli_run_tell_lost(pli_run *run);
 
 /** EDIVERGED with the remedy, unless sums are finite. */
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);

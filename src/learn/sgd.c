@@ -256,14 +256,24 @@ static plait_status tell_weights(pli_run *run) {
 
 /* --- validation ------------------------------------------------------------------------------------------ */
 
+/* What the weights are worth on what is held back. Collective. */
+static plait_status measure(pli_run *run, pli_solution *now, double *loss, double *accuracy) {
+    int32_t absent = pli_comm_absent(run->comm);
+    do {
+        pli_solution_free(now);
+        PLI_TRY(extract(run, now));
+        PLI_TRY(pli_run_validate(run, now, loss, accuracy));
+    } while (pli_run_again(run, &absent));
+    return PLAIT_OK;
+}
+
 /* Loss on what is held back; keeps the best weights; *end_out: stop now. Collective: so all workers stop at once. */
 static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
     pli_run     *run = sgd->run;
     pli_solution now = { 0 };
     double       stopped = pli_run_stopped(run), loss = NAN, accuracy = NAN;
-    PLI_TRY(extract(run, &now));
-    pli_run_tell_weights(run, &now);
-    plait_status status = pli_run_validate(run, &now, &loss, &accuracy);
+    plait_status status = measure(run, &now, &loss, &accuracy);
+    if (status == PLAIT_OK) pli_run_tell_weights(run, &now);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
     if (status == PLAIT_OK) {
         run->validation_loss = loss;
@@ -284,12 +294,13 @@ static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
 
 /* --- the loop -------------------------------------------------------------------------------------------- */
 
-/* The batch of a clock, as far as it can be prepared before the clock has begun. */
-static plait_status fetch(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+/* The batch of a clock, as far as it can be prepared before the clock has begun; inherited: of those who died in it. */
+static plait_status fetch(pli_sgd *sgd, int64_t epoch, int64_t clock, bool inherited) {
     pli_run   *run = sgd->run;
     pli_batch *batch = &sgd->batch;
     uint64_t   at = pli_comm_span_begin(run->comm);
     if (run->balanced) PLI_TRY(pli_balance_batch(&sgd->balance, epoch, clock, batch));
+    else if (sgd->heir.part != NULL) PLI_TRY(pli_heir_batch(&sgd->heir, epoch, clock, inherited, batch));
     else PLI_TRY(pli_batches_get(sgd->batches, epoch, clock, batch, run->err));
     if (run->stream) pli_run_charge_parsed(run, batch);
     if (batch->rows > 0 && !run->rowwise && run->form != PLI_DENSE && run->form != PLI_NET && localise(sgd, batch) < 0)
@@ -314,7 +325,7 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     *sums_out = (pli_sums){ 0 };
     sgd->clock = (pli_total){ 0 };
     if (run->rowwise && run->stream) return pli_hogwild_step(sgd, NULL, clock, sums_out);
-    if (!sgd->fetched) PLI_TRY(fetch(sgd, epoch, clock));
+    if (!sgd->fetched) PLI_TRY(fetch(sgd, epoch, clock, false));
     sgd->fetched = false;
     if (batch->rows == 0) return PLAIT_OK;
     if (run->rowwise) return pli_hogwild_step(sgd, batch, clock, sums_out);
@@ -361,13 +372,34 @@ static plait_status should_stop(pli_sgd *sgd, int64_t epoch, int64_t clock, bool
     return run->paced ? PLAIT_OK : hear_others(sgd, stop_out);
 }
 
+/* Checks and counts the losses of a step. */
+static plait_status count(pli_sgd *sgd, int64_t epoch, const pli_sums *sums) {
+    pli_run *run = sgd->run;
+    PLI_TRY(pli_run_finite(run, sums->loss, run->clocks_done));
+    if (!run->exact) pli_total_add(&sgd->clock, sums);
+    if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
+    return PLAIT_OK;
+}
+
+/* Ends the clock, in which others may have died: then it has another batch. */
+static plait_status end_together(pli_sgd *sgd, int64_t epoch, int64_t clock) {
+    plait_status status;
+    while ((status = plait_job_clock(sgd->run->job)) == PLAIT_STAND_IN) {
+        pli_sums sums;
+        PLI_TRY(fetch(sgd, epoch, clock, true));
+        PLI_TRY(step(sgd, epoch, clock, &sums));
+        PLI_TRY(count(sgd, epoch, &sums));
+    }
+    return status;
+}
+
 /* Ends the clock. Where its sums travel by themselves, the next batch of the epoch is fetched meanwhile. */
 static plait_status end_clock(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     pli_run       *run = sgd->run;
     plait_request *ended;
-    if (!sgd->overlaps) return plait_job_clock(run->job);
+    if (!sgd->overlaps) return end_together(sgd, epoch, clock);
     PLI_TRY(plait_job_clock_begin(run->job, &ended));
-    plait_status fetched = clock + 1 < run->clocks ? fetch(sgd, epoch, clock + 1) : PLAIT_OK;
+    plait_status fetched = clock + 1 < run->clocks ? fetch(sgd, epoch, clock + 1, false) : PLAIT_OK;
     plait_error  why = *run->err;
     plait_status status = plait_request_wait(&ended);
     if (fetched < 0) *run->err = why;
@@ -383,12 +415,11 @@ static plait_status epoch_run(pli_sgd *sgd, int64_t epoch, int64_t first) {
         if (pli_curve_due(run) && ((run->form != PLI_DENSE && run->form != PLI_NET) || run->rowwise))
             PLI_TRY(keep_table(run));
         PLI_TRY(step(sgd, epoch, clock, &sums));
-        PLI_TRY(pli_run_finite(run, sums.loss, run->clocks_done));
-        if (!run->exact) pli_total_add(&sgd->clock, &sums);
-        if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
+        PLI_TRY(count(sgd, epoch, &sums));
         PLI_TRY(end_clock(sgd, epoch, clock));
         pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;
+        pli_run_tell_lost(run);
         pli_pace_clock(run);
         pli_meter_tell(&sgd->meter, &sums, epoch, clock, false);
         bool stop;
@@ -462,8 +493,8 @@ static plait_status begin_batches(pli_sgd *sgd) {
     }
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, run->epochs > 1,
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &sgd->batches, run->err));
-    if (!run->balanced) return PLAIT_OK;
-    return pli_balance_begin(&sgd->balance, run, sgd->batches);
+    if (run->opts->replicas > 1) return pli_heir_begin(&sgd->heir, run, sgd->batches);
+    return run->balanced ? pli_balance_begin(&sgd->balance, run, sgd->batches) : PLAIT_OK;
 }
 
 static plait_status begin(pli_sgd *sgd) {
@@ -477,8 +508,8 @@ static plait_status begin(pli_sgd *sgd) {
         return begin_batches(sgd);
     }
     PLI_TRY(run->exact ? pli_gradient_init_apart(&sgd->gradient, &run->linear, run->pool, run->err)
-                       : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data, run->balanced, groups,
-                                           run->err));
+                       : pli_gradient_init(&sgd->gradient, &run->linear, run->pool, run->data,
+                                           run->balanced || run->opts->replicas > 1, groups, run->err));
     sgd->bias = pli_calloc((size_t)k, sizeof *sgd->bias);
     sgd->narrow = pli_calloc((size_t)k, sizeof *sgd->narrow);
     bool ok = sgd->bias != NULL && sgd->narrow != NULL;
@@ -499,6 +530,7 @@ static void end(pli_sgd *sgd) {
     sgd->run->kept = pli_keep_last(sgd);
     pli_keep_end(sgd);
     pli_balance_end(&sgd->balance);
+    pli_heir_end(&sgd->heir);
     pli_batches_destroy(&sgd->batches);
     pli_gradient_destroy(&sgd->gradient);
     pli_solution_free(&sgd->best);
@@ -532,7 +564,7 @@ static plait_status skip(pli_sgd *sgd) {
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
-    sgd.sums_need_all = status == PLAIT_OK && some_sum_needs_all(run);
+    sgd.sums_need_all = status == PLAIT_OK && (run->opts->replicas > 1 || some_sum_needs_all(run));
     sgd.overlaps = status == PLAIT_OK && !run->balanced && !run->rowwise && pli_job_overlaps(run->job);
     if (status == PLAIT_OK) status = begin(&sgd);
     if (status == PLAIT_OK) status = pli_keep_begin(&sgd);

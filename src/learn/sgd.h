@@ -3,6 +3,7 @@
 #define PLI_LEARN_SGD_H
 
 #include "learn/balance.h"
+#include "learn/inherit.h"
 
 struct pli_row_worker;
 typedef struct pli_keep pli_keep; /* keep.h */
@@ -15,6 +16,7 @@ typedef struct pli_sgd {
     bool         fetched;
     bool         overlaps; /* the next batch is fetched while sums travel          */
     pli_balance  balance; /* of a run that is balanced */
+    pli_heir     heir;    /* of one that goes on when a worker dies; part NULL: of another */
     pli_gradient gradient;
     pli_meter    meter;
     bool         sums_need_all; /* no worker may stop by itself */

@@ -55,6 +55,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
     const pli_travel travel = pli_run_travel(run, name);
     const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
     const pli_rule_scope rules = pli_run_rules(run);
+    const int32_t        servers = plait_comm_servers(run->comm);
     const pli_pair       pair = { .topology = travel.topology,
                                   .consistency = travel.consistency,
                                   .scope = &scope,
@@ -66,6 +67,8 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                   .exact = run->exact,
                                   .filter = travel.filter,
                                   .aggregates = run->opts->aggregate != NULL,
+                                  .replicas = run->opts->replicas,
+                                  .servers = servers > 0 ? servers : plait_comm_workers(run->comm),
                                   .logged = pli_comm_events(run->comm) != NULL,
                                   .collective = pli_comm_collective(run->comm),
                                   .sharded = run->sharded && strcmp(name, "b") != 0 };

@@ -1,4 +1,5 @@
 /* plait_train: the order of a run, from options to report. */
+#include "learn/inherit.h"
 #include "learn/keep.h"
 
 #include <math.h>
@@ -12,6 +13,14 @@ void plait_train_opts_init(plait_train_opts *opts) {
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto",
         .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
+}
+
+/* --- deaths that the run goes on from ----------------------------------------------------------------------- */
+
+void pli_run_tell_lost(pli_run *run) {
+    plait_error why;
+    if (run->opts->lost == NULL || !pli_comm_leads(run->comm)) return;
+    while (pli_comm_next_death(run->comm, &run->deaths, &why)) run->opts->lost(run->opts->user, why.rank, why.text);
 }
 
 /* --- progress -------------------------------------------------------------------------------------------- */
@@ -140,6 +149,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.batch = batch;
     j.first_clock = first_clock;
     j.backup = o->backup;
+    j.replicas = o->replicas;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
     j.exact = o->exact;
@@ -209,7 +219,8 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
 static plait_status warn_if_astray(pli_run *run, double objective) {
     double nothing = 0;
     PLI_TRY(loss_of_nothing(run, &nothing));
-    if (run->interrupted || !pli_comm_leads(run->comm) || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
+    const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
+    if (run->interrupted || !whole || !pli_comm_leads(run->comm) || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
             "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s; take a smaller "
             "--learning-rate%s", objective, nothing,
@@ -226,8 +237,8 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
     double      auc = NAN;
     pli_linear  linear = run->linear;
     if (!run->stream) {
-        PLI_TRY(pli_model_judge(&linear, solution, run->data, run->pool, run->fraction > 0 ? pli_run_trains : NULL,
-                                run, &total, NULL, run->err));
+        PLI_TRY(pli_run_judge(run, &linear, solution, run->data, run->fraction > 0 ? pli_run_trains : NULL, &total,
+                              NULL));
         pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
         sums = pli_total_sums(&total);
         PLI_TRY(pli_pace_judge(run, &sums));
@@ -238,8 +249,7 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;
-    plait_status status =
-        pli_model_judge(&linear, solution, run->test, run->pool, NULL, NULL, &total, &ranking, run->err);
+    plait_status status = pli_run_judge(run, &linear, solution, run->test, NULL, &total, &ranking);
     if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
     if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES)
         status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
@@ -320,7 +330,11 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     PLI_TRY(plait_comm_broadcast(run->comm, &ends, sizeof ends, pli_comm_lead(run->comm)));
     PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
     report.progressive_loss = pli_sums_loss(&sums);
-    if (!ends) PLI_TRY(judge(run, &(*model_out)->solution, penalty, &report));
+    int32_t absent = pli_comm_absent(run->comm);
+    do {
+        if (!ends) PLI_TRY(judge(run, &(*model_out)->solution, penalty, &report));
+    } while (pli_run_again(run, &absent));
+    pli_run_tell_lost(run);
     PLI_TRY(fill_report(run, &report));
     if (!ends) PLI_TRY(pli_curve_measure(run, &report));
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
@@ -346,11 +360,25 @@ static void clean(pli_run *run) {
     pli_curve_free(&run->curve);
 }
 
-/* On servers, too: what they have sent counts. */
-static plait_status end_job(plait_comm *comm, plait_job **job, plait_report *report_out) {
+/* How many deaths this process has heard of. */
+static int64_t deaths_of(const plait_comm *comm) {
+    int32_t     n = 0, next = 0;
+    plait_error why;
+    while (pli_comm_next_death(comm, &next, &why)) n++;
+    return n;
+}
+
+/* On servers, too: what they have sent counts. With copies a rank may have died, or die even now: then it is what the workers
+ * that lived until here have sent. */
+static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, plait_report *report_out) {
+    int64_t  known[2] = { (int64_t)plait_comm_bytes_sent(comm), deaths_of(comm) };
     uint64_t bytes = 0;
+    if (survives && pli_comm_is_worker(comm)) PLI_TRY(plait_comm_allreduce(comm, known, 2, PLAIT_I64, PLAIT_SUM));
     PLI_TRY(plait_job_destroy(job));
-    PLI_TRY(pli_comm_bytes_of_all(comm, &bytes));
+    const bool   one_died = survives && pli_comm_is_worker(comm) && known[1] > 0; /* all know it */
+    plait_status status = one_died ? PLAIT_EPEER : pli_comm_bytes_of_all(comm, &bytes);
+    if (status == PLAIT_EPEER && survives) bytes = (uint64_t)known[0];
+    else if (status < 0) return status;
     if (report_out != NULL) report_out->bytes_sent = (int64_t)bytes;
     return PLAIT_OK;
 }
@@ -391,7 +419,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
         pli_report_init(report_out);
         status = fill_report(run, report_out);
     }
-    if (status == PLAIT_OK) status = end_job(run->comm, &run->job, report_out);
+    if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1, &run->job, report_out);
     if (status < 0) pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
     return status;
 }
@@ -402,7 +430,7 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
     if (!pli_comm_is_worker(comm)) {
         plait_job *job = NULL;
         PLI_TRY(create_job(comm, opts, 1, 0, &job));
-        return end_job(comm, &job, NULL);
+        return end_job(comm, opts->replicas > 1, &job, NULL);
     }
     pli_run run = { .comm = comm,
                     .opts = opts,

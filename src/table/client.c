@@ -132,6 +132,20 @@ plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used,
     return PLAIT_OK;
 }
 
+/* The first server carries what workers tell each other. */
+plait_status pli_client_send_gather(pli_client *client, uint64_t now_ns, const void *mine, size_t bytes,
+                                    pli_ticket *ticket, pli_out *out, plait_error *err) {
+    const size_t head = sizeof client->barriers;
+    pli_msg     *msg = bytes <= SIZE_MAX - head ? pli_msg_new(head + bytes) : NULL;
+    client->barriers++;
+    if (msg != NULL) {
+        msg->head.clock = client->clock;
+        memcpy(pli_msg_body(msg), &client->barriers, head);
+        if (bytes > 0) memcpy((unsigned char *)pli_msg_body(msg) + head, mine, bytes);
+    }
+    return pli_client_send(client, now_ns, 0, PLI_GATHER, msg, ticket, out, err);
+}
+
 static void acknowledge(const pli_client *client, int32_t server, pli_out *out) {
     pli_msg *ack = pli_msg_new(0);
     if (ack == NULL) return; /* the other side sends again */

@@ -108,6 +108,10 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
                                  pli_out *out, plait_error *err);
 
+/** With copies: brings bytes to a barrier of the first server (wire.h). */
+plait_status pli_client_send_gather(pli_client *client, uint64_t now_ns, const void *mine, size_t bytes,
+                                    pli_ticket *ticket, pli_out *out, plait_error *err);
+
 /* client_copies.c: servers with copies (copies.h). All in the machine, save those that say so. */
 
 /** Errors: ENOMEM. */
@@ -130,6 +134,9 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 void pli_client_end_clock(pli_client *client);
 /** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
+/** Who holds the item of a worker (home) while these are dead [workers]; NULL: nobody is. Rendezvous hashing: a further
+ *  death moves only what the dead one held (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
+int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t home, uint64_t item);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */
 

@@ -39,6 +39,7 @@ static bool is_request(const pli_msg *msg) {
     case PLI_PULL:
     case PLI_CALL:
     case PLI_BARRIER:
+    case PLI_GATHER:
     case PLI_SNAP:
     case PLI_PIECE:
     case PLI_RESTORE:
@@ -216,11 +217,14 @@ void pli_client_end_clock(pli_client *client) {
 }
 
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next) {
-    const uint8_t *dead = next ? client->next : client->replaced;
-    int32_t        best = home;
-    uint64_t       most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
-    if (dead == NULL || home < 0 || home >= client->layout.workers || !dead[home]) return home;
-    for (int32_t w = 0; w < client->layout.workers; w++) {
+    return pli_heir_of(next ? client->next : client->replaced, client->layout.workers, home, item);
+}
+
+int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t home, uint64_t item) {
+    int32_t  best = home;
+    uint64_t most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
+    if (dead == NULL || home < 0 || home >= workers || !dead[home]) return home;
+    for (int32_t w = 0; w < workers; w++) {
         const uint64_t draw = pli_hash_u64(seed + (uint64_t)w) | 1;
         if (dead[w] || draw <= most) continue;
         most = draw;

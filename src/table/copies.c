@@ -57,6 +57,7 @@ void pli_copies_close(pli_server *server) {
     pli_tx_destroy(&c->tx);
     pli_rx_destroy(&c->rx);
     pli_msg_free(&c->sum);
+    pli_msg_free(&c->gathered);
     pli_msg_free_list(&c->early);
     pli_free(c->safe);
     pli_free(c->redo);
@@ -435,14 +436,53 @@ void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
 
 static uint64_t number_of(const pli_copies *c, const pli_msg *barrier) {
     uint64_t number = c->met + 1;
-    if (barrier->head.body_bytes == sizeof number) memcpy(&number, pli_msg_body(barrier), sizeof number);
+    if (barrier->head.body_bytes >= sizeof number) memcpy(&number, pli_msg_body(barrier), sizeof number);
     return number;
 }
 
 static pli_msg *barrier_answer(const pli_server *server) {
+    const pli_msg *gathered = server->copies->gathered;
+    if (gathered != NULL) return pli_msg_of_slab(gathered->body, gathered->offset, gathered->head.body_bytes);
     pli_msg *answer = pli_msg_new(sizeof server->dropped);
     if (answer != NULL) memcpy(pli_msg_body(answer), &server->dropped, sizeof server->dropped);
     return answer;
+}
+
+/* What each has brought who is at the barrier. */
+static pli_msg *gather(const pli_server *server) {
+    const size_t workers = (size_t)server->layout.workers;
+    uint64_t     bytes = workers * sizeof(uint64_t), own = sizeof(uint64_t);
+    for (size_t w = 0; w < workers; w++)
+        if (server->peer[w].barrier != NULL) bytes += pli_pad8(server->peer[w].barrier->head.body_bytes - own);
+    pli_msg *msg = pli_msg_new(bytes);
+    if (msg == NULL) return NULL;
+    uint64_t      *brought = pli_msg_body(msg);
+    unsigned char *at = (unsigned char *)(brought + workers);
+    memset(brought, 0, bytes);
+    for (size_t w = 0; w < workers; w++) {
+        pli_msg *barrier = server->peer[w].barrier;
+        brought[w] = barrier == NULL ? PLI_GONE : barrier->head.body_bytes - own;
+        if (barrier == NULL || brought[w] == 0) continue;
+        memcpy(at, pli_at_const(pli_msg_body(barrier), (int64_t)own), brought[w]);
+        at += pli_pad8(brought[w]);
+    }
+    return msg;
+}
+
+/* Everybody is there: with the same in mind? */
+static bool gathers(const pli_server *server, bool *gathers_out, pli_out *out) {
+    int32_t first = -1;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        const pli_msg *barrier = server->peer[w].barrier;
+        if (barrier == NULL) continue;
+        if (first < 0) first = w;
+        if (barrier->head.kind == server->peer[first].barrier->head.kind) continue;
+        pli_out_fail(out, PLAIT_EMISMATCH, "rank %d is at a barrier of tables, rank %d in a collective",
+                     barrier->head.kind == PLI_GATHER ? first : w, barrier->head.kind == PLI_GATHER ? w : first);
+        return false;
+    }
+    *gathers_out = server->peer[first].barrier->head.kind == PLI_GATHER;
+    return true;
 }
 
 void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
@@ -458,9 +498,13 @@ void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
         waiting += peer->barrier != NULL;
         all = all && (peer->barrier != NULL || peer->gone);
     }
-    if (!all || waiting == 0 || !pli_copies_reach(server, INT64_MAX, out)) return;
+    bool brings = false;
+    if (!all || waiting == 0 || !pli_copies_reach(server, INT64_MAX, out) || !gathers(server, &brings, out)) return;
     pli_entry *entry = entry_of(-1, 0);
-    pli_msg   *msg = pli_msg_new(0);
+    pli_msg   *msg = brings ? gather(server) : pli_msg_new(0);
+    pli_msg_free(&c->gathered);
+    if (brings && msg != NULL) c->gathered = pli_msg_of_slab(msg->body, msg->offset, msg->head.body_bytes);
+    if (brings && c->gathered == NULL) pli_msg_free(&msg);
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
         if (peer->barrier == NULL) continue;
@@ -550,7 +594,10 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     case PLI_MET:
         server->copies->met = (uint64_t)msg->head.clock;
         (void)pli_copies_reach(server, INT64_MAX, out);
-        break;
+        pli_msg_free(&server->copies->gathered);
+        if (msg->head.body_bytes == 0) break;
+        server->copies->gathered = msg;
+        return;
     case PLI_CREATE:
     case PLI_SNAP:
     case PLI_RESTORE:

@@ -90,6 +90,7 @@ typedef struct pli_copies {
     int32_t    deaths;
     pli_msg   *sum;           /* see 9 */
     uint64_t   met;           /* barriers that were complete */
+    pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
     pli_msg   *early, **early_last; /* see 8 */
     _Atomic bool took_over; /* release, pairs with the acquire of who waits for the end */

@@ -97,6 +97,49 @@ static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const 
     return status;
 }
 
+/* --- collectives, which outlive a rank where servers have copies (comm/carried.h) ------------------------------- */
+
+/* What each has brought to the first server; false: it makes no sense. */
+static bool read_gathered(const plait_job *job, const pli_msg *reply, pli_carried *came) {
+    const size_t         workers = (size_t)job->layout.workers;
+    uint64_t             at = workers * sizeof(uint64_t), bytes;
+    const unsigned char *body = pli_msg_body(reply);
+    if (reply->head.body_bytes < at) return false;
+    for (size_t w = 0; w < workers; w++) {
+        memcpy(&bytes, body + w * sizeof bytes, sizeof bytes);
+        came[w] = (pli_carried){ NULL, 0 };
+        if (bytes == PLI_GONE) continue;
+        if (bytes > reply->head.body_bytes - at || pli_pad8(bytes) > reply->head.body_bytes - at) return false;
+        came[w] = (pli_carried){ body + at, bytes };
+        at += pli_pad8(bytes);
+    }
+    return came[job->client.rank].data != NULL; /* whom the others take for dead hears no more */
+}
+
+static plait_status gather(void *user, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
+                           plait_error *err) {
+    plait_job *job = user;
+    pli_ticket ticket;
+    uint64_t   now_ns;
+    pli_out    out;
+    PLI_TRY(pli_job_must_have_ended(job, "a collective", err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_open(&job->client, &ticket);
+    plait_status status = pli_client_send_gather(&job->client, now_ns, mine, bytes, &ticket, &out, err);
+    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
+    pli_port_leave(job->client_port, &out);
+    if (status >= 0) status = pli_job_wait(job, &ticket, "a collective of the workers that live", err);
+    if (status >= 0 && (ticket.replies == NULL || !read_gathered(job, ticket.replies, came)))
+        status = pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a collective");
+    if (status >= 0) {
+        *held_out = ticket.replies;
+        ticket.replies = (*held_out)->next;
+        (*held_out)->next = NULL;
+    }
+    pli_ticket_free(&ticket);
+    return status;
+}
+
 static bool has_servers(const plait_job *job) {
     for (int32_t s = 0; s < job->layout.servers; s++)
         if (job->client.link[s].used) return true;
@@ -118,6 +161,7 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
         return status < 0 ? status : sent;
     }
     for (int32_t w = 0; status >= 0 && w < job->layout.workers; w++) {
+        if (pli_comm_is_absent(job->comm, w)) continue;
         if (all[w].status < 0)
             status = pli_fail(err, PLAIT_EMISMATCH, "%s: rank %d failed: %s", what, w,
                               plait_status_text((plait_status)all[w].status));
@@ -285,6 +329,7 @@ static plait_status meet_servers(plait_job *job) {
 
 static void free_job(void *state) {
     plait_job *job = state;
+    if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(job->comm);
     pli_port_close(&job->client_port);
     pli_port_close(&job->gossip_port);
     for (int64_t i = 0; i < job->tables; i++) {
@@ -329,8 +374,11 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
         return status;
     }
     if (job->layout.replicas > 1) pli_comm_survive(comm);
-    *job_out = job;
-    return PLAIT_OK;
+    if (job->layout.replicas > 1 && job->worker)
+        status = pli_comm_carry(comm, &(pli_carrier){ .gather = gather, .user = job }, err);
+    if (status < 0) free_job(job);
+    else *job_out = job;
+    return status;
 }
 
 plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
@@ -396,6 +444,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     plait_comm *comm = job->comm;
     pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
+    if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(comm);
     int32_t      rank = plait_comm_rank(job->comm);
     bool well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
@@ -559,6 +608,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
     plait_status status = clock_servers(job, err);
+    if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another part */
     if (status < 0 || status == PLAIT_STAND_IN) return status;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_begin != NULL) status = job->table[i]->ops->clock_begin(job->table[i], err);

@@ -440,6 +440,12 @@ static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     return kept;
 }
 
+static bool on_gather(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    if (server->copies != NULL && msg->head.body_bytes >= sizeof(uint64_t)) return on_barrier(server, now_ns, msg, out);
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d brings something to a barrier that takes nothing", msg->head.src);
+    return false;
+}
+
 static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     bool      kept = keep_in(&peer->bye, msg, out);
@@ -534,7 +540,7 @@ static handler *const handlers[PLI_KINDS] = {
     [PLI_CREATE] = on_create, [PLI_PULL] = on_pull, [PLI_PUSH] = on_push,       [PLI_CLOCK] = on_clock,
     [PLI_LEAVE] = on_leave,   [PLI_CALL] = on_call, [PLI_BARRIER] = on_barrier, [PLI_BYE] = on_bye,
     [PLI_LEASE] = on_lease,   [PLI_SNAP] = on_snap, [PLI_PIECE] = pli_server_piece,
-    [PLI_RESTORE] = on_restore, [PLI_VIEW] = on_view, [PLI_VOID] = on_void,
+    [PLI_RESTORE] = on_restore, [PLI_VIEW] = on_view, [PLI_VOID] = on_void, [PLI_GATHER] = on_gather,
 };
 
 void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {

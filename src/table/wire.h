@@ -34,14 +34,16 @@
  *   PUSH with flag REDO   of the clock that the worker has ended last: a part of a dead one's share of it
  *   VIEW     uint32_t [n], the dead ones for whom the worker stands in, with what it has pushed before
  *   VOID     in place of a request that is sent again though it was answered
- *   BARRIER  has a body: uint64_t, how many the worker has come to, with this one
+ *   BARRIER  has a body: uint64_t, how many the worker has come to, with this one, those of GATHER counted
+ *   GATHER   the same number, then bytes: a barrier to which each brings something -> REPLY when all have come: uint64_t
+ *            [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded to 8
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
  *            (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
  *            dead (1) or has left (2), padded to 8, the parts' data
- *   MET      clock: barriers that were complete
+ *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   LOGGED   the other way; arg64: entries taken
  *
  * both ways
@@ -61,11 +63,14 @@
 typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
-    PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_KINDS
+    PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
+    PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
        PLI_FLAG_LOG = 0x20 }; /* of head.flags; 0x1 is comm's, those from 0x1000 on copies.h's */
+
+#define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
 
 typedef struct pli_wire_create {
     uint64_t      job_hash, spec_hash;

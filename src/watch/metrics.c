@@ -12,13 +12,13 @@ struct pli_metrics {
     int32_t lost;   /* a rank that was lost; -1: none          */
 };
 
-plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err) {
+static plait_status open_as(const char *path, const char *mode, pli_metrics **metrics_out, plait_error *err) {
     pli_metrics *m = pli_calloc(1, sizeof *m);
     if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
     m->lost = -1;
     m->path = pli_strdup(path);
     if (m->path == NULL) goto free_metrics;
-    m->file = fopen(path, "w");
+    m->file = fopen(path, mode);
     if (m->file == NULL) {
         plait_status status = pli_fail_errno(err, errno, "%s: cannot be written (--metrics)", path);
         pli_free(m->path);
@@ -30,6 +30,14 @@ plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait
 free_metrics:
     pli_free(m);
     return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+}
+
+plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err) {
+    return open_as(path, "w", metrics_out, err);
+}
+
+plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err) {
+    return open_as(path, "a", metrics_out, err);
 }
 
 /* Writes one line and frees it. flush: a reader who follows the file shall see it now. */

@@ -24,6 +24,8 @@ void pli_json_end(pli_text *text);                                    /* no newl
  * pli_metrics_close, so that a full disk does not cost the training. */
 typedef struct pli_metrics pli_metrics;
 plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
+/** The same file once more, behind what another process has written. */
+plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err);
 void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server);
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 /** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */

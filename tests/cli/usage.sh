@@ -66,7 +66,7 @@ exits 2 "launch" zero launch -n 0 -- plait train
 for word in plan cv tune; do exits 2 "'$word'.*later" later $word; done
 
 # Options and values of later versions: refused by name.
-for words in "--join etcd://h:1/j" "--replicas 2" "--transport tcp"; do
+for words in "--join etcd://h:1/j" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
 done

@@ -62,16 +62,20 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     return status;
 }
 
-/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. */
+/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. Where it dies
+ * while it does, and the job goes on, another tells them once more. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = pli_client_table_open(&table->spec, &job->layout, &table->served, err);
     if (status >= 0) status = pli_client_filters_penalty(table->served, penalty, err);
-    if (status >= 0 && plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
-        status = create_shards(table, initial, penalty, err);
-    char what[WHAT_BYTES];
+    char    what[WHAT_BYTES];
+    int32_t teller, workers = job->layout.workers;
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    status = pli_job_agree(job, what, 0, status, err);
+    do {
+        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, table->spec.id % workers, (uint64_t)table->spec.id);
+        if (status >= 0 && plait_comm_rank(job->comm) == teller) status = create_shards(table, initial, penalty, err);
+        status = pli_job_agree(job, what, 0, status, err);
+    } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
     if (status < 0) return status;
     uint64_t now_ns;
     pli_out  out;

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Real processes that die, and the run goes on without them: train --replicas 2, of which a rank (a worker, a server, both in
+# one, the first) is killed at an instant drawn from a seed, over shared memory and over TCP. Every run must end with exit 0
+# and no restart, its record, which names who was lost, and the bits of the run in which nobody died.
+# usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
+. "$(dirname "$0")/common.sh"
+PLAIT_MPIRUN=$1
+export PLAIT_MPIRUN
+runs=$2
+[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
+
+train="train --data part --test part --batch 20 --epochs 400 --reduce exact --schedule constant --seed 3 --json --topology ps"
+# shellcheck disable=SC2086
+works straight launch -n 4 -- "$PLAIT" $train --quiet --out model
+want=$(field straight model_hash) loss=$(field straight test_loss)
+
+draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
+pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
+reaches() { # reaches EPOCH: the run has come so far, or has ended
+    gone $pid || says m "\"epoch\": $1[,}]"
+}
+
+# one NUMBER WAY
+one() {
+    ranks="-n 4" servers=""
+    [ $(($1 % 3)) -ne 0 ] || ranks="-n 6" servers="--servers 2"
+    size=${ranks#-n }
+    rm -f m model model.done err run.out
+    # shellcheck disable=SC2086
+    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers --replicas 2 --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches $((1 + $(draw "$1" 340))) || fail "run $1: no epoch ends"
+    victim=$(draw $(($1 + 4444)) "$size")
+    kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "run $1 ($2) does not end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] && [ -s model.done ] && [ "$(field run model_hash)" = "$want" ] &&
+        [ "$(field run test_loss)" = "$loss" ] || {
+        fail "run $1 (rank $victim of $size, $2): exit $code, model $(field run model_hash) instead of $want"
+        cat err
+    }
+    grep -q restart err && fail "run $1 was restarted: $(cat err)"
+    if grep -q '"ranks_lost": \['"$victim"'\]' model.done; then
+        died=$((died + 1))
+        grep -q '"event": "rank_lost"' m || fail "run $1: the metrics do not tell"
+        grep -q "rank $victim on host .* has died.*; the run goes on" err || fail "run $1: nobody says so: $(cat err)"
+    fi
+}
+
+n=0 died=0
+while [ $n -lt "$runs" ]; do
+    n=$((n + 1))
+    way=sm,tcp,self
+    [ $((n % 2)) -eq 0 ] || way=tcp,self
+    one $n $way
+done
+# Of those that were too late, since the run had ended, or came while it ended, there may be a few.
+[ $((died * 4)) -ge $((runs * 3)) ] || fail "only $died of $runs were lost in the run"
+echo "$runs runs, $died with a loss"
+finish

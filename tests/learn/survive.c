@@ -1,0 +1,248 @@
+/* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or end: the
+ * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it.
+ *
+ * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank counts how
+ * often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there is a job ends the
+ * run.) */
+#include <stdatomic.h>
+
+#include "learn/train.h"
+
+#include "comm/comm.h"
+
+enum { RANKS_MAX = 6, ROWS = 900, RUNS = 120, RUNS_FULL = 400 };
+
+typedef struct story {
+    plait_train_opts     opts;
+    int32_t              workers, servers, victim, killer;
+    int64_t              at;     /* the killer's how manieth call; -1: nobody dies */
+    plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
+    _Atomic int64_t      calls[RANKS_MAX];
+    _Atomic bool         begun; /* the job is there, on all ranks: some table is */
+    plait_report         report[RANKS_MAX];
+    bool                 ended[RANKS_MAX];
+    _Atomic int32_t      told;   /* deaths that the caller was told of */
+} story;
+
+static story *now; /* one at a time */
+
+static void come_by(const plait_comm *comm) {
+    const int32_t me = plait_comm_rank(comm);
+    if (now == NULL || !atomic_load(&now->begun) || atomic_fetch_add(&now->calls[me], 1) != now->at || me != now->killer) return;
+    plait_comm *victim = atomic_load_explicit(&now->comm[now->victim], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = now->victim, .text = "killed by the test" };
+    if (victim != NULL) pli_comm_kill(victim, &why);
+}
+
+#define STAND_BEFORE(name, arguments, call, comm)                                                                      \
+    plait_status __real_##name arguments;                                                                              \
+    plait_status __wrap_##name arguments;                                                                              \
+    plait_status __wrap_##name arguments {                                                                             \
+        come_by(comm);                                                                                                 \
+        plait_status status = __real_##name call;                                                                      \
+        come_by(comm);                                                                                                 \
+        return status;                                                                                                 \
+    }
+STAND_BEFORE(plait_job_clock, (plait_job * job), (job), plait_job_comm(job))
+STAND_BEFORE(plait_job_barrier, (plait_job * job), (job), plait_job_comm(job))
+STAND_BEFORE(plait_comm_broadcast, (plait_comm * comm, void *buf, size_t bytes, int32_t root), (comm, buf, bytes, root), comm)
+STAND_BEFORE(plait_comm_allreduce, (plait_comm * comm, void *buf, int64_t n, plait_type type, plait_reduce op),
+             (comm, buf, n, type, op), comm)
+
+plait_status __real_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
+plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
+plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    plait_status status = __real_plait_table_create(job, opts, table_out);
+    if (now != NULL) atomic_store(&now->begun, true);
+    come_by(plait_job_comm(job));
+    return status;
+}
+
+static void on_lost(void *user, int32_t rank, const char *why) {
+    story *s = user;
+    assert_true(rank == s->victim && strstr(why, "killed by the test") != NULL);
+    atomic_fetch_add(&s->told, 1);
+}
+
+static plait_status body(plait_comm *comm, void *user) {
+    story       *s = user;
+    const int32_t me = plait_comm_rank(comm);
+    plait_model *model = NULL;
+    atomic_store_explicit(&s->comm[me], comm, memory_order_release);
+    plait_status status = plait_train(comm, &s->opts, &s->report[me], &model);
+    s->ended[me] = status >= 0;
+    if (status >= 0 && model != NULL)
+        plait_model_hash(model, s->report[me].model_hash); /* where ranks share a process the report has it of one */
+    plait_model_destroy(&model);
+    return status;
+}
+
+static plait_status run(story *s, plait_error *err) {
+    plait_comm_opts c;
+    plait_comm_opts_init(&c);
+    c.transport = "threads";
+    c.workers = s->workers;
+    c.servers = s->servers;
+    c.timeout_ns = UINT64_C(60000000000);
+    s->opts.user = s;
+    now = s;
+    plait_status status = plait_comm_run(&c, body, s, err);
+    now = NULL;
+    return status;
+}
+
+typedef struct kind {
+    const char *name, *model, *consistency, *optimizer, *validation;
+    bool        exact, keyed;
+} kind;
+
+static const kind kinds[] = {
+    { "dense", "logistic", "bsp", "adagrad", NULL, true, false },
+    { "dense, validated", "logistic", "bsp", "adam", "0.2", true, false },
+    { "keyed", "logistic", "bsp", "ftrl", NULL, true, true },
+    { "net", "mlp", "bsp", "adam", "0.2", true, false },
+    { "sums not exact", "logistic", "bsp", "sgd", NULL, false, false },
+    { "ssp", "logistic", "ssp:2", "adagrad", NULL, false, false },
+    { "essp, keyed", "logistic", "essp:1", "adagrad", NULL, false, true },
+    { "async", "mlp", "async", "sgd", NULL, false, false },
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Many features, few of them in a row. */
+static plait_data *by_key(void) {
+    enum { PER_ROW = 8, FEATURES = 20000 };
+    int64_t  *start = pli_array(ROWS + 1, sizeof *start);
+    uint32_t *column = pli_array(ROWS * PER_ROW, sizeof *column);
+    double   *label = pli_array(ROWS, sizeof *label);
+    for (int64_t i = 0; i <= ROWS; i++) start[i] = i * PER_ROW;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(3, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        for (int64_t e = 0; e < PER_ROW; e++)
+            column[i * PER_ROW + e] = (uint32_t)(e * (FEATURES / PER_ROW) + (int64_t)exp(pli_random_f64(&r) * 7));
+        label[i] = column[i * PER_ROW] % 3 == 0 ? 1 : -1;
+    }
+    plait_data *data = NULL;
+    assert_int_equal(plait_data_from_csr(ROWS, FEATURES, start, column, NULL, label, NULL, &data, NULL), PLAIT_OK);
+    pli_free(start);
+    pli_free(column);
+    pli_free(label);
+    return data;
+}
+
+static story story_of(const kind *k, plait_data *const data[2], const int *stop) {
+    story s = { .at = -1, .workers = 3 };
+    plait_train_opts_init(&s.opts);
+    s.opts.memory = s.opts.test_memory = data[k->keyed];
+    s.opts.model = k->model;
+    s.opts.layers = strcmp(k->model, "mlp") == 0 ? "8" : NULL;
+    s.opts.topology = "ps";
+    s.opts.consistency = k->consistency;
+    s.opts.optimizer = k->optimizer;
+    s.opts.validation = k->validation;
+    s.opts.exact = k->exact;
+    s.opts.replicas = 2;
+    s.opts.epochs = 2;
+    s.opts.batch = 100;
+    s.opts.stop = stop;
+    s.opts.lost = on_lost;
+    return s;
+}
+
+/* Of the lowest that has ended well. */
+static const plait_report *report_of(const story *s, int32_t *ended) {
+    const plait_report *report = NULL;
+    *ended = 0;
+    for (int32_t w = s->workers - 1; w >= 0; w--) {
+        if (!s->ended[w]) continue;
+        report = &s->report[w];
+        ++*ended;
+    }
+    return report;
+}
+
+static void check(const story *s, const kind *k, const story *whole, const char *seed) {
+    int32_t             ended, all;
+    const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
+    if (ended < s->workers - (s->victim < s->workers)) fail_msg("%s: %d have ended", seed, (int)ended);
+    if (r->clocks != want->clocks || !isfinite(r->train_loss)) fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
+    if (strcmp(k->consistency, "bsp") != 0) {
+        assert_true(r->test_accuracy > want->test_accuracy - 0.15);
+        return;
+    }
+    const double bound = k->exact ? 0 : 1e-4; /* floats are added in another order */
+    if (k->exact && strcmp(r->model_hash, want->model_hash) != 0) fail_msg("%s: another model", seed);
+    if (!(fabs(r->train_loss - want->train_loss) <= bound) || !(fabs(r->objective - want->objective) <= bound) ||
+        !(fabs(r->test_loss - want->test_loss) <= bound) || !(fabs(r->test_auc - want->test_auc) <= (k->exact ? 0 : 1e-3)) ||
+        (k->validation != NULL && !(fabs(r->validation_loss - want->validation_loss) <= bound)))
+        fail_msg("%s: losses %.17g %.17g %.17g instead of %.17g %.17g %.17g", seed, r->train_loss, r->test_loss,
+                 r->validation_loss, want->train_loss, want->test_loss, want->validation_loss);
+}
+
+static void test_any_rank_may_die_at_any_moment(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    const char      *one = getenv("PLAIT_SEED");
+    int64_t          runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, died = 0;
+    story           *whole = pli_calloc(KINDS, sizeof *whole);
+    plait_error      err = { 0 };
+    for (size_t k = 0; k < KINDS; k++) {
+        whole[k] = story_of(&kinds[k], data, &stop);
+        if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+    }
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
+        const size_t   k = pli_random_below(&r, KINDS);
+        story          s = story_of(&kinds[k], data, &stop);
+        char           what[200];
+        s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
+        s.victim = (int32_t)pli_random_below(&r, (uint64_t)(s.workers + s.servers));
+        do s.killer = (int32_t)pli_random_below(&r, (uint64_t)s.workers);
+        while (s.killer == s.victim);
+        s.at = (int64_t)pli_random_below(&r, (uint64_t)whole[k].calls[s.killer]);
+        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d", (unsigned long long)seed,
+                 kinds[k].name, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at, (int)s.killer);
+        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+        err = (plait_error){ 0 };
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, &kinds[k], &whole[k], what);
+        died += atomic_load(&s.told) > 0;
+    }
+    if (one == NULL && died * 2 < runs) fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    pli_free(whole);
+    plait_data_destroy(&data[0]);
+    plait_data_destroy(&data[1]);
+}
+
+static void refused(plait_train_opts *opts, const char *says) {
+    training t = { .opts = *opts };
+    assert_true(train(&t, 2, 1) == PLAIT_EREFUSED);
+    if (strstr(t.error.text, says) == NULL) fail_msg("%s", t.error.text);
+}
+
+static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
+    (void)unused;
+    plait_data *data = points(ROWS, 6, 2, 5);
+    story       s = story_of(&kinds[0], (plait_data *[]){ data, data }, NULL);
+    plait_train_opts o = s.opts;
+    o.topology = "local";
+    refused(&o, "nearest is ps");
+    o = s.opts;
+    o.balance = "dynamic";
+    refused(&o, "nearest is --balance static");
+    o = s.opts;
+    o.optimizer = "lbfgs";
+    o.exact = 0;
+    refused(&o, "nearest is --optimizer adagrad");
+    o = s.opts;
+    o.checkpoint = "nowhere";
+    refused(&o, "nearest is one of the two");
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
