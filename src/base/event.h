@@ -6,6 +6,9 @@
  *   seq      of the message that carried a part, in the stream worker -> server
  *   version  of a shard: how many parts it has applied (of a replica: how many sums). Since each is an event, a version
  *            stands for a vector, how many pushes of each worker the values contain, and costs one number.
+ *
+ * Where servers' shards have two copies (replicas 2) each copy raises what it has applied itself, and is a *side* of
+ * its rank of its own. A version is then of one copy.
  */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
@@ -21,7 +24,7 @@ typedef enum pli_event_kind {
     PLI_EVENT_PUSH,    /* its incs since the last are on their way as one push of the table, of clock    */
     PLI_EVENT_SEND,    /* a message leaves for server peer: seq, clock, part [n]                         */
     PLI_EVENT_SUM,     /* a replica has applied the sum of all workers' pushes of clock                  */
-    PLI_EVENT_CLOCK,   /* a worker has ended clock                                                       */
+    PLI_EVENT_CLOCK,   /* a worker has ended clock; with replicas: both copies have its updates          */
     PLI_EVENT_BARRIER, /* a worker has passed a barrier                                                  */
     PLI_EVENT_LEAVE,   /* a worker takes no further clock; what it had not pushed is dropped             */
     PLI_EVENT_APPLY,   /* a shard has applied a part of worker peer: seq, clock, version after it        */
@@ -31,6 +34,9 @@ typedef enum pli_event_kind {
     PLI_EVENT_DONE,    /* the rank's part in the job has ended in good order                             */
     PLI_EVENT_GIVE,    /* a worker sends its copy of the table, after clock, to worker peer               */
     PLI_EVENT_MIX,     /* and, in clock, mixes the copy that peer gave in its clock `seq` into its own    */
+    PLI_EVENT_STAND, /* a worker begins to stand in, in clock, for those who have died: what it pushes until it ends */
+    PLI_EVENT_VIEW,  /* it has told server peer, in message seq of clock, that it did so for worker `whom`  */
+    PLI_EVENT_SERVE, /* a second copy serves from now on: the rank of the first is dead                 */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -45,6 +51,7 @@ typedef enum pli_event_way {
 
 typedef struct pli_event_job {
     int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
+    int32_t replicas;                               /* copies of each server's shards                         */
 } pli_event_job;
 
 typedef struct pli_event_table {
@@ -57,7 +64,7 @@ typedef struct pli_event_table {
 
 /* What a get took from one shard (-1: from the worker's replica), all of one age. */
 typedef struct pli_event_piece {
-    int32_t         shard;
+    int32_t         shard, place;    /* place: the copy that answered, 0 or 1                                 */
     uint64_t        version;         /* of the shard, when it answered                                        */
     uint64_t        from, to;        /* own pushes from + 1 .. to were laid over the copy that was kept       */
     int64_t         age;             /* clocks since the values were asked for                                */
@@ -73,7 +80,8 @@ typedef struct pli_event_part {
 typedef struct pli_event {
     pli_event_kind kind;
     bool           server; /* raised by the rank's server, not by its worker */
-    int32_t        rank, peer, table, shard;
+    int32_t        place;  /* server: which copy of shards it is             */
+    int32_t        rank, peer, table, shard, whom;
     int64_t        clock, rows;
     uint64_t       seq, version, row;
     uint64_t       incs; /* get: own incs not yet pushed that are laid over the values */
@@ -93,11 +101,17 @@ typedef struct pli_event {
 typedef struct pli_event_sink {
     void (*raise)(void *user, const pli_event *event); /* must not call back; any thread, one at a time a rank and
                                                           side */
+    /** What the side has raised is to outlive the process, from now on; before others hear of what it tells. */
+    void (*keep)(void *user, int32_t rank, int side);
     void *user;
 } pli_event_sink;
 
 static inline void pli_event_raise(const pli_event_sink *sink, const pli_event *event) {
     if (sink != 0 && sink->raise != 0) sink->raise(sink->user, event);
 }
+
+/* Whose events follow one another: the rank's worker, its server, its second copy of another's shards. */
+enum { PLI_SIDES = 3 };
+static inline int pli_event_side(bool server, int32_t place) { return server ? 1 + (place != 0) : 0; }
 
 #endif

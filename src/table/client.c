@@ -5,8 +5,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PLACE_AT_BIT = 56 }; /* of the number of a message that was taken */
-
 #ifdef PLI_TESTING /* tests hasten the doctor */
 static uint64_t wonder_ns(void) { return PLI_WONDER_NS / pli_doctor_haste; }
 #else
@@ -243,13 +241,13 @@ static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
 static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
-    msg->head.seq |= (uint64_t)link->place << PLACE_AT_BIT; /* later than all that the copy before has said */
+    msg->head.seq |= (uint64_t)link->place << PLI_PLACE_AT_BIT; /* later than all that the copy before has said */
     if (msg->head.kind == PLI_STATE) {
         link->state = (uint64_t)msg->head.clock;
         pli_msg_free(&msg);
         return;
     }
-    msg->note = link->state;
+    msg->note = link->state | (uint64_t)link->place << PLI_PLACE_AT_BIT;
     if (msg->head.kind == PLI_REPLY) {
         on_reply(client, msg, out);
         return;

@@ -38,6 +38,8 @@ typedef struct pli_ticket {
     struct pli_ticket *next;
 } pli_ticket;
 
+enum { PLI_PLACE_AT_BIT = 56 }; /* of the number of a message that was taken, and of a state: which copy said it */
+
 typedef struct pli_client_link { /* to one server */
     uint64_t state; /* what it has last said with STATE */
     pli_rx   rx;

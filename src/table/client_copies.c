@@ -5,6 +5,7 @@
 
 #include "table/client.h"
 #include "table/copies.h"
+#include "table/events.h"
 
 plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
     client->dead = pli_calloc((size_t)client->layout.workers, 3);
@@ -185,6 +186,7 @@ bool pli_client_must_stand_in(const pli_client *client) {
 
 void pli_client_begin_standing_in(pli_client *client) {
     memcpy(client->next, client->dead, (size_t)client->layout.workers);
+    pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
 }
 
 plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err) {
@@ -196,11 +198,15 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
         if (!client->link[s].used) continue;
         pli_msg  *msg = pli_msg_new((size_t)n * sizeof(uint32_t));
         uint32_t *whom = msg == NULL ? NULL : pli_msg_body(msg);
-        for (int32_t w = 0; msg != NULL && w < workers; w++)
-            if (client->next[w] && !client->replaced[w]) *whom++ = (uint32_t)w;
+        for (int32_t w = 0; msg != NULL && w < workers; w++) {
+            if (!client->next[w] || client->replaced[w]) continue;
+            *whom++ = (uint32_t)w;
+            pli_raise_view(client, s, w);
+        }
         if (msg != NULL) msg->head.clock = client->clock;
         PLI_TRY(pli_client_send(client, now_ns, s, PLI_VIEW, msg, NULL, out, err));
     }
+    pli_client_keep_events(client);
     memcpy(client->replaced, client->next, (size_t)workers);
     client->views += n;
     return PLAIT_OK;
@@ -208,6 +214,8 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 
 void pli_client_end_clock(pli_client *client) {
     const bool alone = !has_clocks(client);
+    pli_raise_clock(client->sink, client->rank, client->clock);
+    pli_client_keep_events(client);
     client->ending = false;
     client->clock++;
     for (int32_t w = 0; alone && w < client->layout.workers; w++) {

@@ -63,6 +63,7 @@ void pli_copies_close(pli_server *server) {
     pli_free(c->redo);
     pli_free(c->views);
     pli_free(c->events);
+    pli_free(c->listed);
     pli_free(c);
     server->copies = NULL;
 }
@@ -119,7 +120,10 @@ static void append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry 
     pli_copies *c = server->copies;
     bool        well = msg != NULL && entry != NULL;
     if (well && c->other < 0) {
-        release(server, now_ns, entry, out);
+        if (c->abandoned)
+            free_entry(entry);
+        else
+            release(server, now_ns, entry, out);
         pli_msg_free(&msg);
         return;
     }
@@ -206,15 +210,44 @@ typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
     unsigned char *gone;    /* [workers] HERE, DEAD: the others have stood in, LEFT; padded to 8 */
+    uint64_t        *n_listed;
+    pli_wire_summed *listed; /* [*n_listed] */
 } sum_body;
 
-static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* parts' data apart */
-    return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(workers);
+static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* what is listed and parts' data apart */
+    return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(workers) + 8;
 }
 
 static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers) {
-    uint64_t *ended = (uint64_t *)(body + parts * sizeof(pli_wire_part));
-    return (sum_body){ .ended = ended, .version = ended + workers, .gone = (unsigned char *)(ended + workers + parts) };
+    uint64_t      *ended = (uint64_t *)(body + parts * sizeof(pli_wire_part));
+    unsigned char *gone = (unsigned char *)(ended + workers + parts);
+    uint64_t      *n_listed = (uint64_t *)(gone + pli_pad8(workers));
+    return (sum_body){ .ended = ended,
+                       .version = ended + workers,
+                       .gone = gone,
+                       .n_listed = n_listed,
+                       .listed = (pli_wire_summed *)(n_listed + 1) };
+}
+
+void pli_copies_list(const pli_server *server, const pli_msg *msg, pli_server_table *table) {
+    pli_copies *c = server->copies;
+    table->state++;
+    if (server->sink == NULL) return;
+    if (!pli_grow((void **)&c->listed, &c->listed_capacity, c->n_listed + 1, sizeof *c->listed))
+        c->unlisted = true;
+    else
+        c->listed[c->n_listed++] = (pli_wire_summed){ .table = (uint32_t)table->shard.spec.id,
+                                                      .worker = (uint32_t)msg->head.src,
+                                                      .seq = msg->head.seq };
+}
+
+/* What the event log tells of a clock, now that it is applied. */
+static void raise_sum(const pli_server *server, const sum_body *b) {
+    for (uint64_t i = 0; server->sink != NULL && i < *b->n_listed; i++)
+        pli_raise_summed(server, server->table[b->listed[i].table], (int32_t)b->listed[i].worker, b->listed[i].seq,
+                         server->applied);
+    for (int32_t w = 0; server->sink != NULL && w < server->layout.workers; w++)
+        if (b->ended[w] > 0) pli_raise_summed_tick(server, w, b->ended[w], server->applied);
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
@@ -233,8 +266,10 @@ static bool apply_sum(pli_server *server, pli_out *out) {
             pli_out_fail(out, why.code, "%s", why.text);
             return false;
         }
-        table->state = b.version[i];
     }
+    raise_sum(server, &b);
+    for (uint32_t i = 0; i < c->sum->head.arg32; i++)
+        if (pli_server_part(server, c->sum, i, &part, &table, &why) >= 0) table->state = b.version[i];
     pli_msg_free(&c->sum);
     server->applied++;
     return true;
@@ -295,7 +330,8 @@ static uint64_t data_bytes(const table_sum *sum) {
 static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_sum *sums, int64_t n) {
     const pli_copies *c = server->copies;
     uint64_t          workers = (uint64_t)server->layout.workers;
-    uint64_t          at = sum_bytes((uint64_t)n, workers), bytes = at;
+    uint64_t          listed = (uint64_t)c->n_listed * sizeof *c->listed;
+    uint64_t          at = sum_bytes((uint64_t)n, workers) + listed, bytes = at;
     for (int64_t i = 0; i < n; i++) bytes += data_bytes(&sums[i]);
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) return NULL;
@@ -305,6 +341,8 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
     for (uint64_t w = 0; w < workers; w++)
         b.gone[w] = c->dead[w] ? DEAD : server->clocks[w] == PLAIT_LEFT ? LEFT : HERE;
+    *b.n_listed = (uint64_t)c->n_listed;
+    if (listed > 0) memcpy(b.listed, c->listed, listed);
     for (int64_t i = 0; i < n; i++) {
         const pli_push_part *p = &sums[i].part;
         const pli_spec      *spec = &sums[i].table->shard.spec;
@@ -336,8 +374,9 @@ static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out 
     table_sum   *sums = pli_array((size_t)server->tables + 1, sizeof *sums);
     pli_entry   *entry = entry_of(-1, 0);
     pli_msg     *msg = NULL;
+    c->n_listed = 0;
     plait_status status = sums == NULL ? PLAIT_ENOMEM : sum_tables(server, clock, sums, &n, out, &why);
-    if (status >= 0) msg = make_sum(server, clock, sums, n);
+    if (status >= 0 && !c->unlisted) msg = make_sum(server, clock, sums, n);
     if (entry != NULL) entry->all = pli_array(workers, sizeof *entry->all);
     if (msg != NULL) c->sum = pli_msg_copy(msg);
     pli_free(sums);
@@ -534,6 +573,13 @@ static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *er
     for (uint32_t i = 0; i < parts; i++)
         if (pli_server_part(server, msg, i, &part, &table, err) < 0 || pli_shard_check(&table->shard, &part, err) < 0)
             return false;
+    const uint64_t workers = (uint64_t)server->layout.workers;
+    const sum_body b = sum_layout(pli_msg_body(msg), parts, workers);
+    if (*b.n_listed > (bytes - sum_bytes(parts, workers)) / sizeof *b.listed)
+        return pli_fail(err, PLAIT_EFORMAT, "a sum is cut short"), false;
+    for (uint64_t i = 0; i < *b.n_listed; i++)
+        if (b.listed[i].worker >= workers || pli_server_table_of(server, b.listed[i].table) == NULL)
+            return pli_fail(err, PLAIT_EFORMAT, "a sum of what nobody has pushed"), false;
     return msg->head.clock == pli_copies_prepared(server) ||
            (pli_fail(err, PLAIT_EFORMAT, "a sum of clock %lld, clock %lld was due", (long long)msg->head.clock,
                      (long long)pli_copies_prepared(server)), false);
@@ -681,6 +727,7 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_copies *c = server->copies;
     pli_msg    *early = c->early;
     c->serves = true;
+    pli_raise_serve(server);
     atomic_store_explicit(&c->took_over, true, memory_order_release);
     pli_rx_destroy(&c->rx);
     for (int32_t w = 0; w < server->layout.workers; w++) {
@@ -722,8 +769,9 @@ bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_eve
         return true;
     }
     c->other = -1;
+    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL;
     pli_tx_acked(&c->tx, c->tx.next - 1);
-    release_to(server, now_ns, UINT64_MAX, out);
+    if (!c->abandoned) release_to(server, now_ns, UINT64_MAX, out);
     return false;
 }
 

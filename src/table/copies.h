@@ -78,6 +78,8 @@ typedef struct pli_copies {
     int32_t    place;
     bool       serves;
     int32_t    other; /* rank of the other copy; -1: there is none any more */
+    bool abandoned; /* its rank has ended in good order and had not confirmed all: the others went on without this one,
+                             which they took for dead; nothing becomes safe by it any more */
     pli_tx     tx;    /* the log: who serves */
     pli_rx     rx;    /* who does not        */
     pli_entry *first, **last; /* not yet confirmed, in order */
@@ -89,6 +91,10 @@ typedef struct pli_copies {
     uint8_t   *dead;          /* [workers] died before they left: others must stand in for them       */
     int32_t    deaths;
     pli_msg   *sum;           /* see 9 */
+    pli_wire_summed
+                *listed; /* [n_listed] of which the SUM that is being made is the sum: where there is an event log */
+    int64_t      n_listed, listed_capacity;
+    bool         unlisted;      /* there was no memory for one */
     uint64_t   met;           /* barriers that were complete */
     pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
@@ -116,6 +122,8 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
 /** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so
  *  everywhere. */
 bool pli_copies_reach(pli_server *server, int64_t clock, pli_out *out);
+/** A part of msg goes into the SUM that is being made. */
+void pli_copies_list(const pli_server *server, const pli_msg *msg, pli_server_table *table);
 /** The worker has ended its clock by msg. */
 void pli_copies_ended(pli_server *server, const pli_msg *msg);
 /** How many clocks are prepared. */

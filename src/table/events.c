@@ -3,24 +3,45 @@
 
 #include <string.h>
 
+#include "table/copies.h"
 #include "table/values.h"
 
 /* --- of a rank ---------------------------------------------------------------------------------------------------- */
 
-void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
-    const pli_event_job job = { .workers = layout->workers, .servers = layout->servers,
-                                .first_server = layout->first_server, .backup = layout->backup };
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_JOB, .server = server, .rank = rank, .table = -1,
-                                        .info.job = &job });
+/* event: of whom. */
+static void raise_job(const pli_event_sink *sink, pli_event event, const pli_layout *layout) {
+    const pli_event_job job = { .workers = layout->workers,
+                                .servers = layout->servers,
+                                .first_server = layout->first_server,
+                                .backup = layout->backup,
+                                .replicas = layout->replicas > 1 ? layout->replicas : 1 };
+    event.kind = PLI_EVENT_JOB;
+    event.table = -1;
+    event.info.job = &job;
+    pli_event_raise(sink, &event);
 }
 
-void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
+static void raise_table(const pli_event_sink *sink, pli_event event, const pli_spec *spec, pli_event_way way) {
     const pli_event_table table = { .name = spec->name, .topology = spec->topology.text,
                                     .consistency = spec->consistency, .rows = spec->rows, .cols = spec->cols,
                                     .way = way, .shards = way == PLI_WAY_SERVED ? spec->placement.shards : 0,
                                     .ruled = spec->ruled };
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TABLE, .server = server, .rank = rank, .table = spec->id,
-                                        .info.table = &table });
+    event.kind = PLI_EVENT_TABLE;
+    event.table = spec->id;
+    event.info.table = &table;
+    pli_event_raise(sink, &event);
+}
+
+static void keep(const pli_event_sink *sink, const pli_layout *layout, int32_t rank, int side) {
+    if (sink != NULL && sink->keep != NULL && layout->replicas > 1) sink->keep(sink->user, rank, side);
+}
+
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
+    raise_job(sink, (pli_event){ .server = server, .rank = rank }, layout);
+}
+
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
+    raise_table(sink, (pli_event){ .server = server, .rank = rank }, spec, way);
 }
 
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind) {
@@ -69,6 +90,20 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock) {
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock });
 }
 
+void pli_raise_view(const pli_client *client, int32_t server, int32_t whom) {
+    pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_VIEW,
+                                                .rank = client->rank,
+                                                .peer = server,
+                                                .table = -1,
+                                                .clock = client->clock,
+                                                .seq = client->link[server].tx.next,
+                                                .whom = whom });
+}
+
+void pli_client_keep_events(const pli_client *client) {
+    keep(client->sink, &client->layout, client->rank, pli_event_side(false, 0));
+}
+
 /* --- gets --------------------------------------------------------------------------------------------------------- */
 
 void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
@@ -107,6 +142,10 @@ void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *miss
     }
 }
 
+/* A version, as it was noted: of which copy it is stands above (client.c). */
+static uint64_t version_of(uint64_t state) { return state & ((UINT64_C(1) << PLI_PLACE_AT_BIT) - 1); }
+static int32_t  place_of(uint64_t state) { return (int32_t)(state >> PLI_PLACE_AT_BIT); }
+
 /* The pieces of a get, under construction. */
 typedef struct pieces {
     pli_event_piece *piece;
@@ -126,8 +165,13 @@ static bool add_range(const pli_client *client, const pli_ask *ask, pieces *p) {
         if (held->msg == NULL) continue;
         int64_t low = held->first > ask->first ? held->first : ask->first;
         int64_t high = held->first + held->n < ask->first + ask->n ? held->first + held->n : ask->first + ask->n;
-        if (!add_piece(p, &(pli_event_piece){ .shard = shard, .version = held->state, .from = held->from,
-                                              .to = held->to, .age = client->clock - held->age.fetched, .first = low,
+        if (!add_piece(p, &(pli_event_piece){ .shard = shard,
+                                              .place = place_of(held->state),
+                                              .version = version_of(held->state),
+                                              .from = held->from,
+                                              .to = held->to,
+                                              .age = client->clock - held->age.fetched,
+                                              .first = low,
                                               .rows = high - low }))
             return false;
     }
@@ -139,9 +183,14 @@ static bool add_answers(const pli_ask *ask, pieces *p) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
         int32_t shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
         int64_t begin = ask->start[shard], n = ask->start[shard + 1] - begin;
-        if (n > 0 && !add_piece(p, &(pli_event_piece){ .shard = shard, .version = reply->note,
-                                                       .from = ask->table->pushes, .to = ask->table->pushes,
-                                                       .first = -1, .rows = n, .keys = ask->fetch + begin,
+        if (n > 0 && !add_piece(p, &(pli_event_piece){ .shard = shard,
+                                                       .place = place_of(reply->note),
+                                                       .version = version_of(reply->note),
+                                                       .from = ask->table->pushes,
+                                                       .to = ask->table->pushes,
+                                                       .first = -1,
+                                                       .rows = n,
+                                                       .keys = ask->fetch + begin,
                                                        .n_keys = n }))
             return false;
     }
@@ -149,8 +198,9 @@ static bool add_answers(const pli_ask *ask, pieces *p) {
 }
 
 static bool is_of(const pli_client *client, const pli_event_piece *piece, int32_t shard, const pli_taken *taken) {
-    return piece->shard == shard && piece->version == taken->seen.state && piece->from == taken->seen.from &&
-           piece->to == taken->to && piece->age == client->clock - taken->fetched;
+    return piece->shard == shard && piece->version == version_of(taken->seen.state) &&
+           piece->place == place_of(taken->seen.state) && piece->from == taken->seen.from && piece->to == taken->to &&
+           piece->age == client->clock - taken->fetched;
 }
 
 /* Rows from copies: one piece a shard and age, of which there are few; the keys are counted, then filled in. */
@@ -166,9 +216,13 @@ static bool add_taken(const pli_client *client, const pli_ask *ask, pieces *p) {
         if (at < first || at >= p->n || !is_of(client, &p->piece[at], shard, taken))
             for (at = first; at < p->n && !is_of(client, &p->piece[at], shard, taken);) at++;
         if (at == p->n)
-            done = add_piece(p, &(pli_event_piece){ .shard = shard, .version = taken->seen.state,
-                                                    .from = taken->seen.from, .to = taken->to,
-                                                    .age = client->clock - taken->fetched, .first = -1 });
+            done = add_piece(p, &(pli_event_piece){ .shard = shard,
+                                                    .place = place_of(taken->seen.state),
+                                                    .version = version_of(taken->seen.state),
+                                                    .from = taken->seen.from,
+                                                    .to = taken->to,
+                                                    .age = client->clock - taken->fetched,
+                                                    .first = -1 });
         if (done) p->piece[at].rows++;
         of[i] = (uint32_t)at;
     }
@@ -212,21 +266,66 @@ void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_s
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
 
-void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table) {
+/* An event of the server, table -1. */
+static pli_event of_server(const pli_server *server, pli_event_kind kind) {
+    const int32_t place = server->copies == NULL ? 0 : server->copies->place;
+    return (pli_event){ .kind = kind, .server = true, .place = place, .rank = server->rank, .table = -1 };
+}
+
+void pli_raise_server_job(const pli_server *server) {
+    raise_job(server->sink, of_server(server, PLI_EVENT_JOB), &server->layout);
+}
+
+void pli_raise_server_table(const pli_server *server, const pli_spec *spec) {
+    raise_table(server->sink, of_server(server, PLI_EVENT_TABLE), spec, PLI_WAY_SERVED);
+}
+
+static void raise_part(const pli_server *server, pli_event_kind kind, int32_t worker, uint64_t seq, int64_t clock,
+                       pli_server_table *table) {
     if (kind == PLI_EVENT_APPLY) table->state++;
-    pli_event_raise(server->sink, &(pli_event){ .kind = kind, .server = true, .rank = server->rank,
-                                                .peer = msg->head.src, .table = table->shard.spec.id,
-                                                .shard = table->shard.index, .clock = msg->head.clock,
-                                                .seq = msg->head.seq, .version = table->state });
+    if (server->sink == NULL) return;
+    pli_event event = of_server(server, kind);
+    event.peer = worker;
+    event.table = table->shard.spec.id;
+    event.shard = table->shard.index;
+    event.clock = clock;
+    event.seq = seq;
+    event.version = table->state;
+    pli_event_raise(server->sink, &event);
+}
+
+void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table) {
+    raise_part(server, kind, msg->head.src, msg->head.seq, msg->head.clock, table);
+}
+
+void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock) {
+    raise_part(server, PLI_EVENT_APPLY, worker, seq, clock, table);
+}
+
+void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock) {
+    pli_event event = of_server(server, PLI_EVENT_TICK);
+    event.peer = worker;
+    event.clock = clock;
+    event.seq = seq;
+    pli_event_raise(server->sink, &event);
 }
 
 void pli_raise_tick(const pli_server *server, const pli_msg *msg) {
-    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = server->rank,
-                                                .table = -1, .peer = msg->head.src, .clock = msg->head.clock,
-                                                .seq = msg->head.seq });
+    pli_raise_summed_tick(server, msg->head.src, msg->head.seq, msg->head.clock);
 }
 
 void pli_raise_gone(const pli_server *server, int32_t worker) {
-    pli_event_raise(server->sink, &(pli_event){ .kind = PLI_EVENT_GONE, .server = true, .rank = server->rank,
-                                                .table = -1, .peer = worker });
+    pli_event event = of_server(server, PLI_EVENT_GONE);
+    event.peer = worker;
+    pli_event_raise(server->sink, &event);
+}
+
+void pli_raise_serve(const pli_server *server) {
+    const pli_event event = of_server(server, PLI_EVENT_SERVE);
+    pli_event_raise(server->sink, &event);
+}
+
+void pli_server_keep_events(const pli_server *server) {
+    if (server->copies != NULL)
+        keep(server->sink, &server->layout, server->rank, pli_event_side(true, server->copies->place));
 }

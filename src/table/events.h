@@ -10,7 +10,7 @@
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout);
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way);
-/** What has no fields: BARRIER, LEAVE, DONE. */
+/** What has no fields: BARRIER, LEAVE, STAND, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
@@ -26,6 +26,10 @@ void pli_raise_push(const pli_event_sink *sink, int32_t rank, pli_event_kind kin
 /** A PUSH or CLOCK message leaves; its number is the stream's next. */
 void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg);
 void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
+/** By the message that leaves for the server next the worker says that it stands in for `whom`. */
+void pli_raise_view(const pli_client *client, int32_t server, int32_t whom);
+/** With copies: what was raised is in the log before others can hear of it. */
+void pli_client_keep_events(const pli_client *client);
 
 /** A get is complete. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask);
@@ -45,9 +49,17 @@ void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *miss
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
 
+void pli_raise_server_job(const pli_server *server);
+void pli_raise_server_table(const pli_server *server, const pli_spec *spec);
 /** A part of a message was applied (or, kind DROP, dropped). */
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);
 void pli_raise_tick(const pli_server *server, const pli_msg *msg);
+/** The same of a SUM's: the part that a worker's message has brought, the clock that it has ended. */
+void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock);
+void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock);
+/** The second copy serves from now on. */
+void pli_raise_serve(const pli_server *server);
+void pli_server_keep_events(const pli_server *server);
 void pli_raise_gone(const pli_server *server, int32_t worker);
 
 #endif

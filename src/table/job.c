@@ -307,6 +307,8 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     }
     if (job->serves && job->layout.replicas > 1) {
         PLI_TRY(pli_server_open_copy(&job->backup, &job->layout, rank, 1, epoch, incarnation, err));
+        job->backup.sink = pli_comm_events(comm);
+        pli_raise_server_job(&job->backup);
         PLI_TRY(pli_port_open(comm, PLI_PORT_BACKUP, &pli_server_ops, &job->backup, &job->backup_port, err));
     }
     if (!job->worker) return PLAIT_OK;

@@ -208,9 +208,11 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
         if (kind == PLI_CLOCK) client->link[s].closing = client->link[s].tx.next;
         PLI_TRY(pli_client_send(client, now_ns, s, kind, msg, NULL, out, err));
     }
+    pli_client_keep_events(client);
     if (kind != PLI_CLOCK) return PLAIT_OK;
+    client->ending = pli_client_has_copies(client); /* with copies it has ended when it is safe everywhere */
+    if (client->ending) return PLAIT_OK;
     pli_raise_clock(client->sink, client->rank, client->clock);
-    client->ending = pli_client_has_copies(client);
-    client->clock += !client->ending; /* with copies it has ended when it is safe everywhere */
+    client->clock++;
     return PLAIT_OK;
 }

@@ -127,6 +127,7 @@ void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *reques
 
 void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out) {
     if (!(request->head.flags & PLI_FLAG_STATE)) return;
+    pli_server_keep_events(server);
     pli_msg *msg = pli_msg_new(0);
     if (msg != NULL) msg->head.clock = (int64_t)state;
     answer_with(server, now_ns, request, PLI_STATE, msg, out);
@@ -171,6 +172,7 @@ static bool send_unasked(pli_server *server, uint64_t now_ns, int32_t worker, pl
 void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
                            pli_kind kind, pli_msg *msg, pli_out *out) {
     uint32_t id = (uint32_t)table->shard.spec.id;
+    pli_server_keep_events(server);
     if (msg == NULL || (server->peer[worker].listens && !send_unasked(server, now_ns, worker, PLI_STATE,
                                                                       (int64_t)table->state, id, pli_msg_new(0), out)))
         pli_msg_free(&msg);
@@ -365,7 +367,7 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
     if (keep) (void)put_in_queue(peer, msg);
     pli_server_move_clock(server, worker, ++peer->ended);
-    pli_raise_tick(server, msg);
+    if (server->copies == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
     pli_copies_ended(server, msg);
     if (!pli_server_has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
     if (!apply_complete(server, now_ns, out)) return keep;
@@ -650,6 +652,8 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         server->peer[event->rank].min_epoch = event->epoch;
         if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT)
             pli_server_lose(server, now_ns, event->rank);
+        else if (server->copies != NULL)
+            pli_raise_gone(server, event->rank); /* its log ends here, though all was said */
     } else {
         go(server, event->rank);
         forget_worker(server, now_ns, event->rank);

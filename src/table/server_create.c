@@ -92,7 +92,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     server->table[spec.id] = table;
     server->restless = server->restless || !table->policy.ops->waits_for_slowest;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
-    pli_raise_table(server->sink, server->rank, true, &spec, PLI_WAY_SERVED);
+    pli_raise_server_table(server, &spec);
     return PLAIT_OK;
 close_readers:
     pli_free(table->progress);

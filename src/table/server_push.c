@@ -1,6 +1,7 @@
 /* The server's way with pushes: checked as they come, applied at once or when their clock is complete, or dropped. */
 #include <string.h>
 
+#include "table/copies.h"
 #include "table/events.h"
 #include "table/values.h"
 
@@ -184,7 +185,10 @@ static pli_push_part part_for(const pli_server *server, const pli_msg *queue, co
     for (const pli_msg *msg = queue; msg != NULL && msg->head.clock == clock; msg = msg->next)
         for (uint32_t i = 0; i < msg->head.arg32; i++)
             if (decode_part(server, msg, i, &part, &table, NULL) == PLAIT_OK && table == wanted && part.touched) {
-                pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
+                if (server->copies == NULL)
+                    pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
+                else
+                    pli_copies_list(server, msg, table);
                 return part;
             }
     return (pli_push_part){ .keyed = wanted->shard.spec.keyed };

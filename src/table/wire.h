@@ -42,7 +42,8 @@
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
  *            (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
- *            dead (1) or has left (2), padded to 8, the parts' data
+ *            dead (1) or has left (2), padded to 8, uint64_t n, pli_wire_summed [n] the workers' parts of which it is
+ *            the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   LOGGED   the other way; arg64: entries taken
  *
@@ -99,6 +100,11 @@ typedef struct pli_wire_part {
     int64_t  examples, first, n;
     uint64_t keys_at, values_at; /* in the body; multiples of 8 */
 } pli_wire_part;
+
+typedef struct pli_wire_summed { /* a part of that message */
+    uint32_t table, worker;
+    uint64_t seq;
+} pli_wire_summed;
 
 typedef struct pli_wire_keys {
     uint32_t table, zero;

@@ -12,7 +12,8 @@ enum {
     PLI_LOG_TABLES_MAX = 4096,
     PLI_LOG_SHARDS_MAX = 1 << 16,
     PLI_LOG_TEXT_MAX = 256,
-    PLI_LOG_KEYS_MAX = 4096
+    PLI_LOG_KEYS_MAX = 4096,
+    PLI_LOG_COPIES_MAX = 2
 };
 
 /* Of a stream's last record that concerned a shard or replica. */

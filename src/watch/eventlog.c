@@ -21,7 +21,7 @@ struct pli_eventlog {
     pli_event_sink sink;
     char          *path;
     int32_t        ranks;
-    log_stream    *stream; /* [2 * ranks]: worker, server */
+    log_stream    *stream; /* [PLI_SIDES * ranks] */
     uint64_t (*now)(void *user);
     void           *user;
     pthread_mutex_t lock; /* of what follows */
@@ -51,7 +51,8 @@ static void write_chunk(pli_eventlog *log, char tag, int side, int32_t rank, con
 
 static void flush(pli_eventlog *log, int32_t index) {
     log_stream *s = &log->stream[index];
-    if (s->at > s->begin) write_chunk(log, 'R', index & 1, index / 2, s->begin, (size_t)(s->at - s->begin));
+    if (s->at > s->begin)
+        write_chunk(log, 'R', index % PLI_SIDES, index / PLI_SIDES, s->begin, (size_t)(s->at - s->begin));
     s->at = s->begin;
 }
 
@@ -119,7 +120,7 @@ static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece,
     at = put_z(at, (int64_t)(piece->from - memory->from));
     at = put(at, piece->to - piece->from);
     at = put(at, (uint64_t)piece->age);
-    at = put(at, (uint64_t)(same + 2 * met));
+    at = put(at, (uint64_t)(same + 2 * met + 4 * (piece->place != 0)));
     memory->version = piece->version;
     memory->from = piece->from;
     if (same) return at;
@@ -181,7 +182,8 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_JOB:
         at = put(at, (uint64_t)event->info.job->workers);
         at = put(at, (uint64_t)event->info.job->servers);
-        return put(put(at, (uint64_t)event->info.job->first_server), (uint64_t)event->info.job->backup);
+        at = put(put(at, (uint64_t)event->info.job->first_server), (uint64_t)event->info.job->backup);
+        return put(at, (uint64_t)event->info.job->replicas);
     case PLI_EVENT_TABLE: return put_table(at, event);
     case PLI_EVENT_GET: return put_get(at, event, memory);
     case PLI_EVENT_INC:
@@ -201,6 +203,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
         return put_z(at, event->shard);
     case PLI_EVENT_TICK: return put_seq(put(at, (uint64_t)event->peer), event, memory);
     case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
+    case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
     default: return at;
     }
 }
@@ -224,6 +227,7 @@ static bool prepare(log_stream *s, const pli_event *event) {
     case PLI_EVENT_SEND:
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
+    case PLI_EVENT_VIEW:
     case PLI_EVENT_TICK: return pli_memory_peer_of(&s->memory, event->peer) != NULL;
     case PLI_EVENT_GET:
         for (int64_t i = 0; i < event->n; i++)
@@ -235,12 +239,12 @@ static bool prepare(log_stream *s, const pli_event *event) {
 
 /* What follows another event of its stream at once has that one's time: asking for it costs more than the record. */
 static bool has_own_time(pli_event_kind kind) {
-    return kind != PLI_EVENT_PUSH && kind != PLI_EVENT_SEND && kind != PLI_EVENT_TICK;
+    return kind != PLI_EVENT_PUSH && kind != PLI_EVENT_SEND && kind != PLI_EVENT_TICK && kind != PLI_EVENT_VIEW;
 }
 
 static void raise_event(void *user, const pli_event *event) {
     pli_eventlog *log = user;
-    int32_t       index = 2 * event->rank + event->server;
+    int32_t       index = PLI_SIDES * event->rank + pli_event_side(event->server, event->place);
     if (event->rank < 0 || event->rank >= log->ranks) return;
     log_stream *s = &log->stream[index];
     if (s->failed) return;
@@ -257,6 +261,12 @@ static void raise_event(void *user, const pli_event *event) {
     if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index);
 }
 
+static void keep(void *user, int32_t rank, int side) {
+    pli_eventlog *log = user;
+    if (rank < 0 || rank >= log->ranks || log->stream[PLI_SIDES * rank + side].begin == NULL) return;
+    flush(log, PLI_SIDES * rank + side);
+}
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static uint64_t wall(void *user) {
@@ -265,7 +275,7 @@ static uint64_t wall(void *user) {
 }
 
 static void free_log(pli_eventlog *log) {
-    for (int32_t i = 0; log->stream != NULL && i < 2 * log->ranks; i++) {
+    for (int32_t i = 0; log->stream != NULL && i < PLI_SIDES * log->ranks; i++) {
         pli_memory_free(&log->stream[i].memory);
         pli_free(log->stream[i].begin);
     }
@@ -287,17 +297,17 @@ plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run,
     pli_eventlog *log = pli_calloc(1, sizeof *log);
     if (log == NULL) return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
     pthread_mutex_init(&log->lock, NULL);
-    log->sink = (pli_event_sink){ .raise = raise_event, .user = log };
+    log->sink = (pli_event_sink){ .raise = raise_event, .keep = keep, .user = log };
     log->ranks = ranks;
     log->now = now != NULL ? now : wall;
     log->user = user;
     log->path = pli_strdup(path);
-    log->stream = pli_aligned(2 * (size_t)ranks * sizeof *log->stream);
+    log->stream = pli_aligned(PLI_SIDES * (size_t)ranks * sizeof *log->stream);
     if (log->path == NULL || log->stream == NULL) {
         free_log(log);
         return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
     }
-    memset(log->stream, 0, 2 * (size_t)ranks * sizeof *log->stream);
+    memset(log->stream, 0, PLI_SIDES * (size_t)ranks * sizeof *log->stream);
     log->file = fopen(path, "wb");
     if (log->file == NULL) {
         int errnum = errno;
@@ -317,7 +327,7 @@ plait_status pli_eventlog_close(pli_eventlog **log_ptr, plait_error *err) {
     if (log == NULL) return PLAIT_OK;
     bool          whole = true;
     unsigned char chunks[8];
-    for (int32_t i = 0; i < 2 * log->ranks; i++) {
+    for (int32_t i = 0; i < PLI_SIDES * log->ranks; i++) {
         flush(log, i);
         whole = whole && !log->stream[i].failed;
     }

@@ -3,24 +3,27 @@
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
  *     head    "plaitlog", u32 version, u32 0, char [16] of the run
- *     chunk   u8 'R', u8 side (0 worker, 1 server), u16 0, u32 rank, u32 bytes, u32 checksum, records [bytes]
+ *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 second copy of another server's shards), u16 0, u32 rank,
+ *             u32 bytes, u32 checksum, records [bytes]
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
  * The records of one rank and side, over its chunks, are one *stream*; each is written by one thread at a time, into a
  * buffer of its own, so that logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over
  * the chunk's first 12 bytes and its records. A file without its end was cut: a run that crashed leaves what it had
- * written, readable up to there, which is why a log is written in place and not under another name.
+ * written, readable up to there, which is why a log is written in place and not under another name. Where shards have
+ * copies, so that a run goes on without a rank that was killed, a stream is written to the file before anybody can hear
+ * of what it tells.
  *
  * A record is its kind (a byte), the time since the stream's last one in nanoseconds, then its fields, as
  * variable-length integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the
  * difference from its prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
- *     JOB      workers, servers, first_server, backup
+ *     JOB      workers, servers, first_server, backup, replicas
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology,
  *              consistency
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age,
- *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for), rows, z first or -1; by
- *              key: keys, z difference of each)
+ *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for, 4: of the second copy),
+ *              rows, z first or -1; by key: keys, z difference of each)
  *     INC      table, rows, row, float32 bits of norm
  *     PUSH     table, z clock
  *     SEND     server, z seq, z clock, n*(table, shard)
@@ -29,6 +32,8 @@
  *     CLOCK    z clock; BARRIER, LEAVE, DONE nothing
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
  *     TICK     worker, z seq, z clock; GONE worker
+ *     STAND, SERVE nothing
+ *     VIEW     server, z seq, z clock, the dead worker
  *
  * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough
  * that few are left; so what is sampled in one get is sampled in the next.
@@ -38,7 +43,7 @@
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 2, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 3, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
@@ -74,6 +79,9 @@ const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
+int32_t     pli_logfile_place(const pli_logfile *file, int32_t stream);
+/** Is the file in which the stream ends cut? */
+bool pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream);
 
 /* One stream from its beginning. */
 typedef struct pli_log_cursor pli_log_cursor;

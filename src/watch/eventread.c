@@ -12,7 +12,8 @@ typedef struct log_chunk {
 
 typedef struct log_side {
     int32_t rank;
-    bool    server;
+    int     side;
+    bool    cut;         /* the file of its last chunk is */
     int64_t first, last; /* chunks */
 } log_side;
 
@@ -24,7 +25,7 @@ struct pli_logfile {
     int64_t     chunks, chunks_capacity;
     log_side   *stream;
     int64_t     streams, streams_capacity;
-    int32_t    *index; /* [2 * indexed]: stream of a rank and side, -1: none */
+    int32_t    *index; /* [PLI_SIDES * indexed]: stream of a rank and side, -1: none */
     int64_t     indexed;
 };
 
@@ -37,22 +38,21 @@ static uint32_t get_u32(const unsigned char *at) {
 static bool reserve_index(pli_logfile *file, int32_t rank) {
     int64_t before = file->indexed, capacity = before;
     if (rank < before) return true;
-    if (!pli_grow((void **)&file->index, &capacity, (int64_t)rank + 1, 2 * sizeof *file->index)) return false;
-    for (int64_t i = 2 * before; i < 2 * capacity; i++) file->index[i] = -1;
+    if (!pli_grow((void **)&file->index, &capacity, (int64_t)rank + 1, PLI_SIDES * sizeof *file->index)) return false;
+    for (int64_t i = PLI_SIDES * before; i < PLI_SIDES * capacity; i++) file->index[i] = -1;
     file->indexed = capacity;
     return true;
 }
 
-static bool add_chunk(pli_logfile *file, int32_t rank, bool server, const unsigned char *begin,
-                      const unsigned char *end) {
+static bool add_chunk(pli_logfile *file, int32_t rank, int side, const unsigned char *begin, const unsigned char *end) {
     if (!reserve_index(file, rank)) return false;
     if (!pli_grow((void **)&file->chunk, &file->chunks_capacity, file->chunks + 1, sizeof *file->chunk)) return false;
-    int32_t *of = &file->index[2 * (int64_t)rank + server];
+    int32_t *of = &file->index[PLI_SIDES * (int64_t)rank + side];
     if (*of < 0) {
         if (!pli_grow((void **)&file->stream, &file->streams_capacity, file->streams + 1, sizeof *file->stream))
             return false;
         *of = (int32_t)file->streams;
-        file->stream[file->streams++] = (log_side){ .rank = rank, .server = server, .first = file->chunks };
+        file->stream[file->streams++] = (log_side){ .rank = rank, .side = side, .first = file->chunks };
     } else {
         file->chunk[file->stream[*of].last].next = file->chunks;
     }
@@ -90,7 +90,8 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
         uint32_t             rank = get_u32(at + 4), bytes = get_u32(at + 8);
         const unsigned char *records = at + PLI_LOG_CHUNK_BYTES;
         bool                 is_end = at[0] == 'E';
-        if ((at[0] != 'R' && !is_end) || at[1] > 1 || rank >= PLI_LOG_RANKS_MAX) return garbled(path, at, mapped, err);
+        if ((at[0] != 'R' && !is_end) || at[1] >= PLI_SIDES || rank >= PLI_LOG_RANKS_MAX)
+            return garbled(path, at, mapped, err);
         if (bytes > (size_t)(end - records)) return PLAIT_OK; /* cut within */
         if (get_u32(at + 12) != pli_log_checksum(at, records, bytes)) return garbled(path, at, mapped, err);
         if (is_end) {
@@ -99,7 +100,7 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
                 bytes == 8 && records + 8 == end && (get_u32(records) | (uint64_t)get_u32(records + 4) << 32) == n;
             return right ? PLAIT_OK : garbled(path, at, mapped, err);
         }
-        if (!add_chunk(file, (int32_t)rank, at[1] != 0, records, records + bytes))
+        if (!add_chunk(file, (int32_t)rank, at[1], records, records + bytes))
             return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to read it", path);
         at = records + bytes;
     }
@@ -112,7 +113,10 @@ static plait_status open_one(pli_logfile *file, const char *path, plait_error *e
     PLI_TRY(pli_map_file(path, mapped, err));
     file->files++;
     PLI_TRY(check_head(file, path, mapped, err));
+    int64_t before = file->chunks;
     PLI_TRY(read_chunks(file, path, mapped, &whole, err));
+    for (int64_t i = 0; !whole && i < file->streams; i++)
+        file->stream[i].cut = file->stream[i].cut || file->stream[i].last >= before;
     if (whole || file->cut != NULL) return PLAIT_OK;
     file->cut = pli_strdup(path);
     return file->cut != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "%s: no memory to read it", path);
@@ -146,7 +150,9 @@ void pli_logfile_close(pli_logfile **file_ptr) {
 const char *pli_logfile_cut(const pli_logfile *file) { return file->cut; }
 int32_t     pli_logfile_streams(const pli_logfile *file) { return (int32_t)file->streams; }
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream) { return file->stream[stream].rank; }
-bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) { return file->stream[stream].server; }
+bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) { return file->stream[stream].side > 0; }
+int32_t     pli_logfile_place(const pli_logfile *file, int32_t stream) { return file->stream[stream].side == 2; }
+bool        pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream) { return file->stream[stream].cut; }
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
@@ -216,7 +222,8 @@ static bool take_text(pli_log_cursor *c, char text[PLI_LOG_TEXT_MAX]) {
 
 static bool take_job(pli_log_cursor *c) {
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &c->job.workers) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->job.servers) ||
-        !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.backup))
+        !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.backup) ||
+        !take_i32(c, PLI_LOG_COPIES_MAX, &c->job.replicas))
         return false;
     c->event.info.job = &c->job;
     if (pli_memory_job(&c->memory, &c->job, c->event.server)) return true;
@@ -267,10 +274,11 @@ static bool take_piece(pli_log_cursor *c, pli_event_piece *piece) {
     pli_memory_piece *memory = pli_memory_piece_of(&c->memory, c->event.table, piece->shard);
     if (memory == NULL || !take_near(c, memory->version, &piece->version) ||
         !take_near(c, memory->from, &piece->from) || !take(c, UINT64_MAX - piece->from, &laid) ||
-        !take_i64(c, &piece->age) || !take(c, 3, &flags))
+        !take_i64(c, &piece->age) || !take(c, 7, &flags))
         return false;
     bool same = (flags & 1) != 0;
     c->event.met = c->event.met || (flags & 2) != 0;
+    piece->place = (flags & 4) != 0;
     piece->to = piece->from + laid;
     memory->version = piece->version;
     memory->from = piece->from;
@@ -381,6 +389,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP: return take_apply(c);
     case PLI_EVENT_TICK: return take_seq(c);
+    case PLI_EVENT_VIEW: return take_seq(c) && take_i32(c, PLI_LOG_RANKS_MAX, &event->whom);
     case PLI_EVENT_GONE: return take_i32(c, PLI_LOG_RANKS_MAX, &event->peer);
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM:
@@ -393,6 +402,8 @@ static bool take_fields(pli_log_cursor *c) {
         return true;
     case PLI_EVENT_BARRIER:
     case PLI_EVENT_LEAVE:
+    case PLI_EVENT_STAND:
+    case PLI_EVENT_SERVE:
     case PLI_EVENT_DONE: return true;
     default: return false;
     }
@@ -421,15 +432,25 @@ const pli_event *pli_log_cursor_next(pli_log_cursor *c, plait_error *err) {
     if (c->chunk < 0) return NULL;
     const log_side *s = &c->file->stream[c->stream];
     uint64_t      passed_ns;
-    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++, .server = s->server, .rank = s->rank, .peer = -1,
-                            .table = -1, .shard = -1, .clock = c->memory.clock };
+    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++,
+                            .server = s->side > 0,
+                            .place = s->side == 2,
+                            .rank = s->rank,
+                            .peer = -1,
+                            .table = -1,
+                            .shard = -1,
+                            .clock = c->memory.clock };
     if (take(c, UINT64_MAX - c->memory.time_ns, &passed_ns)) {
         c->event.time_ns = c->memory.time_ns += passed_ns;
         if (take_fields(c)) return &c->event;
     }
     if (c->no_memory) pli_fail(err, PLAIT_ENOMEM, "no memory to read an event log");
-    else pli_fail(err, PLAIT_EFORMAT, "the event log is garbled: the %s of rank %d wrote what is no event",
-                  s->server ? "server" : "worker", s->rank);
+    else
+        pli_fail(err, PLAIT_EFORMAT, "the event log is garbled: the %s of rank %d wrote what is no event",
+                 s->side == 0   ? "worker"
+                 : s->side == 1 ? "server"
+                                : "second copy",
+                 s->rank);
     c->chunk = -1;
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* An event log of any content: an error, or a verdict, and nothing read or written outside of the file. Input: frames
  * of a byte (rank, side) and two bytes of length, then records; the frames are given the head, checksums and end that a
- * file has, since chance would not hit them. An odd first byte: the input as it stands. */
+ * file has, since chance would not hit them. First byte: 1 the input as it stands, 2 without the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +28,20 @@ static void add_chunk(pli_text *file, char tag, unsigned side, unsigned rank, co
     pli_text_add_bytes(file, records, bytes);
 }
 
-static void make_file(const uint8_t *data, size_t size, pli_text *file) {
+static void make_file(const uint8_t *data, size_t size, bool whole, pli_text *file) {
     uint64_t chunks = 0;
-    pli_text_add_bytes(file, "plaitlog\1\0\0\0\0\0\0\0fuzz            ", PLI_LOG_HEAD_BYTES);
+    pli_text_add_bytes(file, "plaitlog", 8);
+    add_u32(file, PLI_EVENTLOG_VERSION);
+    add_u32(file, 0);
+    pli_text_add_bytes(file, "fuzz            ", PLI_LOG_HEAD_BYTES - 16);
     for (; size >= 3; chunks++) {
         size_t bytes = (size_t)data[1] | (size_t)data[2] << 8;
         if (bytes > size - 3) bytes = size - 3;
-        add_chunk(file, 'R', data[0] >> 3 & 1, data[0] & 7, data + 3, bytes);
+        add_chunk(file, 'R', (data[0] >> 3 & 3) % PLI_SIDES, data[0] & 7, data + 3, bytes);
         data += 3 + bytes;
         size -= 3 + bytes;
     }
-    add_chunk(file, 'E', 0, 0, &chunks, sizeof chunks);
+    if (whole) add_chunk(file, 'E', 0, 0, &chunks, sizeof chunks);
 }
 
 static void judge(const char *path) {
@@ -59,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char     path[64];
     if (size == 0) return 0;
     if (data[0] & 1) pli_text_add_bytes(&file, data + 1, size - 1);
-    else make_file(data + 1, size - 1, &file);
+    else
+        make_file(data + 1, size - 1, (data[0] & 2) == 0, &file);
     int fd = memfd_create("log", 0);
     if (fd < 0 || file.failed || (file.length > 0 && write(fd, file.data, file.length) != (ssize_t)file.length))
         abort();

@@ -39,7 +39,7 @@ make_mutant() {
 # judge NAME PROGRAM CODE: runs the schedules, which must end with that code, and if they refute, with a seed
 judge() {
     code=0
-    PLAIT_JUDGE=audit PLAIT_SCHEDULES=$schedules timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
+    PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$schedules timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
     count=$((count + 1))
     said=$(cat "$work/said" "$work/errors" | grep -m 1 -o '[^[]*PLAIT_SEED=.*') || said=proven
     if [ "$code" = "$3" ] && { [ "$3" = 0 ] || [ "$said" != proven ]; }; then
@@ -51,10 +51,12 @@ judge() {
     fi
 }
 
-# take_judge PROGRAM CODE: judges what follows, by ending with that code
+# take_judge PROGRAM CODE: judges what follows, by ending with that code; 4: the audit alone
 take_judge() {
     program=tests/$1
     refuted=$2
+    judge=
+    [ "$refuted" = 1 ] || judge=audit
     "$ninja" -t commands "$program" >"$work/commands"
     link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
     judge "the protocol as it stands, by $1" "./$program" 0

@@ -1,18 +1,21 @@
 #!/bin/sh
 # Jobs of five processes with two copies of each shard, one of which is killed (SIGKILL) at some instant: the other four
 # end well, with every update once. Over shared memory and TCP in turns; half of the jobs have two ranks that hold
-# shards only. Prints how long the longest clock took. Before the job is there a death ends it: such a run is tried
-# anew. usage: killed.sh MPIRUN PROGRAM RUNS [FIRST_SEED]
+# shards only. The audit proves each from the ranks' event logs, of which the dead one's ends where it died. (Who is killed
+# after the others have ended has nobody to tell of it: then its log is merely cut.) Prints how long the longest clock
+# took. Before the job is there a death ends it: such a run is tried anew.
+# usage: PLAIT=program killed.sh MPIRUN PROGRAM RUNS [FIRST_SEED]
 set -eu
 mpirun=$1 program=$2 runs=$3 seed=${4:-1}
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=200
-log=$(mktemp) all=$(mktemp)
-trap 'rm -f "$log" "$all"' EXIT
-last=$((seed + runs)) early=0
+log=$(mktemp) all=$(mktemp) events=$(mktemp -d)
+trap 'rm -rf "$log" "$all" "$events"' EXIT
+last=$((seed + runs)) early=0 proven=0 late=0
 while [ "$seed" -lt "$last" ]; do
     way=sm,tcp,self
     [ $((seed / 2 % 2)) -eq 0 ] || way=tcp,self
-    timeout 100 "$mpirun" --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
+    rm -f "$events"/log.*
+    PLAIT_EVENTS=$events/log timeout 100 "$mpirun" -x PLAIT_EVENTS --with-ft ulfm --mca btl $way -n 5 "$program" processes "$seed" >"$log" 2>&1 || true
     well=$(grep -c ' well' "$log") || true
     if [ "$well" -lt 4 ] && grep -q 'before the job was there' "$log"; then
         early=$((early + 1))
@@ -20,10 +23,23 @@ while [ "$seed" -lt "$last" ]; do
         echo "seed $seed over $way: $well of 4 ended well"
         cat "$log"
         exit 1
+    else
+        code=0
+        "$PLAIT" audit "$events"/log.* >"$events/said" 2>&1 || code=$?
+        if [ "$code" = 0 ]; then
+            proven=$((proven + 1))
+        elif [ "$code" = 1 ] && [ "$well" = 5 ] && grep -q 'is cut' "$events/said"; then
+            late=$((late + 1))
+        else
+            echo "seed $seed over $way: the audit ended with $code"
+            cat "$events/said" "$log"
+            exit 1
+        fi
     fi
     sed -n 's/.*longest clock \([0-9.]*\) ms/\1/p' "$log" >>"$all"
     seed=$((seed + 1))
 done
-sort -n "$all" | awk -v runs="$runs" -v early="$early" '{ v[NR] = $1 } END {
-    printf "%d runs (%d died before the job was there): longest clock, median %s ms, p99 %s ms\n", runs, early,
+sort -n "$all" | awk -v runs="$runs" -v early="$early" -v proven="$proven" -v late="$late" '{ v[NR] = $1 } END {
+    printf "%d runs (%d died before the job was there, %d after its end): %d proven by the audit; ", runs, early, late, proven
+    printf "longest clock, median %s ms, p99 %s ms\n",
            v[int((NR + 1) / 2)], v[int(NR * 0.99 + 0.99)] }'

@@ -21,9 +21,8 @@
  * to it: what is refuted is printed, and the program ends with 4.
  * Half of the tables that lie on servers have filters without loss, and servers forget what they know of lists of keys.
  * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
-#include <math.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,9 +39,9 @@
 #include "table/events.h"
 #include "table/leases.h"
 #include "table/replica.h"
-#include "watch/audit/audit.h"
 
 #include "sure.h"
+#include "witness.h"
 
 enum {
     WORKERS_MAX = 4,
@@ -109,9 +107,7 @@ typedef struct world {
     int64_t         departed;
     int64_t         moved;
     pli_random    filters; /* draws of filters, apart from the schedule's */
-    int           log_fd; /* a file in memory */
-    char          log_path[32];
-    pli_eventlog *log;
+    witness         witness;
 } world;
 
 static bool audit_judges; /* and nobody else: the oracle is silent, and a schedule may end in any way */
@@ -122,14 +118,7 @@ static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below)
 
 static uint64_t time_in(void *user) { return direct_now(((world *)user)->d); }
 
-static void open_log(world *w, int32_t ranks) {
-    const char *keep = getenv("PLAIT_EVENTS");
-    w->log_fd = keep == NULL ? memfd_create("events", 0) : open(keep, O_CREAT | O_TRUNC | O_RDWR, 0644);
-    snprintf(w->log_path, sizeof w->log_path, "/proc/self/fd/%d", w->log_fd);
-    SURE(w, pli_eventlog_open(w->log_path, ranks, "schedule", time_in, w, &w->log, NULL) == PLAIT_OK);
-}
-
-static const pli_event_sink *sink_of(const world *w) { return pli_eventlog_sink(w->log); }
+static const pli_event_sink *sink_of(const world *w) { return witness_sink(&w->witness); }
 
 /* An inc that was accepted. */
 static void tell_inc(world *w, int32_t k, int t) {
@@ -149,21 +138,10 @@ static void refuse(const world *w, const char *why) {
 
 /* whole: all ranks came to their end. */
 static void close_log(world *w, bool whole) {
-    pli_logfile *file = NULL;
-    pli_audit   *audit = NULL;
-    plait_error  err = { 0 };
-    const char  *path = w->log_path;
+    char why[640];
     for (int32_t s = 0; whole && s < w->layout.servers; s++)
         pli_raise(sink_of(w), w->layout.first_server + s, true, PLI_EVENT_DONE);
-    SURE(w, pli_eventlog_close(&w->log, NULL) == PLAIT_OK);
-    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, NULL, &audit, &err) < 0) refuse(w, err.text);
-    const pli_audit_violation *first = pli_audit_first(audit);
-    pli_audit_verdict          verdict = pli_audit_result(audit);
-    if (first != NULL) refuse(w, first->text);
-    if (whole && verdict != PLI_AUDIT_PROVEN && verdict != PLI_AUDIT_EMPTY) refuse(w, "a whole log is called cut");
-    pli_audit_free(&audit);
-    pli_logfile_close(&file);
-    close(w->log_fd);
+    if (!witness_close(&w->witness, whole, why, sizeof why)) refuse(w, why);
 }
 
 /* --- building a world --------------------------------------------------------------------------------------------- */
@@ -288,7 +266,7 @@ static void open_world(world *w, uint64_t seed) {
                               .resend_after_ns = w->lossy ? 2000000 : 0,
                               .backup = w->workers > 1 && pli_random_below(&random, 4) == 0 };
     w->d = direct_new(seed, w->workers + apart, &net);
-    open_log(w, w->workers + apart);
+    SURE(w, witness_open(&w->witness, w->workers + apart, time_in, w));
     choose_hot(w);
     for (int32_t s = 0; s < w->layout.servers; s++) {
         int32_t rank = w->layout.first_server + s;

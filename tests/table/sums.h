@@ -41,7 +41,7 @@ static void open_sums(world *w, uint64_t seed) {
     w->layout = (pli_layout){ .workers = w->workers, .servers = w->workers, .job_hash = 5 };
     w->tables = 1 + (int32_t)pli_random_below(&random, TABLES_MAX);
     w->d = direct_new(seed, w->workers, &net);
-    open_log(w, w->workers);
+    SURE(w, witness_open(&w->witness, w->workers, time_in, w));
     choose_hot(w);
     for (int32_t t = 0; t < w->tables; t++) {
         plait_table_opts opts;

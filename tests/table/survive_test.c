@@ -4,8 +4,11 @@
  *
  * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it.
  *
+ * Each job is judged a second time, from its event log alone, by the audit.
+ *
  * As `test_table_survive processes SEED` it is one rank of such a job, of many more clocks (an item adds 1 in each),
- * and the victim is killed by SIGKILL at an instant of its own: tests/table/killed.sh. */
+ * and the victim is killed by SIGKILL at an instant of its own: tests/table/killed.sh. PLAIT_EVENTS=file: each rank
+ * writes an event log, file.RANK. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +27,7 @@
 #include <plait/table.h>
 
 #include "table/table.h"
+#include "witness.h"
 
 enum { RANKS_MAX = 7, ROWS = 600, ITEMS = 7, CLOCKS = 12, RUNS = 60, RUNS_FULL = 600 };
 
@@ -40,6 +44,7 @@ typedef struct story {
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     atomic_int           ended;
     plait_status (*work)(struct story *s, plait_job *job); /* of a worker */
+    const pli_event_sink *sink;                            /* NULL: there is no event log */
 } story;
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
@@ -149,6 +154,7 @@ static plait_status body(plait_comm *comm, void *user) {
     o.topology = "ps";
     o.consistency = s->consistency;
     o.replicas = 2;
+    pli_comm_set_events(comm, s->sink);
     PLI_TRY(plait_job_create(comm, &o, &job));
     atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
     plait_status status = pli_comm_is_worker(comm) ? s->work(s, job) : PLAIT_OK;
@@ -167,6 +173,10 @@ static void run(story *s) {
     opts.servers = s->servers;
     opts.transport = s->transport;
     opts.timeout_ns = UINT64_C(20000000000);
+    witness heard;
+    char    why[640];
+    assert_true(witness_open(&heard, s->workers + s->servers, NULL, NULL));
+    s->sink = witness_sink(&heard);
     plait_status status = plait_comm_run(&opts, body, s, &err);
     bool worker_died = s->victim < s->workers;
     int  ended = atomic_load(&s->ended);
@@ -175,6 +185,8 @@ static void run(story *s) {
         fail_msg("seed %llu (%s, %d workers, %d servers, rank %d at %lld.%d by %d): %d ended: %s",
                  (unsigned long long)s->seed, s->consistency, s->workers, s->servers, s->victim, (long long)s->at,
                  s->where, s->killer, ended, err.text);
+    if (!witness_close(&heard, true, why, sizeof why))
+        fail_msg("seed %llu (%s): the audit: %s", (unsigned long long)s->seed, s->consistency, why);
 }
 
 static void test_any_one_may_die(void **unused) {
@@ -328,11 +340,24 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
 
 enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
 
+static pli_eventlog *process_log; /* of this rank's process */
+
 static void *die_in_time(void *arg) {
     const struct timespec life = { .tv_nsec = *(const long *)arg };
     nanosleep(&life, NULL);
     kill(getpid(), SIGKILL);
     return NULL;
+}
+
+static plait_status open_log(plait_comm *comm, story *s, pli_eventlog **log_out) {
+    const char *path = getenv("PLAIT_EVENTS");
+    char        own[300];
+    plait_error err = { 0 };
+    if (path == NULL) return PLAIT_OK;
+    snprintf(own, sizeof own, "%s.%d", path, plait_comm_rank(comm));
+    PLI_TRY(pli_eventlog_open(own, plait_comm_size(comm), "survive", NULL, NULL, log_out, &err));
+    s->sink = pli_eventlog_sink(*log_out);
+    return PLAIT_OK;
 }
 
 static plait_status process_body(plait_comm *comm, void *user) {
@@ -344,6 +369,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
     s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + plait_comm_servers(comm)));
     life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
     s->killer = -1;
+    PLI_TRY(open_log(comm, s, &process_log));
     if (plait_comm_rank(comm) == s->victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
         pthread_detach(killer);
     return body(comm, s);
@@ -360,6 +386,7 @@ static int run_process(const char *seed) {
     s.sparse = s.seed % 3 == 0;
     s.keyed = s.seed % 3 == 1;
     plait_status status = plait_comm_run(&opts, process_body, &s, &err);
+    if (status >= 0) status = pli_eventlog_close(&process_log, &err);
     if (status < 0) fprintf(stderr, "seed %s: %s\n", seed, err.text);
     else if (atomic_load(&s.ended) == 1) printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&s.longest_ns) * 1e-6);
     else printf("served well\n");

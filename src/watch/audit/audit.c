@@ -76,10 +76,10 @@ static void judge(pli_audit *audit) {
     }
 }
 
-/* A file without its end may lack anything, so nothing is concluded from it. */
-static plait_status run_on_cut(pli_audit *audit, plait_error *err) {
+/* A file without its end may lack anything, so nothing is concluded from it; save where the ranks of which it tells
+ * have died beside copies of what they held, dead.c. */
+static void tell_cut(pli_audit *audit) {
     audit->verdict = PLI_AUDIT_CUT;
-    PLI_TRY(audit_load(audit, err));
     int64_t least = INT64_MAX;
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].clocks < least) least = audit->worker[w].clocks;
@@ -88,12 +88,16 @@ static plait_status run_on_cut(pli_audit *audit, plait_error *err) {
              "%s: the event log is cut: %lld event%s and no end; all workers had ended %lld clock%s",
              pli_logfile_cut(audit->file), (long long)audit->events, pli_plural(audit->events), (long long)least,
              pli_plural(least));
-    return PLAIT_OK;
 }
 
 static plait_status run(pli_audit *audit, plait_error *err) {
-    if (pli_logfile_cut(audit->file) != NULL) return run_on_cut(audit, err);
+    bool whole;
     PLI_TRY(audit_load(audit, err));
+    PLI_TRY(audit_deaths(audit, &whole, err));
+    if (!whole) {
+        tell_cut(audit);
+        return PLAIT_OK;
+    }
     PLI_TRY(audit_histories(audit, err));
     PLI_TRY(audit_reads(audit, err));
     PLI_TRY(audit_averages(audit, err));
@@ -127,7 +131,8 @@ static void free_shard(const pli_audit *audit, audit_holder *shard) {
 }
 
 static void free_table(const pli_audit *audit, audit_table *table) {
-    for (int32_t s = 0; table->shard != NULL && s < table->shards; s++) free_shard(audit, &table->shard[s]);
+    for (int64_t s = 0; table->shard != NULL && s < (int64_t)table->shards * audit->places; s++)
+        free_shard(audit, &table->shard[s]);
     for (int32_t w = 0; w < audit->job.workers; w++) {
         if (table->pusher != NULL) {
             pli_free(table->pusher[w].push);
@@ -151,7 +156,12 @@ void pli_audit_free(pli_audit **audit_ptr) {
     *audit_ptr = NULL;
     if (audit == NULL) return;
     for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
-    for (int32_t s = 0; audit->server != NULL && s < audit->job.servers; s++) pli_free(audit->server[s].ticks);
+    for (int64_t s = 0; audit->server != NULL && s < (int64_t)audit->job.servers * audit->places; s++) {
+        for (int32_t w = 0; audit->server[s].ticks != NULL && w < audit->job.workers; w++)
+            pli_free(audit->server[s].ticks[w].seq);
+        pli_free(audit->server[s].ticks);
+    }
+    for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) pli_free(audit->worker[w].view);
     pli_free(audit->table);
     pli_free(audit->worker);
     pli_free(audit->server);
@@ -231,6 +241,12 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
                  (long long)figures->incs, (long long)figures->pushes, (long long)figures->applied);
     if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
     if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
+    if (figures->needless > 0)
+        pli_text_add(text, ", %lld in the stead of a dead one whose own was there after all",
+                     (long long)figures->needless);
+    if (figures->unjudged > 0)
+        pli_text_add(text, "; %lld gets not judged, since the log of the copy that answered is cut before",
+                     (long long)figures->unjudged);
     pli_text_add(text, "\n");
     add_staleness(table, text);
     if (figures->violations > 0) {
@@ -247,10 +263,22 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     pli_text_add(text, "\n");
 }
 
+static void tell_dead(const pli_audit *audit, pli_text *text) {
+    for (int32_t w = 0; audit->places > 1 && w < audit->job.workers; w++)
+        if (audit->worker[w].dead)
+            pli_text_add(text, "rank %d, a worker, died; %lld of its clocks were acknowledged\n", w,
+                         (long long)audit->worker[w].clocks);
+    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++)
+        if (audit->server[s].served)
+            pli_text_add(text, "rank %d, a server, died; rank %d served its shards from then on\n",
+                         audit->server[s - 1].rank, audit->server[s].rank);
+}
+
 void pli_audit_text(const pli_audit *audit, pli_text *text) {
-    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s\n", (long long)audit->events,
+    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s%s\n", (long long)audit->events,
                  pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
-                 pli_plural(audit->job.servers));
+                 pli_plural(audit->job.servers), audit->places > 1 ? " with two copies" : "");
+    tell_dead(audit, text);
     bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
     for (int64_t t = 0; judged && t < audit->tables; t++)
         if (audit->table[t].known) add_table(audit, &audit->table[t], text);
@@ -305,6 +333,7 @@ static void json_table(const audit_table *table, pli_text *text) {
     pli_json_i64(text, "pushes", figures->pushes);
     pli_json_i64(text, "applied", figures->applied);
     pli_json_i64(text, "dropped", figures->dropped);
+    pli_json_i64(text, "unjudged", figures->unjudged);
     pli_json_i64(text, "violations", figures->violations);
     if (table->way == PLI_WAY_AVERAGED) {
         pli_json_null(text, "staleness");

@@ -12,7 +12,7 @@
 typedef enum pli_audit_verdict {
     PLI_AUDIT_PROVEN,
     PLI_AUDIT_REFUTED,
-    PLI_AUDIT_CUT,  /* the log is not whole, so nothing is proven */
+    PLI_AUDIT_CUT,  /* the log is not whole, so nothing is proven; with copies a rank's may be that has died */
     PLI_AUDIT_EMPTY /* nothing has happened                       */
 } pli_audit_verdict;
 
@@ -22,6 +22,8 @@ enum { PLI_AUDIT_BINS = 64 };
 typedef struct pli_audit_figures {
     int64_t gets, incs, pushes, applied, dropped;
     int64_t lost;                  /* on their way when their worker died     */
+    int64_t needless;              /* in the stead of a dead one whose own was there after all */
+    int64_t unjudged;              /* gets from a copy whose log is cut before */
     int64_t stale[PLI_AUDIT_BINS]; /* gets by staleness; the last: that or more; none of copies that are averaged */
     int64_t staleness_max, staleness_sum;
     int64_t violations;

@@ -33,7 +33,7 @@ static void name_push(const pli_audit *audit, const audit_table *table, int32_t 
     const audit_push *push = push_of(table, worker, part);
     snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
              (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-             (int)(shard - table->shard), table->name);
+             (int)((shard - table->shard) / audit->places), table->name);
 }
 
 static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part,
@@ -74,17 +74,27 @@ static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard
                     audit_seconds(audit, event->time_ns), (long long)event->clock);
 }
 
+/* Of a worker whose log is cut (with copies): it may lack the message. Such come once, and in order. */
+static bool may_have_sent(const pli_audit *audit, audit_holder *shard, const pli_event *event) {
+    audit_sender  *sender = shard->sender[event->peer];
+    const uint64_t known = sender == NULL ? 0 : sender->n == 0 ? sender->unknown : sender->part[sender->n - 1].seq;
+    if (!audit->worker[event->peer].cut || event->seq <= known) return false;
+    if (sender == NULL) return true;
+    bool next = event->seq > sender->unknown;
+    sender->unknown = event->seq;
+    return next;
+}
+
 static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
-    audit_holder *shard = &table->shard[event->shard];
+    audit_holder *shard = audit_holder_of(audit, table, event->shard, event->place);
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
     if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply))
         return audit_no_memory(err);
     shard->apply[shard->n++] = (audit_apply){ .worker = event->peer, .part = i, .time_ns = event->time_ns };
-    shard->server = event->rank;
-    table->figures.applied++;
+    table->figures.applied += shard->counts;
     if (i >= 0)
         apply_part(audit, table, shard, event, i);
-    else
+    else if (!may_have_sent(audit, shard, event))
         audit_violation(
             audit, table,
             &(pli_audit_violation){
@@ -103,7 +113,7 @@ static bool is_late(const pli_audit *audit, const audit_server *server, const pl
     int64_t there = 0, ended = 0, needed = audit->job.workers - audit->job.backup;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
-        bool                has_ended = server->ticks[w] > event->clock;
+        bool                has_ended = server->ticks[w].n > event->clock;
         there += has_ended || !(worker->dead || (worker->left && worker->clocks <= event->clock));
         ended += has_ended && w != event->peer;
     }
@@ -111,7 +121,7 @@ static bool is_late(const pli_audit *audit, const audit_server *server, const pl
 }
 
 static void on_drop(pli_audit *audit, audit_table *table, const audit_server *server, const pli_event *event) {
-    audit_holder *shard = &table->shard[event->shard];
+    audit_holder *shard = audit_holder_of(audit, table, event->shard, event->place);
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
     table->figures.dropped++;
     if (i < 0) return; /* what was never sent does no harm by being dropped */
@@ -131,8 +141,9 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
         part->at = PART_DROPPED;
 }
 
-static void on_tick(pli_audit *audit, audit_server *server, const pli_event *event) {
-    int64_t due = server->ticks[event->peer];
+static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_event *event, plait_error *err) {
+    audit_ticks *ticks = &server->ticks[event->peer];
+    int64_t      due = ticks->n;
     if (event->clock != due)
         audit_violation(
             audit, NULL,
@@ -140,21 +151,40 @@ static void on_tick(pli_audit *audit, audit_server *server, const pli_event *eve
                 .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
             "the server of rank %d took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
             event->rank, (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns), (long long)due);
-    server->ticks[event->peer] = event->clock + 1;
+    ticks->n = event->clock + 1;
+    if (audit->places < 2) return PLAIT_OK;
+    if (event->clock != ticks->told) return PLAIT_OK;
+    if (!pli_grow((void **)&ticks->seq, &ticks->capacity, ticks->told + 1, sizeof *ticks->seq))
+        return audit_no_memory(err);
+    ticks->seq[ticks->told++] = event->seq;
+    return PLAIT_OK;
+}
+
+/* From here on a second copy goes on alone. */
+static void on_serve(pli_audit *audit, const audit_server *server) {
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++) {
+            audit_holder *shard = audit_holder_of(audit, &audit->table[t], i, audit->places - 1);
+            if (shard->server >= 0 && &audit->server[shard->server] == server && shard->led == AUDIT_NEVER)
+                shard->led = shard->n;
+        }
 }
 
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     audit_table *table = audit_table_of(audit, event->table);
     bool         of_part = event->kind == PLI_EVENT_APPLY || event->kind == PLI_EVENT_DROP;
     if ((of_part && (table == NULL || event->shard < 0 || event->shard >= table->shards)) ||
-        event->peer >= audit->job.workers)
+        event->peer >= audit->job.workers || event->place >= audit->places)
         return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d applied a part of nothing",
                         event->rank);
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
     case PLI_EVENT_DROP: on_drop(audit, table, state, event); return PLAIT_OK;
-    case PLI_EVENT_TICK: on_tick(audit, state, event); return PLAIT_OK;
-    case PLI_EVENT_GONE: audit->worker[event->peer].dead |= !audit->worker[event->peer].done; return PLAIT_OK;
+    case PLI_EVENT_TICK: return on_tick(audit, state, event, err);
+    case PLI_EVENT_SERVE: on_serve(audit, state); return PLAIT_OK;
+    case PLI_EVENT_GONE:
+        if (audit->places < 2) audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
+        return PLAIT_OK;
     default: return PLAIT_OK;
     }
 }
@@ -164,6 +194,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 /* later: one that its worker sent after it was applied, so it had come, whatever became of its worker. */
 static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part,
                           bool later) {
+    if (audit_unapplied(audit, table, shard, worker, part)) return;
     bool broke_off = !audit->worker[worker].done; /* then a backup rule might have dropped what had not come yet */
     if ((audit->worker[worker].dead && !later) || (broke_off && audit->job.backup > 0)) {
         part->at = PART_DIED;
@@ -182,6 +213,7 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
     const audit_sender *sender = shard->sender[worker];
     const audit_pusher *pusher = &table->pusher[worker];
     int64_t             n = sender == NULL ? 0 : sender->n, i = 0;
+    if (!shard->counts) return;
     while (i < n && sender->part[i].push == i) i++;
     if (i == pusher->n || (i == pusher->n - 1 && !audit->worker[worker].done)) return;
     audit_violation(audit, table,
@@ -191,7 +223,7 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
                                             .time_ns = pusher->push[i].time_ns },
                     "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once",
                     (long long)i + 1, worker, table->name, (long long)pusher->push[i].clock,
-                    audit_seconds(audit, pusher->push[i].time_ns), (int)(shard - table->shard));
+                    audit_seconds(audit, pusher->push[i].time_ns), (int)((shard - table->shard) / audit->places));
 }
 
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
@@ -204,6 +236,7 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
         audit_part *part = &sender->part[i];
         if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part, i < applied);
         if (part->at <= 0) continue;
+        audit_check_counted(audit, table, shard, worker, part);
         if (last != NULL && part->at < last->at) {
             char                name[256];
             uint64_t            time_ns = shard->apply[part->at - 1].time_ns;
@@ -217,22 +250,28 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
     }
 }
 
-static void check_ticks(pli_audit *audit, int32_t s) {
+/* What a dead one was acknowledged, the copy that counts knows, and perhaps one more. */
+static bool knows_clocks(const pli_audit *audit, const audit_server *server, int32_t w) {
+    const audit_worker *worker = &audit->worker[w];
+    if (audit->places > 1 && worker->dead) return server->ticks[w].n >= worker->clocks;
+    return !worker->done || worker->dead || server->ticks[w].n == worker->clocks;
+}
+
+static void check_ticks(pli_audit *audit, int64_t s) {
     const audit_server *server = &audit->server[s];
     bool                used = false;
-    for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w] > 0;
+    for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w].n > 0;
     for (int64_t t = 0; t < audit->tables; t++)
-        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++)
-            used = used ||
-                   (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == audit->job.first_server + s);
-    for (int32_t w = 0; used && w < audit->job.workers; w++) {
+        for (int64_t i = 0; audit->table[t].known && i < (int64_t)audit->table[t].shards * audit->places; i++)
+            used = used || (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == s);
+    for (int32_t w = 0; used && server->counts && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
-        if (!worker->done || worker->dead || server->ticks[w] == worker->clocks) continue;
+        if (knows_clocks(audit, server, w)) continue;
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
-                            .rule = "clocks", .rank = w, .clock = server->ticks[w], .time_ns = worker->ended_ns },
+                            .rule = "clocks", .rank = w, .clock = server->ticks[w].n, .time_ns = worker->ended_ns },
                         "rank %d ended %lld clocks, of which the server of rank %d knows %lld", w,
-                        (long long)worker->clocks, audit->job.first_server + s, (long long)server->ticks[w]);
+                        (long long)worker->clocks, server->rank, (long long)server->ticks[w].n);
     }
 }
 
@@ -322,20 +361,23 @@ static plait_status make_all_states(pli_audit *audit, plait_error *err) {
     if (t.tree == NULL) return audit_no_memory(err);
     plait_status status = PLAIT_OK;
     for (int64_t i = 0; status >= 0 && i < audit->tables; i++)
-        for (int32_t s = 0; status >= 0 && audit->table[i].known && s < audit->table[i].shards; s++)
+        for (int64_t s = 0; status >= 0 && audit->table[i].known && s < (int64_t)audit->table[i].shards * audit->places;
+             s++)
             status = make_states(audit, &audit->table[i], &audit->table[i].shard[s], &t, err);
     pli_free(t.tree);
     return status;
 }
 
 plait_status audit_histories(pli_audit *audit, plait_error *err) {
-    for (int32_t s = 0; s < audit->job.servers; s++)
+    const int64_t servers = (int64_t)audit->job.servers * audit->places;
+    for (int64_t s = 0; s < servers; s++)
         PLI_TRY(audit_stream(audit, audit->server[s].stream, on_event, &audit->server[s], err));
     for (int64_t i = 0; i < audit->tables; i++)
-        for (int32_t s = 0; audit->table[i].known && s < audit->table[i].shards; s++)
+        for (int64_t s = 0; audit->table[i].known && s < (int64_t)audit->table[i].shards * audit->places; s++)
             for (int32_t w = 0; w < audit->job.workers; w++)
                 check_sender(audit, &audit->table[i], &audit->table[i].shard[s], w);
-    for (int32_t s = 0; s < audit->job.servers; s++) check_ticks(audit, s);
+    for (int64_t s = 0; s < servers; s++) check_ticks(audit, s);
+    audit_check_copies(audit);
     return make_all_states(audit, err);
 }
 

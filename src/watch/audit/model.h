@@ -5,6 +5,7 @@
  *     reads.c    workers again: what each get was given, held against both          (promise)
  *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
+ *     dead.c     where shards have two copies: who died, which copy's history counts, what became of a dead one's share
  *
  * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
  * shard had applied `version` parts. Of the vector the audit keeps what promises speak of: the first push that it does
@@ -27,6 +28,7 @@ typedef struct audit_push { /* number i + 1 of a worker and table */
     int64_t  clock;
     uint64_t incs;     /* of the worker up to and with this push */
     uint64_t time_ns;
+    bool     stands; /* made in the stead of others, who died  */
 } audit_push;
 
 typedef struct audit_pusher { /* a worker's pushes of a table */
@@ -51,6 +53,7 @@ typedef struct audit_sender { /* a worker, as a shard sees it */
     audit_part *part;
     int64_t     n, capacity;
     int64_t     next; /* passes: the part that is due */
+    uint64_t    unknown; /* the last message that was applied and that the worker's log, which is cut, lacks */
 } audit_sender;
 
 typedef struct audit_apply {
@@ -65,8 +68,10 @@ typedef struct audit_state {
     int64_t newest, newest_other;   /* turn of the last push contained, likewise; -1: none */
 } audit_state;
 
-typedef struct audit_holder { /* a shard */
-    int32_t        server;  /* rank; -1: not known */
+typedef struct audit_holder { /* a shard, or one of its copies */
+    int32_t        server;    /* which, in audit->server; -1: nothing was sent there */
+    bool           counts;    /* every update must be in it, once: there is no other copy, or it serves at the end */
+    int64_t        led; /* a second copy's applications before it served, as the first's; AUDIT_NEVER: it never did */
     audit_sender **sender;  /* [workers]; NULL: has sent nothing */
     audit_apply   *apply;   /* [n] */
     int64_t        n, capacity;
@@ -97,7 +102,8 @@ typedef struct audit_table {
     int64_t        rows;
     int32_t        shards;
     pli_promise    promise;
-    audit_holder  *shard;   /* [shards] */
+    bool              sums;    /* with copies: updates are applied clock by clock, a dead one's share by others */
+    audit_holder     *shard;   /* [shards * places], the copies of a shard side by side */
     audit_replica *replica; /* [workers], where SUMMED */
     audit_copies  *copies;  /* [workers], where AVERAGED */
     audit_pusher  *pusher;  /* [workers] */
@@ -109,13 +115,27 @@ typedef struct audit_worker {
     int64_t  clocks; /* ended */
     uint64_t ended_ns; /* the last event */
     bool     done, left, dead;
+    bool     cut;    /* its log is */
+    bool     stands; /* passes: for others, in this clock */
     int64_t  barriers;
+    struct audit_view {
+        int32_t  server, whom;
+        int64_t  clock;
+        uint64_t seq;
+    } * view; /* [views] as told to servers */
+    int64_t views, views_capacity;
 } audit_worker;
 
-typedef struct audit_server {
-    int32_t stream;
-    bool    done;
-    int64_t *ticks; /* [workers] clocks that it was told of; allocated where it has a stream */
+typedef struct audit_ticks { /* clocks of a worker that a server was told of */
+    int64_t   n, told, capacity;
+    uint64_t *seq; /* [told] the last message of each that counts in it; only where there are copies */
+} audit_ticks;
+
+typedef struct audit_server { /* or a copy of one */
+    int32_t      stream, rank;
+    bool         done, counts, cut;
+    bool         served; /* a second copy: the first's rank has died */
+    audit_ticks *ticks;  /* [workers]; allocated where it has a stream */
 } audit_server;
 
 struct pli_audit {
@@ -123,7 +143,8 @@ struct pli_audit {
     const char        *as;
     pli_event_job      job; /* workers 0: not known yet */
     audit_worker      *worker;
-    audit_server      *server;
+    audit_server       *server; /* [job.servers * places], the copies of a server side by side */
+    int32_t             places; /* copies of a server: 1 or 2 */
     audit_table       *table;
     int64_t            tables, tables_capacity;
     int64_t            cells, events;
@@ -145,6 +166,11 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
     return table >= 0 && table < audit->tables && audit->table[table].known ? &audit->table[table] : NULL;
 }
 
+static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_table *table, int32_t shard,
+                                            int32_t place) {
+    return &table->shard[(int64_t)shard * audit->places + place];
+}
+
 /** Feeds every event of a stream to step, until one fails. */
 typedef plait_status audit_step(pli_audit *audit, void *state, const pli_event *event, plait_error *err);
 plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err);
@@ -154,6 +180,23 @@ plait_status audit_load(pli_audit *audit, plait_error *err);
 plait_status audit_histories(pli_audit *audit, plait_error *err);
 plait_status audit_reads(pli_audit *audit, plait_error *err);
 plait_status audit_averages(pli_audit *audit, plait_error *err);
+
+/* dead.c */
+/** After the first pass, where there are copies: who died, and which copies count. *whole_out: no log is cut but of who
+ *  did. */
+plait_status audit_deaths(pli_audit *audit, bool *whole_out, plait_error *err);
+/** The number of the last message of the worker that counts in the clock at the server; 0: it has no part in it. */
+static inline uint64_t audit_tick(const audit_server *server, int32_t worker, int64_t clock) {
+    const audit_ticks *ticks = &server->ticks[worker];
+    return clock >= 0 && clock < ticks->told ? ticks->seq[clock] : 0;
+}
+/** A part that the copy has not applied, with copies: true: it says what becomes of it. */
+bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part);
+/** A part that it has applied: does its worker count in that clock, so that nobody stood in for it? */
+void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
+                         const audit_part *part);
+/** Have others stood in for who died? Are the copies the same? */
+void audit_check_copies(pli_audit *audit);
 
 /** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last
  *  answer for it was found. */

@@ -10,7 +10,7 @@ int64_t audit_clock_of(const pli_audit *audit, int64_t turn) {
 static bool is_late(const pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
     if (audit->job.backup == 0 || v->piece->shard < 0) return false;
-    const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
+    const audit_sender *sender = v->shard->sender[r->rank];
     for (int64_t i = v->seen->own; sender != NULL && i < sender->n; i++) {
         const audit_push *push = &pusher->push[sender->part[i].push];
         if (push->clock > r->clock) break;
@@ -31,7 +31,7 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited
                                                                    for */
     if (promise->turns && v->missing < turn) audit_misses(audit, r, v, "turns");
-    bool future = v->newest >= 0 && v->newest / workers >= r->clock;
+    bool future = v->newest >= 0 && v->newest / workers >= r->clock + r->stands; /* who stands in, may do so in vain */
     if (promise->exact && future && !is_late(audit, r, v)) audit_sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) audit_sees_too_much(audit, r, v, "turns");
 }
@@ -77,9 +77,11 @@ static int64_t needed_by(const pli_audit *audit, const audit_table *table, const
 static void check_barrier(pli_audit *audit, const reader *r, const view *v) {
     last_seen *seen = v->seen;
     if (!r->after_barrier || v->piece->shard < 0) return;
-    const audit_holder *shard = &v->table->shard[v->piece->shard];
-    if (seen->needs_of != r->barriers) seen->needs = needed_by(audit, v->table, shard, r->barriers);
+    const audit_holder *shard = v->shard;
+    if (seen->needs_of != r->barriers || seen->needs_place != v->piece->place)
+        seen->needs = needed_by(audit, v->table, shard, r->barriers);
     seen->needs_of = r->barriers;
+    seen->needs_place = v->piece->place;
     if (v->version >= seen->needs) return;
     const audit_apply *apply = &shard->apply[seen->needs - 1];
     audit_wrong(audit, r, v, "barriers",

@@ -12,7 +12,7 @@ static bool check_own_future(pli_audit *audit, const reader *r, const view *v) {
 /* Was one of the reader's pushes from there on applied to the version? */
 static bool holds_one_of(const reader *r, const view *v, uint64_t from) {
     if (v->piece->shard < 0) return true;
-    const audit_sender *sender = v->table->shard[v->piece->shard].sender[r->rank];
+    const audit_sender *sender = v->shard->sender[r->rank];
     for (int64_t i = v->seen->own - 1; sender != NULL && i >= 0 && (uint64_t)sender->part[i].push >= from; i--)
         if (sender->part[i].at > 0 && sender->part[i].at <= v->version) return true;
     return false;
@@ -55,8 +55,8 @@ void audit_check_own_incs(pli_audit *audit, const reader *r, const view *v) {
 
 bool audit_check_own(pli_audit *audit, const reader *r, const view *v) {
     if (!check_own_future(audit, r, v)) return false;
-    if (v->table->ruled && v->piece->to == v->piece->from)
-        check_own_clocks(audit, r, v); /* else own steps are laid over */
+    if (r->stands || (v->table->ruled && v->piece->to == v->piece->from))
+        check_own_clocks(audit, r, v); /* else own steps are laid over; who stands in reads what the clock began with */
     else
         check_own_pushes(audit, r, v);
     return true;

@@ -13,8 +13,23 @@ static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t app
     return false;
 }
 
+/* What the first copy had applied when the second took over, both logs tell, and the first's may be cut. NULL: none
+ * does. */
+static const audit_holder *teller_of(const pli_audit *audit, const view *v) {
+    const audit_holder *own = audit_holder_of(audit, v->table, v->piece->shard, v->piece->place);
+    if (v->piece->version <= (uint64_t)own->n || own->server < 0 || !audit->server[own->server].cut) return own;
+    if (audit->places < 2 || v->piece->place > 0) return NULL;
+    const audit_holder *other = own + 1;
+    const int64_t       same = other->led < other->n ? other->led : other->n;
+    return v->piece->version <= (uint64_t)same ? other : NULL;
+}
+
 static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
-    const audit_holder *shard = &v->table->shard[v->piece->shard];
+    const audit_holder *shard = v->shard = teller_of(audit, v);
+    if (shard == NULL) {
+        v->unjudged = true;
+        return false;
+    }
     if (!take_version(audit, r, v, shard->n, "updates")) return false;
     const audit_state *state = &shard->state[v->version];
     bool               first = state->missing != AUDIT_NEVER && state->missing % audit->job.workers == r->rank;
@@ -85,7 +100,8 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
     v.overtaken = is_overtaken(v.reads, event);
     for (int64_t i = 0; i < event->n; i++) {
         v.piece = &event->info.piece[i];
-        if ((v.piece->shard < 0) != (table->way != PLI_WAY_SERVED) || v.piece->shard >= table->shards)
+        if ((v.piece->shard < 0) != (table->way != PLI_WAY_SERVED) || v.piece->shard >= table->shards ||
+            v.piece->place >= audit->places)
             return pli_fail(err, PLAIT_EFORMAT,
                             "the event log contradicts itself: rank %d read a shard that is not there", r->rank);
         v.seen = &v.reads->shard[v.piece->shard < 0 ? 0 : v.piece->shard];
@@ -96,6 +112,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
         if (i == 0 && !table->ruled) audit_check_own_incs(audit, r, &v);
     }
     note_staleness(table, stale);
+    table->figures.unjudged += v.unjudged;
     v.reads->got = r->clock;
     return PLAIT_OK;
 }
@@ -133,7 +150,7 @@ static void on_clock(pli_audit *audit, reader *r, const pli_event *event) {
     for (int32_t t = 0; t < audit->tables; t++)
         if (audit->table[t].known) check_pushed(audit, r, t, may_stay(&audit->table[t], event->clock), event);
     r->clock = event->clock + 1;
-    r->after_barrier = false;
+    r->after_barrier = r->stands = false;
 }
 
 /* At a barrier, and when it leaves, a worker has sent all that is of clocks it has ended. */
@@ -176,6 +193,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
         r->table[event->table].pushes++;
         return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
+    case PLI_EVENT_STAND: r->stands = true; return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);
         r->barriers++;

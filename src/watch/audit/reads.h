@@ -12,6 +12,7 @@ typedef struct last_seen {
     uint64_t version;         /* of that                                                   */
     bool     in_map, mixed;   /* range and map know the same; rows were read by key since  */
     int64_t  needs, needs_of; /* after that many barriers: the version that must be there */
+    int32_t  needs_place;     /* of that copy                                             */
 } last_seen;
 
 typedef struct table_reads {      /* of one table, by the worker */
@@ -32,6 +33,7 @@ typedef struct reader {
     bool         left;
     int64_t      barriers;
     bool         after_barrier; /* and no clock since */
+    bool         stands;        /* for a dead one, in this clock, of which its own updates have left */
     table_reads *table;              /* [tables] */
 } reader;
 
@@ -42,9 +44,11 @@ typedef struct view {
     last_seen             *seen;
     const pli_event       *event;
     const pli_event_piece *piece;
+    const audit_holder    *shard; /* the copy by whose log it is judged */
     int64_t                version;
     int64_t                missing, newest; /* turns of the others', see audit_state */
     int64_t                own;             /* pushes of the reader in the values    */
+    bool                   unjudged;        /* some piece is of what no log tells */
     bool                   overtaken;       /* a get that was begun later was looked at before */
 } view;
 

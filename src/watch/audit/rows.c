@@ -1,9 +1,17 @@
-/* What a worker has read of a row never goes back. */
+/* What a worker has read of a row never goes back, save where the copy that it reads from died: of updates that were
+ * not yet acknowledged the one that took over may have fewer. */
 #include "watch/audit/reads.h"
+
+enum { PLACE_AT_BIT = 56 };
+
+/* Versions of the second copy come after all of the first. */
+static uint64_t version_of(const view *v) {
+    return v->piece->version | (uint64_t)(v->piece->place != 0) << PLACE_AT_BIT;
+}
 
 static void went_back(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t before) {
     audit_wrong_row(audit, r, v, "monotone reads", row, "after it had got the row from version %llu",
-                    (unsigned long long)before);
+                    (unsigned long long)(before & ((UINT64_C(1) << PLACE_AT_BIT) - 1)));
 }
 
 static bool note_row(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t version, bool check) {
@@ -39,16 +47,16 @@ static bool check_range(pli_audit *audit, const reader *r, const view *v) {
     last_seen             *seen = v->seen;
     bool                   same = seen->rows == piece->rows && seen->first == piece->first;
     if (piece->rows == 0) return true;
-    if (same && piece->version < seen->version) went_back(audit, r, v, (uint64_t)piece->first, seen->version);
+    if (same && version_of(v) < seen->version) went_back(audit, r, v, (uint64_t)piece->first, seen->version);
     if (!same || seen->mixed) {
-        if (!settle(audit, r, v) || !note_range(audit, r, v, piece->first, piece->rows, piece->version, true))
+        if (!settle(audit, r, v) || !note_range(audit, r, v, piece->first, piece->rows, version_of(v), true))
             return false;
         seen->mixed = false;
     }
     seen->in_map = !same;
     seen->first = piece->first;
     seen->rows = piece->rows;
-    seen->version = piece->version;
+    seen->version = version_of(v);
     return true;
 }
 
@@ -57,6 +65,6 @@ bool audit_check_rows(pli_audit *audit, const reader *r, const view *v) {
     if (!settle(audit, r, v)) return false;
     v->seen->mixed = true;
     for (int64_t i = 0; i < v->piece->n_keys; i++)
-        if (!note_row(audit, r, v, v->piece->keys[i], v->piece->version, true)) return false;
+        if (!note_row(audit, r, v, v->piece->keys[i], version_of(v), true)) return false;
     return true;
 }

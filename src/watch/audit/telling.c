@@ -11,7 +11,8 @@ static void name_get(const pli_audit *audit, const reader *r, const view *v, uin
     if (v->piece->shard < 0)
         snprintf(text + n, 256 - (size_t)n, "its replica");
     else
-        snprintf(text + n, 256 - (size_t)n, "shard %d", v->piece->shard);
+        snprintf(text + n, 256 - (size_t)n, "%sshard %d", v->piece->place > 0 ? "the second copy of " : "",
+                 v->piece->shard);
 }
 
 /* Which push a turn stands for: "push 4 of rank 0 (clock 3, sent at 0.1 s, applied at 0.6 s)". */
@@ -22,7 +23,7 @@ static void name_turn(const pli_audit *audit, const view *v, int64_t turn, bool 
     while (i < pusher->n && pusher->push[i].clock < clock) i++;
     snprintf(text, 256, "the updates of clock %lld of rank %d", (long long)clock, worker);
     if (i == pusher->n || v->piece->shard < 0) return;
-    const audit_holder *shard = &v->table->shard[v->piece->shard];
+    const audit_holder *shard = v->shard;
     const audit_sender *sender = shard->sender[worker];
     int64_t             p = 0; /* the first of the clock that is missing, or contained */
     if (sender == NULL) return;

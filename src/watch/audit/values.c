@@ -31,7 +31,7 @@ double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit
         const audit_pusher *pusher = &table->pusher[w];
         if (w == reader) continue;
         int64_t made = made_before(pusher, asked_ns, &unseen->made[w]);
-        int64_t pushes = audit_contained(&table->shard[shard], w, version, INT64_MAX,
+        int64_t pushes = audit_contained(audit_holder_of(audit, table, shard, 0), w, version, INT64_MAX,
                                          &unseen->hint[(int64_t)shard * audit->job.workers + w]);
         double  missed = 0;
         for (int64_t i = pushes == 0 ? 0 : (int64_t)pusher->push[pushes - 1].incs; i < made; i++)

@@ -1,0 +1,245 @@
+/* Runs with two copies of each shard (table/copies.h), in which a rank may have died.
+ *
+ * Each copy's log tells what it has applied. The one that serves at the end *counts*: the second where it took over,
+ * else the first. There every update must be, once; in the other none may be twice, and what it applied until the
+ * second took over must be the same in both, part by part, since the second has it from the first's log.
+ *
+ * A dead one's log ends where it died, and its file without an end. All that was acknowledged to it (CLOCK) must be in
+ * the copies that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp) a
+ * copy's log says of each clock up to which message each worker counts in it (TICK). Who does not count in a clock in
+ * which others do, has died, and each of those must have said by then (VIEW) that it stands in for it. What was pushed
+ * in its stead, after the pusher's own last message that counts, was needless: then whom it was for must count itself.
+ *
+ * Paper: Wing, Gong, "Testing and verifying concurrent objects", JPDC 1993 (histories, and what may be concluded of an
+ * operation whose answer nobody has heard). */
+#include <string.h>
+
+#include "watch/audit/model.h"
+
+/* --- who died ----------------------------------------------------------------------------------------------------- */
+
+static plait_status on_death(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
+    (void)state, (void)err;
+    if (event->kind == PLI_EVENT_GONE && event->peer < audit->job.workers)
+        audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
+    return PLAIT_OK;
+}
+
+static bool is_dead(const pli_audit *audit, int32_t rank) {
+    const int64_t server = (int64_t)rank - audit->job.first_server;
+    if (rank < audit->job.workers && audit->worker[rank].dead) return true;
+    return server >= 0 && server < audit->job.servers && audit->server[server * audit->places + 1].served;
+}
+
+/* Of what counts nothing may lack, of the rest only what a death has cut off. */
+static bool is_whole(const pli_audit *audit) {
+    for (int32_t w = 0; w < audit->job.workers; w++)
+        if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !is_dead(audit, w))) return false;
+    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++) {
+        const audit_server *server = &audit->server[s];
+        if (server->stream < 0 || (server->cut && (server->counts || !is_dead(audit, server->rank)))) return false;
+    }
+    return true;
+}
+
+plait_status audit_deaths(pli_audit *audit, bool *whole_out, plait_error *err) {
+    *whole_out = pli_logfile_cut(audit->file) == NULL;
+    if (audit->places < 2) return PLAIT_OK;
+    for (int32_t w = 0; w < audit->job.workers; w++)
+        audit->worker[w].cut =
+            audit->worker[w].stream >= 0 && pli_logfile_stream_is_cut(audit->file, audit->worker[w].stream);
+    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++) {
+        audit_server *server = &audit->server[s];
+        server->counts = audit->server[s | 1].served == (s % 2 == 1);
+        server->cut = server->stream >= 0 && pli_logfile_stream_is_cut(audit->file, server->stream);
+        if (server->counts && server->stream >= 0) PLI_TRY(audit_stream(audit, server->stream, on_death, NULL, err));
+    }
+    for (int64_t t = 0; t < audit->tables; t++) {
+        audit_table *table = &audit->table[t];
+        for (int64_t i = 0; table->known && i < (int64_t)table->shards * audit->places; i++)
+            table->shard[i].counts =
+                table->shard[i].server < 0 ? i % 2 == 0 : audit->server[table->shard[i].server].counts;
+    }
+    *whole_out = is_whole(audit);
+    bool ended = false;
+    for (int32_t w = 0; w < audit->job.workers; w++) ended = ended || audit->worker[w].done;
+    for (int32_t w = 0; ended && w < audit->job.workers; w++) /* nobody was left to tell of who died at the end */
+        audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
+    return PLAIT_OK;
+}
+
+/* --- what a copy has not applied ---------------------------------------------------------------------------------- */
+
+static void unapplied(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
+                      const audit_part *part, const char *what) {
+    const audit_push *push = &table->pusher[worker].push[part->push];
+    audit_violation(audit, table,
+                    &(pli_audit_violation){
+                        .rule = "exactly once", .rank = worker, .clock = push->clock, .time_ns = push->time_ns },
+                    "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was never applied by "
+                    "the copy of rank %d, %s",
+                    (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
+                    (int)((shard - table->shard) / audit->places), table->name, audit->server[shard->server].rank,
+                    what);
+}
+
+static void no_more(audit_table *table, const audit_holder *shard, audit_part *part) {
+    part->at = PART_DIED;
+    table->figures.lost += shard->counts;
+}
+
+/* Does the worker count in the clock, or take it no more? */
+static bool is_in_order(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
+    const audit_worker *w = &audit->worker[worker];
+    return audit_tick(server, worker, clock) > 0 || (w->left && clock >= w->clocks);
+}
+
+/* Did all in whose stead the message was sent count themselves? -1: it does not say whose. */
+static int count_themselves(const pli_audit *audit, const audit_holder *shard, int32_t worker, int64_t clock,
+                            uint64_t seq) {
+    const audit_worker *w = &audit->worker[worker];
+    const audit_server *server = &audit->server[shard->server];
+    int64_t             i = 0;
+    while (i < w->views && (w->view[i].server != shard->server / audit->places || w->view[i].seq < seq)) i++;
+    if (i == w->views) return -1;
+    for (const uint64_t said = w->view[i].seq; i < w->views; i++)
+        if (w->view[i].server == shard->server / audit->places && w->view[i].seq == said &&
+            !is_in_order(audit, server, w->view[i].whom, clock))
+            return 0;
+    return 1;
+}
+
+/* A clock's updates are applied together. */
+static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
+    const audit_push   *push = &table->pusher[worker].push[part->push];
+    const audit_worker *w = &audit->worker[worker];
+    const uint64_t      tick = audit_tick(&audit->server[shard->server], worker, push->clock);
+    const int           counted = push->stands ? count_themselves(audit, shard, worker, push->clock, part->seq) : 0;
+    if (tick > 0 && part->seq <= tick) {
+        unapplied(audit, table, shard, worker, part, "though it counts in its clock");
+    } else if (tick > 0 && push->stands && counted > 0) {
+        part->at = PART_DROPPED;
+        table->figures.needless += shard->counts;
+    } else if (tick == 0 && push->clock < w->clocks) {
+        unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
+    } else if (w->dead) {
+        no_more(table, shard, part);
+    } else if (w->done) {
+        unapplied(audit, table, shard, worker, part,
+                  tick > 0 && push->stands ? "nor that of whom it was made for" : "and nobody stood in for it");
+    }
+}
+
+/* In a copy that no longer serves: what came too late for the clocks that it applied, nobody missed there. */
+static void unapplied_before(const pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker,
+                             audit_part *part) {
+    const audit_push *push = &table->pusher[worker].push[part->push];
+    bool              over = !table->sums && audit->worker[worker].dead;
+    for (int32_t v = 0; table->sums && !over && v < audit->job.workers; v++)
+        over = audit->server[shard->server].ticks[v].n > push->clock;
+    if (over && (push->stands || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
+}
+
+bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
+    const audit_worker *w = &audit->worker[worker];
+    if (audit->places < 2) return false;
+    if (!shard->counts) {
+        unapplied_before(audit, table, shard, worker, part);
+        return true;
+    }
+    if (table->sums) {
+        unsummed(audit, table, shard, worker, part);
+        return true;
+    }
+    if (!w->dead || table->pusher[worker].push[part->push].clock >= w->clocks) return false;
+    unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
+    return true;
+}
+
+void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
+                         const audit_part *part) {
+    const audit_push *push = &table->pusher[worker].push[part->push];
+    if (audit->places < 2 || !table->sums ||
+        audit_tick(&audit->server[shard->server], worker, push->clock) >= part->seq)
+        return;
+    audit_violation(
+        audit, table,
+        &(pli_audit_violation){ .rule = "exactly once",
+                                .rank = worker,
+                                .clock = push->clock,
+                                .time_ns = shard->apply[part->at - 1].time_ns },
+        "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was applied by the copy of "
+        "rank %d, where it does not count in its clock: others have stood in for it",
+        (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
+        (int)((shard - table->shard) / audit->places), table->name, audit->server[shard->server].rank);
+}
+
+/* --- who stands in ------------------------------------------------------------------------------------------------ */
+
+static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uint64_t by) {
+    for (int64_t i = 0; i < w->views; i++)
+        if (w->view[i].server == server && w->view[i].whom == whom && w->view[i].seq <= by) return true;
+    return w->cut && w->dead; /* perhaps in what its log lacks */
+}
+
+/* The first clock in which `whom` does not count: each that does has said that it stands in for it. */
+static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t number, int32_t whom) {
+    const int64_t clock = server->ticks[whom].n;
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const uint64_t by = audit_tick(server, w, clock);
+        if (by == 0 || has_said_so(&audit->worker[w], number, whom, by)) continue;
+        audit_violation(
+            audit, NULL,
+            &(pli_audit_violation){
+                .rule = "exactly once", .rank = whom, .clock = clock, .time_ns = audit->worker[whom].ended_ns },
+            "rank %d counts in clock %lld at the copy of rank %d, and rank %d, which died, does not; nor did "
+            "rank %d stand in for it",
+            w, (long long)clock, server->rank, whom, w);
+        return;
+    }
+}
+
+static bool has_sums(const pli_audit *audit) {
+    for (int64_t t = 0; t < audit->tables; t++)
+        if (audit->table[t].known && audit->table[t].sums) return true;
+    return false;
+}
+
+/* --- the copies of a shard ---------------------------------------------------------------------------------------- */
+
+static void differ(pli_audit *audit, audit_table *table, int32_t shard, const audit_apply *apply, int64_t i) {
+    audit_violation(
+        audit, table,
+        &(pli_audit_violation){ .rule = "copies", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
+        "the second copy of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which "
+        "the first has not as that",
+        shard, table->name, audit_seconds(audit, apply->time_ns), (long long)i + 1, apply->worker);
+}
+
+/* While it did not serve the second applied what the first had. */
+static void check_same(pli_audit *audit, audit_table *table, int32_t shard) {
+    const audit_holder *first = audit_holder_of(audit, table, shard, 0),
+                       *second = audit_holder_of(audit, table, shard, 1);
+    const int64_t led = second->led < second->n ? second->led : second->n;
+    for (int64_t i = 0; i < led; i++) {
+        const audit_apply *a = &second->apply[i];
+        if (i == first->n) {
+            if (first->server >= 0 && !audit->server[first->server].cut) differ(audit, table, shard, a, i);
+            return;
+        }
+        if (first->apply[i].worker == a->worker && first->apply[i].part == a->part) continue;
+        differ(audit, table, shard, a, i);
+        return;
+    }
+}
+
+void audit_check_copies(pli_audit *audit) {
+    if (audit->places < 2) return;
+    for (int64_t s = 0; has_sums(audit) && s < (int64_t)audit->job.servers * audit->places; s++)
+        for (int32_t w = 0; audit->server[s].counts && w < audit->job.workers; w++)
+            if (audit->worker[w].dead && !audit->worker[w].left)
+                check_stood_in(audit, &audit->server[s], (int32_t)(s / audit->places), w);
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++)
+            check_same(audit, &audit->table[t], i);
+}
