@@ -13,8 +13,8 @@
  * already. A table under adam has no such sets: there a get in clock c has, to the bit, what every other get in c has
  * had, in a run of the same tables in which nobody dies, too; and where both copies live at the end, each has the
  * other's rows and moments. A worker may leave early (it adds nothing from then on), and take many messages for a
- * clock. Besides: nobody hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints
- * events.
+ * clock. To some barriers each brings something: what is there is the same for all who hear of it. Besides: nobody
+ * hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events.
  *
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict
  * to it: the test then ends with 4 when the audit refutes a log, and the oracle only ends a schedule that it finds
@@ -70,6 +70,7 @@ typedef struct worker {
     bool              in_vain; /* in whose stead it reads was there after all */
     bool              left;
     int32_t           again; /* so many more reads before the clock is ended */
+    uint64_t          gathering; /* number of the barrier to which it has brought something; 0: to none */
     double            values[ROWS * WORKERS_MAX];
 } worker;
 
@@ -91,6 +92,8 @@ typedef struct world {
     bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
     bool       suspects; /* the victim is only taken for dead */
     uint64_t   barriers; /* bit c: behind clock c - 1 */
+    uint64_t   gathers;  /* bit n: to the n-th barrier each brings something, if it is not the last */
+    uint32_t   came[CLOCKS + 2]; /* to which these have come; 0: nobody has heard yet */
     int64_t    many_in;  /* that clock has many messages; -1: none */
     int32_t    leaver;   /* -1: nobody */
     int64_t    leaves_at;
@@ -280,6 +283,7 @@ static void open_world(world *w, uint64_t seed, bool lives) {
         w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
         w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
     }
+    w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
 }
 
 static void tell(const world *w) {
@@ -501,14 +505,48 @@ static void begin_clock_end(world *w, int32_t k) {
     leave(w, k);
 }
 
+static bool has_ended(const worker *me) { return me->clock == CLOCKS || me->left; }
+
+/* What worker v brings to a barrier: v + 1 times the same. */
+static uint64_t brought(int32_t v, uint64_t number) { return number << 8 | (uint64_t)v; }
+
+static plait_status send_gather(worker *me, int32_t k, uint64_t now, pli_out *out) {
+    uint64_t mine[WORKERS_MAX];
+    me->gathering = me->client.barriers + 1;
+    for (int32_t i = 0; i <= k; i++) mine[i] = brought(k, me->gathering);
+    return pli_client_send_gather(&me->client, now, mine, (size_t)(k + 1) * sizeof *mine, &me->ticket, out, NULL);
+}
+
 static void ask_all(world *w, int32_t k, pli_kind kind) {
-    worker  *me = &w->worker[k];
-    uint64_t now;
-    pli_out *out = enter(w, k, &now);
+    worker      *me = &w->worker[k];
+    const bool   meets = kind == PLI_BARRIER;
+    const bool   gathers = meets && !has_ended(me) && (w->gathers >> (me->client.barriers + 1) & 1);
+    uint64_t     now;
+    plait_status status;
+    pli_out     *out = enter(w, k, &now);
     pli_ticket_open(&me->client, &me->ticket);
     me->waiting = true;
-    SURE(w, pli_client_send_all(&me->client, now, kind == PLI_BARRIER, kind, &me->ticket, out, NULL) == PLAIT_OK);
+    if (gathers) status = send_gather(me, k, now, out);
+    else status = pli_client_send_all(&me->client, now, meets, kind, &me->ticket, out, NULL);
+    SURE(w, status == PLAIT_OK);
     leave(w, k);
+}
+
+/* Each has come with what it has brought, or has died; as all others hear. */
+static void check_gathered(world *w, int32_t k) {
+    worker         *me = &w->worker[k];
+    const pli_msg  *reply = me->ticket.replies;
+    uint32_t        came = 0;
+    SURE(w, reply != NULL && reply->head.body_bytes >= (uint64_t)w->workers * sizeof(uint64_t));
+    const uint64_t *bytes = pli_msg_body(reply), *at = bytes + w->workers;
+    for (int32_t v = 0; v < w->workers; v++) {
+        SURE(w, bytes[v] == PLI_GONE ? w->dead[v] : bytes[v] == (uint64_t)(v + 1) * sizeof *at);
+        for (int32_t i = 0; bytes[v] != PLI_GONE && i <= v; i++) SURE(w, *at++ == brought(v, me->gathering));
+        came |= (uint32_t)(bytes[v] != PLI_GONE) << v;
+    }
+    SURE(w, (const uint64_t *)pli_at_const(bytes, (int64_t)reply->head.body_bytes) == at);
+    SURE(w, (came >> k & 1) && (w->came[me->gathering] == 0 || w->came[me->gathering] == came));
+    w->came[me->gathering] = came;
 }
 
 static bool answered(world *w, int32_t k) {
@@ -516,6 +554,8 @@ static bool answered(world *w, int32_t k) {
     uint64_t now;
     if (!pli_ticket_done(&me->ticket)) return false;
     SURE(w, me->ticket.failure.code == 0);
+    if (me->gathering > 0 && !w->zombie[k]) check_gathered(w, k);
+    me->gathering = 0;
     enter(w, k, &now);
     pli_ticket_unlink(&me->client, &me->ticket);
     leave(w, k);
@@ -540,8 +580,6 @@ static void forget_copies(world *w, int32_t k) {
     }
     leave(w, k);
 }
-
-static bool has_ended(const worker *me) { return me->clock == CLOCKS || me->left; }
 
 static void leave_early(world *w, int32_t k) {
     worker  *me = &w->worker[k];
