@@ -93,6 +93,7 @@ typedef struct world {
     bool       suspects; /* the victim is only taken for dead */
     uint64_t   barriers; /* bit c: behind clock c - 1 */
     uint64_t   gathers;  /* bit n: to the n-th barrier each brings something, if it is not the last */
+    uint64_t   strikes_at; /* the victim, who gathers, dies soon after the last has come to that one; 0: whenever */
     uint32_t   came[CLOCKS + 2]; /* to which these have come; 0: nobody has heard yet */
     int64_t    many_in;  /* that clock has many messages; -1: none */
     int32_t    leaver;   /* -1: nobody */
@@ -284,6 +285,11 @@ static void open_world(world *w, uint64_t seed, bool lives) {
         w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
     }
     w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
+    if (pick(w, 4) > 0 || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
+    w->strikes_at = 1 + pick(w, 3);
+    w->gathers |= UINT64_C(1) << w->strikes_at;
+    w->victim = w->layout.first_server;
+    w->death_at = INT64_MAX;
 }
 
 static void tell(const world *w) {
@@ -526,6 +532,7 @@ static void ask_all(world *w, int32_t k, pli_kind kind) {
     pli_out     *out = enter(w, k, &now);
     pli_ticket_open(&me->client, &me->ticket);
     me->waiting = true;
+    if (gathers && me->client.barriers + 1 == w->strikes_at) w->death_at = direct_events(w->d) + (int64_t)pick(w, 40);
     if (gathers) status = send_gather(me, k, now, out);
     else status = pli_client_send_all(&me->client, now, meets, kind, &me->ticket, out, NULL);
     SURE(w, status == PLAIT_OK);
