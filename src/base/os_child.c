@@ -15,13 +15,12 @@ bool pli_child_attend(int32_t pid, uint64_t timeout_ns) {
     siginfo_t     info = { 0 };
     struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
     uint64_t      start_ns = pli_now_ns();
-    bool          ended = false, late = false;
+    bool          ended;
     /* where the system has no such descriptor: a look every 20 ms */
-    while (!ended && !late) {
+    for (;;) {
         ended = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
         uint64_t passed_ns = pli_now_ns() - start_ns;
-        late = passed_ns >= timeout_ns;
-        if (ended || late) break;
+        if (ended || passed_ns >= timeout_ns) break;
         int wait_ms = timeout_ns == UINT64_MAX ? -1 : (int)((timeout_ns - passed_ns) / 1000000 + 1);
         if (end.fd < 0 && (wait_ms < 0 || wait_ms > 20)) wait_ms = 20;
         poll(&end, 1, wait_ms);

@@ -21,12 +21,6 @@ void pli_part_name(int32_t number, int32_t parts, char name[PLI_PART_NAME]) {
     snprintf(name, PLI_PART_NAME, "part-%05d-of-%05d.safetensors", number, parts);
 }
 
-int64_t pli_manifest_bytes(const pli_manifest *manifest) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < manifest->parts; i++) bytes += manifest->part[i].bytes;
-    return bytes;
-}
-
 /* --- a piece by itself ------------------------------------------------------------------------------------ */
 
 int64_t pli_checkpoint_row_bytes(const pli_checkpoint_tensor *tensor) {

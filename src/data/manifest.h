@@ -58,7 +58,6 @@ plait_status pli_manifest_join(int64_t serial, int64_t clock, const char *meta, 
 /** Adds the file's text. */
 plait_status pli_manifest_write(const pli_manifest *manifest, pli_text *text, plait_error *err);
 void         pli_manifest_free(pli_manifest **manifest);
-int64_t      pli_manifest_bytes(const pli_manifest *manifest); /* of all parts */
 
 /** A piece of this tensor, with copies of its words; its checksum and place are the caller's to set. false: no memory,
  *  and what there is of it is pli_manifest_part_free's to free. */
