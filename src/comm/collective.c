@@ -180,10 +180,8 @@ static bool take_step(pli_collective *c, pli_coll_run *run, uint64_t now_ns, boo
             return false;
         }
         if (msg == NULL) {
-            char what[96];
-            pli_coll_tell(&run->call, what, sizeof what);
-            pli_fail(&run->error, PLAIT_EPEER, "%s: rank %d has left without taking part", what, s.from);
-            run->error.rank = s.from;
+            if (c->error.code < 0) run->error = c->error;
+            else (void)pli_coll_missed(&run->call, s.from, &run->error);
             return false;
         }
         if (!check_part(c, run, &s, msg)) {
@@ -239,12 +237,11 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_collective *c = state;
     if (event->kind == PLI_MEMBER_JOINED || event->rank >= c->workers) return;
     c->left[event->rank] = true;
+    if (event->kind == PLI_MEMBER_DIED && c->error.code >= 0) c->error = event->why;
     pli_links_forget(&c->links, event->rank);
     advance(c, now_ns, out);
-    if (event->kind != PLI_MEMBER_DIED) return;
     /* Who waits for a rank that was to pass on what the dead one has not sent would wait in vain. */
-    if (c->error.code >= 0) c->error = event->why;
-    if (c->first != NULL) fail_from(c, c->first, &event->why, out);
+    if (event->kind == PLI_MEMBER_DIED && c->first != NULL) fail_from(c, c->first, &event->why, out);
 }
 
 const pli_machine_ops pli_collective_ops = {

@@ -94,6 +94,8 @@ uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);
 
 /** "allreduce of 100 f32 (sum) by ring"; without a form the last two words are missing. */
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
+/** EPEER: this worker has left without taking part in the call. */
+plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *err);
 
 /* --- the machine --------------------------------------------------------------------------------------- */
 

@@ -86,6 +86,13 @@ bool pli_comm_next_death(const plait_comm *comm, int32_t *next, plait_error *why
     return false;
 }
 
+plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t worker, plait_error *err) {
+    plait_error why;
+    if (pli_world_dead_below(world, world->place.workers, &why) < 0) return pli_coll_missed(coll, worker, err);
+    if (err != NULL) *err = why;
+    return why.code;
+}
+
 void pli_comm_survive(plait_comm *comm) { atomic_store(&comm->world->survives, true); }
 
 void pli_comm_kill(plait_comm *comm, const plait_error *why) {

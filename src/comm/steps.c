@@ -2,6 +2,7 @@
  * its form's. */
 #include <stdio.h>
 
+#include "base/base.h"
 #include "comm/forms/forms.h"
 
 static const char *of_tables(const pli_coll *call) { return call->root == PLI_COLL_OF_TABLES ? ", of tables" : ""; }
@@ -23,6 +24,14 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun%s", of_tables(call)); return;
     }
     snprintf(text, bytes, "unknown collective %d", (int)call->kind);
+}
+
+plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *err) {
+    char what[96];
+    pli_coll_tell(call, what, sizeof what);
+    plait_status status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, worker);
+    if (err != NULL) err->rank = worker;
+    return status;
 }
 
 /* In round i everyone tells the one 2^i further on: after ceil(log2 W) rounds each has heard of all. */

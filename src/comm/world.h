@@ -182,6 +182,8 @@ void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, con
 
 /** Has a rank below `below` died? Then why is filled, and its rank returned; else -1. */
 int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why);
+/** A worker that a collective needs has ended: the first that has died says why; where none has, this one has left. */
+plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t worker, plait_error *err);
 /** Has the rank's process gone without a word, or been taken for gone? -1: has any? */
 bool pli_world_is_gone(const pli_world *world, int32_t rank);
 /** How a text begins that speaks of a rank of another process: "rank 2 on host b". */

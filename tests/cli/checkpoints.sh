@@ -19,8 +19,7 @@ same() {
     [ "$got" = "$want" ] || fail "$3: $got, not $want"
 }
 
-# --- where ranks are processes
-# ------------------------------------------------------------------------------------------
+# --- where ranks are processes ----------------------------------------------------------------------------------------
 
 if [ "$simgrid" != yes ] && [ "$simgrid" != no ]; then
     rm -rf d
@@ -41,8 +40,7 @@ if [ "$simgrid" != yes ] && [ "$simgrid" != no ]; then
     finish
 fi
 
-# --- any number of workers, every topology, under exact sums
-# -------------------------------------------------------------
+# --- any number of workers, every topology, under exact sums ----------------------------------------------------------
 
 # matrix words...: all 1 <= N, M <= 4
 matrix() {
@@ -72,8 +70,7 @@ matrix --data wide --epochs 2 --batch 20 --optimizer ftrl --topology hybrid
 matrix --data wide --epochs 2 --batch 20 --optimizer sgd --topology allreduce
 matrix --data few --epochs 2 --batch 20 --model mlp --layers 6 --topology hybrid
 
-# --- from one topology to another, and to servers apart
-# --------------------------------------------------------------------
+# --- from one topology to another, and to servers apart ---------------------------------------------------------------
 
 works straight train --data wide --epochs 2 --batch 20 --optimizer momentum --reduce exact --json --quiet
 rm -rf d
@@ -83,8 +80,7 @@ for way in "--topology local" "--topology allreduce --workers 3" "--topology ps 
     same second straight "from servers apart to $way"
 done
 
-# --- as many workers, plain sums
-# -------------------------------------------------------------------------------------------
+# --- as many workers, plain sums --------------------------------------------------------------------------------------
 
 # alike words...: a run that goes on with as many workers
 alike() {
@@ -106,8 +102,7 @@ alike --data digits.csv --label 65 --model cnn --layers 2,3,4 --epochs 2 --batch
 tr 'a-z' 'b-za' <"$PLAIT_SOURCE_DIR/README.md" | head -c 3000 >text
 alike --data text --format text --model lstm --layers 5 --epochs 2 --batch 4 --workers 2 --topology hybrid
 
-# --- what validation remembers
-# -------------------------------------------------------------------------------------------------
+# --- what validation remembers ----------------------------------------------------------------------------------------
 
 # A rate at which the loss rises soon: the best weights are those of an early epoch, from before the checkpoint.
 for patience in 3 0; do
@@ -118,8 +113,7 @@ for patience in 3 0; do
 done
 [ "$(field straight epochs)" = 9 ] || fail "without patience $(field straight epochs) epochs are done"
 
-# --- by time, and told in the metrics
-# ----------------------------------------------------------------------------------------------
+# --- by time, and told in the metrics ---------------------------------------------------------------------------------
 
 rm -rf d m
 works timed train --data few --epochs 900 --batch 20 --workers 2 --checkpoint d --checkpoint-every 20ms --metrics m --json --quiet
@@ -130,9 +124,7 @@ same timed untimed "with checkpoints beside the training"
 works gone_on train --data few --epochs 900 --batch 20 --workers 2 --json --quiet --resume d
 same gone_on untimed "from a checkpoint by time"
 
-# --- signals
-# -----------------------------------------------------------------------------------------------------------------------
-# 
+# --- signals ----------------------------------------------------------------------------------------------------------
 
 for signal in TERM INT; do
     for way in "--workers 1" "--workers 2 --topology allreduce" "--workers 3 --topology ps --consistency ssp:1"; do
@@ -167,8 +159,7 @@ for signal in TERM INT; do
     done
 done
 
-# --- stale policies: all workers are cut at one clock
-# --------------------------------------------------------------------------------
+# --- stale policies: all workers are cut at one clock -----------------------------------------------------------------
 
 for consistency in ssp:1 essp:2 asp:2:20 async downpour:2:3 bounded-delay:1 sequential vap:0.5; do
     rm -rf d
@@ -178,8 +169,7 @@ for consistency in ssp:1 essp:2 asp:2:20 async downpour:2:3 bounded-delay:1 sequ
     holds second train_loss "< 0.6"
 done
 
-# --- a newer one that is not good is passed over, and told
-# ----------------------------------------------------------------------------
+# --- a newer one that is not good is passed over, and told ------------------------------------------------------------
 
 rm -rf d
 set -- --data few --epochs 2 --batch 20 --workers 2 --json --quiet
@@ -193,9 +183,7 @@ run second train --data few --epochs 2 --batch 20 --workers 2 --json --resume d
 same second straight "from the older checkpoint"
 grep -q "passed over.*$newest.*w\." second.err || fail "the altered tensor is not named: $(cat second.err)"
 
-# --- refusals
-# -----------------------------------------------------------------------------------------------------------------------------
-# 
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 rm -rf d empty
 mkdir empty
@@ -232,9 +220,7 @@ exits 2 "--events with --resume is refused" refused train --data few --events e 
 touch file
 exits 1 "file" refused train --data few --epochs 2 --checkpoint file/d --checkpoint-every 5
 
-# --- simulated
-# ---------------------------------------------------------------------------------------------------------------------------------
-# 
+# --- simulated --------------------------------------------------------------------------------------------------------
 
 if [ "$simgrid" = yes ]; then
     rm -rf d

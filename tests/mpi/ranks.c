@@ -280,7 +280,9 @@ static plait_status outlive(plait_comm *comm, void *user) {
     pli_comm_survive(comm);
     plait_status status = lose_one(comm, user);
     CHECK(me != 1 && status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "rank 1") != NULL);
-    CHECK(plait_comm_barrier(comm) == PLAIT_EPEER);
+    CHECK(plait_comm_barrier(comm) == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "has died") != NULL);
+    CHECK(plait_comm_allgather(comm, &me, sizeof me, buf) == PLAIT_EPEER);
+    CHECK(strstr(plait_comm_error(comm)->text, "rank 1 on host ") != NULL);
     CHECK(plait_comm_allreduce(comm, buf, 100000, PLAIT_F64, PLAIT_SUM) == PLAIT_EPEER);
     CHECK(plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL) == PLAIT_EPEER);
     status = plait_comm_allreduce_begin(comm, buf, 100000, PLAIT_F64, PLAIT_SUM, &request);

@@ -233,14 +233,8 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
 /* A call that cannot be ended: nothing of it may be taken for a later one's, so that there is none. */
 static plait_status give_up(pli_transport *t, plait_status status, plait_error *err) {
     direct *d = &t->direct;
-    char    what[96];
-    pli_coll_tell(&d->call->coll, what, sizeof what);
-    if (d->error.code < 0) {
-        *err = d->error;
-    } else if (status >= 0 && pli_world_dead_below(t->world, t->workers, err) < 0) {
-        pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, d->move.from);
-        err->rank = d->move.from;
-    }
+    if (d->error.code < 0) *err = d->error;
+    else if (status >= 0) (void)pli_world_missed(t->world, &d->call->coll, d->move.from, err);
     d->error = *err;
     d->call = NULL;
     return err->code;

@@ -152,12 +152,7 @@ static plait_status meet(pli_transport *t, int sort, plait_error *err) {
     plait_status status = pli_comm_watch(hall->call->comm, &hall->porch->resting, have_met, t, &reason, err);
     if (is_complete(t)) return PLAIT_OK;
     if (status < 0) return status;
-    char what[96];
-    pli_coll_tell(&hall->call->coll, what, sizeof what);
-    int32_t gone = who_is_gone(t);
-    pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, gone);
-    err->rank = gone;
-    return err->code;
+    return pli_world_missed(t->world, &hall->call->coll, who_is_gone(t), err);
 }
 
 /* --- the data --------------------------------------------------------------------------------------------------------- */

@@ -158,11 +158,7 @@ static plait_status meet(const struct meeting *m, const pli_reason *reason, plai
     int32_t gone = who_is_gone(m);
     if (!give_up(m)) return PLAIT_OK;
     if (gone < 0) return broken(m, err);
-    char what[96];
-    pli_coll_tell(&m->call->coll, what, sizeof what);
-    status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, gone);
-    if (err != NULL) err->rank = gone;
-    return status;
+    return pli_world_missed(m->comm->world, &m->call->coll, gone, err);
 }
 
 /* --- the data ------------------------------------------------------------------------------------------- */
