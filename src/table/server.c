@@ -95,15 +95,17 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
+/* What waits behind a list of keys has arrived, but is in no values yet: to say that it came would promise that it is. */
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
-    pli_head *head = &msg->head;
+    const pli_peer *peer = &server->peer[to];
+    pli_head       *head = &msg->head;
     head->flags = flags | (server->copies == NULL ? 0 : pli_place_flags(server->copies->place));
     head->src = server->rank;
     head->dst = to;
     head->port = PLI_PORT_CLIENT;
     head->epoch = server->epoch;
     head->incarnation = server->incarnation;
-    head->arg64 = server->peer[to].rx.expected - 1;
+    head->arg64 = (peer->behind != NULL ? peer->behind->head.seq : peer->rx.expected) - 1;
 }
 
 static void answer_with(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_kind kind, pli_msg *answer,

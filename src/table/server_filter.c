@@ -255,11 +255,11 @@ pli_msg *pli_server_next_unfiltered(pli_server *server, uint64_t now_ns, int32_t
     pli_bytes_free(&p.body);
     if (status >= 0 && !p.missing) return msg;
     if (status >= 0 && may_ask(msg)) {
-        pli_server_ask_list(server, now_ns, msg, p.table, p.token, out);
-        peer->asked = true;
         msg->next = peer->behind;
         if (peer->behind == NULL) peer->behind_last = &msg->next;
         peer->behind = msg;
+        peer->asked = true;
+        pli_server_ask_list(server, now_ns, msg, p.table, p.token, out);
         return NULL;
     }
     if (status < 0) pli_out_fail(out, status, "message of rank %d: %s", worker, why.text);
