@@ -186,6 +186,7 @@ static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
     }
     if (msg->head.flags & PLI_FLAG_FAILED) note_failure(ticket, msg);
     else if (client->filtered || (msg->head.flags & PLI_FLAG_FILTERED)) unfilter(client, ticket, msg);
+    if (pli_client_has_copies(client)) pli_client_answered(client, msg);
     msg->next = NULL;
     *ticket->replies_last = msg;
     ticket->replies_last = &msg->next;

@@ -122,6 +122,8 @@ void         pli_client_copies_close(pli_client *client);
 static inline bool pli_client_has_copies(const pli_client *client) { return client->layout.replicas > 1; }
 /** The server that a message comes from, by its number, whichever copy; -1: it is to be dropped. */
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg);
+/** A server's first answer to a ticket. */
+void    pli_client_answered(pli_client *client, const pli_msg *reply);
 void    pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
 void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out);
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */

@@ -71,6 +71,16 @@ void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli
     pli_out_ring(out);
 }
 
+/* To be let go: all workers have asked for it, so whatever dies from now on, nobody needs what is kept. */
+void pli_client_answered(pli_client *client, const pli_msg *reply) {
+    pli_client_link *link = &client->link[reply->head.src - client->layout.first_server];
+    for (const pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        if (kept->head.kind != PLI_BYE || kept->head.arg32 != reply->head.arg32) continue;
+        pli_tx_acked(&link->tx, link->tx.next - 1);
+        return;
+    }
+}
+
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
 /* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */

@@ -1,0 +1,317 @@
+/* Seeded jobs with two copies of each shard over simulated ranks: the code that ships, in virtual time. A rank is
+ * killed, any one at any instant; besides, ranks are slow or stand still for a while, links are cut and heal, messages
+ * come late, twice or never.
+ *
+ * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): without faults,
+ * which is the model, and with them.
+ *     bsp    every worker that ends must read, to the bit, what the model ends with. The table's rule is adam, its sums
+ *            are exact, and a gradient depends on the values that its clock began with.
+ *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains: at
+ *            the end all of the living's, of the dead one's those that were acknowledged to it and at most the next
+ * And the audit proves each from its event log. A death before all have the table ends the run. A failing seed is
+ * replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <plait/table.h>
+
+#include "table/table.h"
+#include "table/witness.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* actors are threads there, and slow */
+enum { RUNS = 12, RUNS_FULL = 100 };
+#else
+enum { RUNS = 120, RUNS_FULL = 1200 };
+#endif
+enum { WORKERS_MAX = 4, ROWS = 520, ITEMS = 5, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
+#define MS UINT64_C(1000000)
+
+typedef struct plan {
+    uint64_t    seed;
+    const char *consistency;
+    int32_t     workers, servers, victim;
+    bool        bsp, keyed, sparse, faults;
+    char        cluster[CLUSTER_BYTES];
+    size_t      length;
+} plan;
+
+/* Shared by the processes of a seed, and of all. */
+typedef struct board {
+    double  model[ITEMS * WORKERS_MAX];
+    int64_t acknowledged[WORKERS_MAX], stood_in;
+    int32_t with_table, ended;
+    bool    has_table[WORKERS_MAX]; /* else a death came before, and it has failed: for the others one more */
+    char    why[400];
+    int64_t well, early, killed, proven, stands, cuts, frozen, lossy; /* of all seeds */
+} board;
+
+static board *shown;
+
+static struct {
+    plan    p;
+    witness heard;
+    bool    listening;
+} run;
+
+/* --- a seed ------------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void say(plan *p, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    p->length += (size_t)vsnprintf(p->cluster + p->length, CLUSTER_BYTES - p->length, format, list);
+    va_end(list);
+}
+
+static void say_faults(plan *p, pli_random *r) {
+    const uint64_t ranks = (uint64_t)(p->workers + p->servers);
+    say(p, "events:\n");
+    if (pli_random_below(r, 8) > 0) {
+        say(p, "  - kill: {ranks: %d, at: %.3f ms}\n", p->victim, 2 + pli_random_f64(r) * 50);
+        shown->killed++;
+    }
+    if (pli_random_below(r, 3) == 0)
+        say(p, "  - slow: {ranks: %d, factor: %.1f}\n", (int)pli_random_below(r, ranks), 1.5 + pli_random_f64(r) * 5);
+    if (pli_random_below(r, 3) == 0) {
+        const double from = pli_random_f64(r) * 30;
+        say(p, "  - link: {ranks: %d, factor: 0, from: %.3f ms, until: %.3f ms}\n", (int)pli_random_below(r, ranks),
+            from, from + 1 + pli_random_f64(r) * 30);
+        shown->cuts++;
+    }
+    if (pli_random_below(r, 4) == 0) {
+        const double from = pli_random_f64(r) * 30;
+        say(p, "  - freeze: {ranks: %d, from: %.3f ms, until: %.3f ms}\n", (int)pli_random_below(r, ranks), from,
+            from + 1 + pli_random_f64(r) * 40);
+        shown->frozen++;
+    }
+    if (pli_random_below(r, 2) == 0) {
+        say(p, "  - messages: {delay: %.2f ms, delayed: %.2f, doubled: %.2f, dropped: %.2f}\n",
+            0.1 + pli_random_f64(r) * 8, 0.01 + pli_random_f64(r) * 0.3, 0.01 + pli_random_f64(r) * 0.3,
+            pli_random_below(r, 2) == 0 ? 0 : pli_random_f64(r) * 0.15);
+        shown->lossy++;
+    }
+    say(p, "  - jitter: {sigma: 0.3}\n");
+}
+
+static void draw(uint64_t seed, bool faults, plan *p) {
+    static const char *const policies[] = { "bsp", "bsp", "bsp", "ssp:1", "async", "essp:1" };
+    pli_random               r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
+    *p = (plan){ .seed = seed, .consistency = policies[pli_random_below(&r, 6)], .faults = faults };
+    p->bsp = strcmp(p->consistency, "bsp") == 0;
+    p->workers = 2 + (int32_t)pli_random_below(&r, WORKERS_MAX - 1);
+    p->servers = pli_random_below(&r, 2) == 0 ? 0 : 2 + (int32_t)pli_random_below(&r, 2);
+    p->victim = (int32_t)pli_random_below(&r, (uint64_t)(p->workers + p->servers));
+    const uint64_t shape = pli_random_below(&r, 3);
+    p->keyed = shape == 1;
+    p->sparse = shape == 2;
+    say(p, "version: 1\nhosts: [{count: %d}]\ncost: {clock: 2 ms, notice: 4 ms}\n", p->workers + p->servers);
+    if (faults) say_faults(p, &r);
+}
+
+/* --- a worker ----------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static plait_status wrong(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    if (shown->why[0] == '\0') vsnprintf(shown->why, sizeof shown->why, format, list);
+    va_end(list);
+    return PLAIT_EDIVERGED;
+}
+
+static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
+
+static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_MAX]) {
+    uint64_t keys[ITEMS];
+    for (int i = 0; i < ITEMS; i++) keys[i] = key_of(i);
+    return plait_table_get(table, ITEMS, keys, values);
+}
+
+/* Worker v's part for item i. */
+static plait_status add_part(plait_table *table, int32_t v, int i, int64_t clock, const double *values) {
+    double         delta[WORKERS_MAX] = { 0 };
+    const uint64_t key = key_of(i);
+    if (!run.p.bsp) delta[v] = (double)(UINT64_C(1) << clock);
+    for (int32_t j = 0; run.p.bsp && j < run.p.workers; j++)
+        delta[j] = 0.3 * values[i * run.p.workers + j] + (double)((v + 1) * (i + 2) - 3 * j) / (double)(clock + 3);
+    return plait_table_inc(table, 1, &key, delta, run.p.bsp ? 1 : 0);
+}
+
+static plait_status add(plait_job *job, plait_table *table, int64_t clock, bool inherited) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    double        values[ITEMS * WORKERS_MAX];
+    PLI_TRY(read_all(table, values));
+    for (int32_t v = 0; v < run.p.workers; v++)
+        for (int i = 0; i < ITEMS; i++) {
+            bool mine =
+                inherited ? plait_job_inherits(job, v, (uint64_t)i) != 0 : plait_job_holder(job, v, (uint64_t)i) == me;
+            if (run.p.bsp ? mine : v == me) PLI_TRY(add_part(table, v, i, clock, values));
+        }
+    return PLAIT_OK;
+}
+
+static plait_status check_end(plait_table *table, int32_t me) {
+    double values[ITEMS * WORKERS_MAX] = { 0 };
+    PLI_TRY(read_all(table, values));
+    if (run.p.bsp && !run.p.faults) memcpy(shown->model, values, sizeof values);
+    if (run.p.bsp)
+        return memcmp(shown->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
+    for (int i = 0; i < ITEMS; i++)
+        for (int32_t v = 0; v < run.p.workers; v++) {
+            const uint64_t has = (uint64_t)values[i * run.p.workers + v];
+            const bool     lives = v != run.p.victim && shown->has_table[v];
+            const int64_t  sure = lives ? CLOCKS : shown->acknowledged[v];
+            const uint64_t least = (UINT64_C(1) << sure) - 1, most = sure < CLOCKS ? least * 2 + 1 : least;
+            if (has != least && has != most)
+                return wrong("rank %d ends with %llx of rank %d, to which %lld clocks were acknowledged", me,
+                             (unsigned long long)has, v, (long long)sure);
+        }
+    return PLAIT_OK;
+}
+
+static plait_status work(plait_job *job) {
+    const int32_t    me = plait_comm_rank(plait_job_comm(job));
+    plait_table     *table;
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "t";
+    o.type = PLAIT_F64;
+    o.rows = run.p.sparse ? 0 : ROWS;
+    o.keyed = run.p.keyed;
+    o.cols = run.p.workers;
+    o.exact = run.p.bsp;
+    if (run.p.bsp) {
+        o.rule.name = "adam";
+        o.rule.learning_rate = 0.05;
+    }
+    PLI_TRY(plait_table_create(job, &o, &table));
+    shown->with_table++;
+    shown->has_table[me] = true;
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        plait_status status;
+        bool         again = false;
+        do {
+            PLI_TRY(add(job, table, clock, again));
+            shown->stands += again;
+            again = true;
+        } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
+        if (status < 0) return status;
+        shown->acknowledged[me]++;
+        if (clock == CLOCKS / 2) PLI_TRY(plait_job_barrier(job));
+    }
+    PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(check_end(table, me));
+    shown->ended++;
+    return PLAIT_OK;
+}
+
+static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
+
+static plait_status body(plait_comm *comm, void *unused) {
+    plait_job     *job = NULL;
+    plait_job_opts o;
+    (void)unused;
+    if (!run.listening && !witness_open(&run.heard, plait_comm_size(comm), stamp, comm)) return PLAIT_EIO;
+    run.listening = true;
+    pli_comm_set_events(comm, witness_sink(&run.heard));
+    plait_job_opts_init(&o);
+    o.topology = "ps";
+    o.consistency = run.p.consistency;
+    o.replicas = 2;
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
+}
+
+/* --- a run, in a process of its own ------------------------------------------------------------------------------- */
+
+static int run_here(const plan *p) {
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    char            path[32], why[640];
+    int             fd = memfd_create("cluster", 0);
+    run.p = *p;
+    if (write(fd, p->cluster, p->length) != (ssize_t)p->length) return 1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    plait_comm_opts_init(&opts);
+    opts.transport = "sim";
+    opts.workers = p->workers;
+    opts.servers = p->servers;
+    opts.threads = 1;
+    opts.seed = p->seed;
+    opts.cluster = path;
+    opts.timeout_ns = 60000 * MS;
+    plait_status status = plait_comm_run(&opts, body, NULL, &err);
+    bool         lost = status == PLAIT_EPEER || status == PLAIT_EMISMATCH; /* or another's word that it has lost one */
+    bool         early = lost && p->faults && shown->with_table < p->workers;
+    shown->early += early;
+    if (status < 0 && !early) (void)wrong("%s: %s", plait_status_text(status), err.text);
+    if (status >= 0 && shown->ended < p->workers - (p->victim < p->workers)) (void)wrong("%d ended", shown->ended);
+    if (run.listening && !witness_close(&run.heard, !early && status >= 0, why, sizeof why))
+        (void)wrong("the audit: %s", why);
+    shown->well += status >= 0 && p->faults;
+    return shown->why[0] != '\0';
+}
+
+static bool run_apart(uint64_t seed, bool faults) {
+    plan p;
+    int  status = 0;
+    draw(seed, faults, &p);
+    memset(shown->acknowledged, 0, sizeof shown->acknowledged);
+    memset(shown->has_table, 0, sizeof shown->has_table);
+    shown->with_table = shown->ended = 0;
+    shown->why[0] = '\0';
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); /* not cmocka's, which would go on with the next test */
+        alarm(HANG_S);
+        _exit(run_here(&p));
+    }
+    if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
+    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p.consistency, faults ? "" : " without faults",
+                  p.workers, p.servers, p.victim,
+                  WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : shown->why, p.cluster);
+    return false;
+}
+
+static void test_any_one_may_die(void **unused) {
+    (void)unused;
+    const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, from = 1, failed = 0;
+    if (count != NULL) n = atoll(count);
+    if (seed != NULL) from = atoll(seed), n = 1;
+    for (int64_t i = 0; i < n && failed < 5; i++) {
+        bool good = run_apart((uint64_t)(from + i), false) && run_apart((uint64_t)(from + i), true);
+        failed += !good;
+        if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
+    }
+    printf("%lld seeds over sim: %lld ended well, %lld before the table was there; killed %lld, cut %lld, frozen %lld, "
+           "messages "
+           "late, doubled or lost %lld; stood in %lld times\n",
+           (long long)n, (long long)shown->well, (long long)shown->early, (long long)shown->killed,
+           (long long)shown->cuts, (long long)shown->frozen, (long long)shown->lossy, (long long)shown->stands);
+    assert_int_equal(failed, 0);
+    if (n >= RUNS) assert_true(shown->stands > 0 && shown->well > n / 2 && shown->cuts > 0 && shown->frozen > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die) };
+    void                   *module, *entry; /* loaded here once, and not by each process */
+    plait_error             err;
+    if (pli_module_open("sim", "plait_transport_module", &module, &entry, &err) < 0) return 1;
+    shown = mmap(NULL, sizeof *shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shown == MAP_FAILED) return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
