@@ -3,8 +3,12 @@
 Takes train-images-idx3-ubyte.gz and its like, and input.txt.gz (tinyshakespeare), from the folders mnist and
 tinyshakespeare of PLAIT_BENCH_FILES, else of ../shared/data beside the tree. The text's last tenth is the test."""
 import gzip
+import json
 import os
 import pathlib
+import signal
+import subprocess
+import time
 
 from common import ROOT, SCRATCH, Run, Skipped, header, need_plait, row, run_alone
 
@@ -63,9 +67,35 @@ def characters():
     return good & row("training [s, 2 threads]", seconds, None, None, ("<=", 900), seconds)
 
 
+def survives():
+    """The perceptron by four processes with two copies of each shard, one of which is killed after the third epoch."""
+    layers, _, wanted = IMAGES["mlp"]
+    data = [file("mnist", f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k")]
+    header("(h) MNIST, mlp by four processes, ps, --replicas 2; of one run a rank is killed")
+    good = True
+    for victim in (None, 2, 0):
+        metrics = SCRATCH / "survives.metrics"
+        metrics.unlink(missing_ok=True)
+        command = [need_plait(), "launch", "-n", 4, "--", need_plait(), "train", "--model", "mlp", "--layers", layers,
+                   "--data", data[0], "--test", data[1], "--epochs", 6, "--topology", "ps", "--replicas", 2,
+                   "--metrics", metrics, "--json", "--quiet"]
+        run = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
+        while victim is not None and run.poll() is None:
+            lines = [json.loads(line) for line in metrics.read_text().rpartition("\n")[0].splitlines()] if metrics.exists() else []
+            if any(line["event"] == "epoch" and line["epoch"] >= 3 for line in lines):
+                os.kill(next(line["pid"] for line in lines if line["event"] == "start" and line["rank"] == victim), signal.SIGKILL)
+                break
+            time.sleep(0.1)
+        found = json.loads(run.communicate()[0])["test_accuracy"]
+        name = "nobody" if victim is None else f"rank {victim}"
+        good &= row(f"{name} killed, exit code {run.returncode}: accuracy", found, None, None, (">=", wanted), found)
+        good &= run.returncode == 0
+    return good
+
+
 def main(count=1):
     del count  # what a net reaches is told once
-    return all([images("mlp"), images("cnn"), characters()])
+    return all([images("mlp"), survives(), images("cnn"), characters()])
 
 
 if __name__ == "__main__":

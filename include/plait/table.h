@@ -4,9 +4,8 @@
  * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32 or
  * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
  * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps; hybrid is
- * allreduce for a dense table and ps for a sparse or keyed one), what a
- * get may miss is its *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see
- * either.
+ * allreduce for a dense table and ps for a sparse or keyed one), what a get may miss is its *consistency* (bsp, ssp:S,
+ * async and others, see plait/consistency.h); an algorithm does not see either.
  *
  * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
  * gradient for an update rule; a get in clock c holds the worker's own pushes of clocks before c).
@@ -115,13 +114,14 @@ typedef struct plait_job_opts {
     int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
                                           checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
     int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one may
-                                          die: topology ps, and what else docs/failures.md says            */
+                                          die: topology ps, and what else docs/failures.md says; the workers'
+                                          collectives go on, too, without the dead's part                  */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
 
-/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work,
- *  plait_job_destroy. comm_opts and job_opts may be NULL. Collective over all processes of the job. */
+/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy.
+ *  comm_opts and job_opts may be NULL. Collective over all processes of the job. */
 typedef plait_status plait_work_fn(plait_job *job, void *user);
 PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
                                  void *user, plait_error *error_out);

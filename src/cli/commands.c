@@ -197,6 +197,6 @@ int pli_cli_main(int argc, char *const *argv) {
         return unknown_command(name);
     }
     int code = command->run(argc - 2, argv + 2);
-    pli_verdict_give(code & ~PLI_EXIT_AT_ONCE);
+    if ((code & PLI_EXIT_AT_ONCE) == 0) pli_verdict_give(code);
     return code;
 }

@@ -44,7 +44,7 @@ static const pli_opt rows[] = {
     { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is short for it", 1,
       65536, "run" },
     { "spares", PLI_OPT_I64, offsetof(launch_settings, spares), "0", "N",
-      "processes that take a dead one's place: refused until tables can be replicated", 0, 65536, "run" },
+      "processes that take a dead one's place: refused; see train --replicas", 0, 65536, "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
       "start a job that was lost again, at most so often, from its newest checkpoint", 0, 1000000, "run" },
     { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL,
@@ -124,6 +124,7 @@ static bool is_over(void *user) {
     pli_verdicts v;
     pli_verdicts_read(s->verdicts, &v);
     bool over = v.failed || (v.begun > 0 && v.ended >= v.begun) || (v.died && v.begun == 0);
+    over = over || v.survived; /* the work is done: who was taken for lost may be stopped */
     if (!over) s->over_ns = 0;
     else if (s->over_ns == 0) s->over_ns = pli_now_ns();
     return over && pli_now_ns() - s->over_ns >= PATIENCE_NS;
@@ -278,9 +279,9 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     char      *events = value_of(words, "--events");
     int        code = PLI_EXIT_USAGE;
     if (set->spares > 0) {
-        pli_cli_usage("launch: --spares %" PRId64 " is refused: a spare rank takes a dead one's place in a run that "
-                      "goes on without it, which takes replicated tables; the nearest is --max-restarts %" PRId64
-                      ", which starts the run again from its newest checkpoint", set->spares, set->spares);
+        pli_cli_usage("launch: --spares %" PRId64 " is refused: nobody takes a dead rank's place while a run lasts; the "
+                      "nearest are train --replicas 2, by which a run goes on without one, and --max-restarts %" PRId64
+                      ", which starts it again from its newest checkpoint", set->spares, set->spares);
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
         pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
                       "run from its first clock on; leave one of them out");

@@ -35,6 +35,7 @@ typedef struct run {
     plait_report report;
     plait_simulated simulated;
     bool         saved, noted;
+    bool         outcast;  /* this process's rank was taken for dead */
     bool         survived; /* a rank has died, and the run went on; any rank's */
     int32_t      lost[LOST_MAX], n_lost; /* who; the leading rank's */
     int64_t      epochs; /* planned: as asked for, then as last told; 0: not known */
@@ -243,7 +244,10 @@ static plait_status work(plait_comm *comm, void *user) {
     int32_t     deaths = 0;
     plait_error death;
     if (r->settings->replicas > 1 && pli_comm_next_death(comm, &deaths, &death)) r->survived = true;
-    if (pli_comm_leads(comm)) {
+    /* Was it itself taken for lost? Then another leads, and writes. */
+    const bool outcast = r->settings->replicas > 1 && status == PLAIT_EPEER && err.rank == plait_comm_rank(comm);
+    if (outcast && r->alone >= 0) r->survived = r->outcast = true;
+    if (pli_comm_leads(comm) && !outcast) {
         r->led = true;
         r->report = report;
         if (r->survived) take_lead(r);
@@ -399,7 +403,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     bool told = r->alone >= 0 && err.rank >= 0 && err.rank < r->alone; /* by that rank, for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
-        if (r->alone >= 0) pli_verdict_why(r->alone, text);
+        if (r->alone >= 0 && !r->outcast) pli_verdict_why(r->alone, text);
         if (!told && !pli_talk_has_heard(&r->talk, text)) tell_end(r, argc, argv, status, text);
         if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
     } else if (r->led) {
@@ -421,6 +425,11 @@ static int run_all(run *r, int argc, char *const *argv) {
     if ((metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE)
         code = PLI_EXIT_FAILED;
     if (!r->survived || r->alone < 0) return code;
+    if (r->outcast) { /* one that has died, to the others; a code of its own would have mpirun end them */
+        pli_verdict_lost(r->alone, pli_pid(), 0, err.text);
+        return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
+    }
+    pli_verdict_give(code);
     if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();
     return code | PLI_EXIT_AT_ONCE;
 }

@@ -2,7 +2,11 @@
 #include "watch/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 1 << 16 };
 
 struct pli_metrics {
     FILE   *file;
@@ -12,32 +16,49 @@ struct pli_metrics {
     int32_t lost;   /* a rank that was lost; -1: none          */
 };
 
-static plait_status open_as(const char *path, const char *mode, pli_metrics **metrics_out, plait_error *err) {
+/* Each line is appended by one write: who led before, and was only taken for dead, may still have one to write. */
+static plait_status open_as(const char *path, int flags, pli_metrics **metrics_out, plait_error *err) {
     pli_metrics *m = pli_calloc(1, sizeof *m);
-    if (m == NULL) return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
-    m->lost = -1;
-    m->path = pli_strdup(path);
-    if (m->path == NULL) goto free_metrics;
-    m->file = fopen(path, mode);
-    if (m->file == NULL) {
-        plait_status status = pli_fail_errno(err, errno, "%s: cannot be written (--metrics)", path);
-        pli_free(m->path);
-        pli_free(m);
-        return status;
+    int          fd = -1;
+    plait_status status = PLAIT_OK;
+    if (m != NULL) m->path = pli_strdup(path);
+    if (m == NULL || m->path == NULL) status = pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+    if (status >= 0) fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
+    if (fd >= 0) m->file = fdopen(fd, "a");
+    if (status >= 0 && m->file == NULL) status = pli_fail_errno(err, errno, "%s: cannot be written (--metrics)", path);
+    if (status >= 0) {
+        m->lost = -1;
+        setvbuf(m->file, NULL, _IOLBF, LINE_BYTES);
+        *metrics_out = m;
+        return PLAIT_OK;
     }
-    *metrics_out = m;
-    return PLAIT_OK;
-free_metrics:
+    if (fd >= 0) close(fd);
+    if (m != NULL) pli_free(m->path);
     pli_free(m);
-    return pli_fail(err, PLAIT_ENOMEM, "metrics: no memory");
+    return status;
 }
 
 plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err) {
-    return open_as(path, "w", metrics_out, err);
+    return open_as(path, O_TRUNC, metrics_out, err);
+}
+
+/* Who wrote before was killed, perhaps in the middle of a line. */
+static void cut_to_whole_lines(const char *path) {
+    long  whole = 0, bytes = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return;
+    for (int c; (c = getc(file)) != EOF;) {
+        bytes++;
+        if (c == '\n') whole = bytes;
+    }
+    fclose(file);
+    if (whole < bytes && truncate(path, whole) != 0) { /* then a line is torn, and all others are there */
+    }
 }
 
 plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err) {
-    return open_as(path, "a", metrics_out, err);
+    cut_to_whole_lines(path);
+    return open_as(path, 0, metrics_out, err);
 }
 
 /* Writes one line and frees it. flush: a reader who follows the file shall see it now. */

@@ -55,6 +55,36 @@ while [ $n -lt "$runs" ]; do
     [ $((n % 2)) -eq 0 ] || way=tcp,self
     one $n $way
 done
+# frozen RANK EPOCHS: a run that goes on without one that is only stopped
+frozen() {
+    rm -f m model model.done err run.out
+    # shellcheck disable=SC2086
+    "$PLAIT" launch -n 3 -- "$PLAIT" $train --epochs "$2" --heartbeat 2s --replicas 2 --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches 20 || fail "no epoch ends"
+    kill -STOP "$(pid_of "$1")"
+    until_holds 30 says err "rank $1 on host .* has not been heard for 2 s.*; the run goes on without it" || fail "nobody says so: $(cat err)"
+}
+
+# It is ended with the others.
+frozen 1 400
+until_holds 60 gone $pid || { fail "a stopped rank holds up its launch"; kill -9 $pid; }
+wait $pid || fail "a run that went on without a stopped rank ends with $?"
+[ "$(field run model_hash)" = "$want" ] && grep -q '"ranks_lost": \[1\]' model.done || fail "without a stopped rank: $(cat model.done)"
+
+# Or wakes up, the first, which had led: it writes nothing any more, and is no cause to end the others.
+frozen 0 20000
+kill -CONT "$(pid_of 0)"
+until_holds 30 says err 'rank 0: error: this rank was taken for lost' || fail "who wakes up is not told: $(cat err)"
+begun=$(grep -c '"epoch"' m)
+until_holds 30 sh -c "[ \$(grep -c '\"epoch\"' m) -gt $((begun + 20)) ]" || fail "the others do not go on: $(cat err)"
+kill -USR2 $pid
+until_holds 30 gone $pid || { fail "a run without its first rank does not stop"; kill -9 $pid; }
+code=0
+wait $pid || code=$?
+[ $code -eq 75 ] && [ -s model ] || fail "asked to stop, it ends with $code"
+tail -n 1 m | grep -q '"event": "end".*"rank_lost": 0' || fail "the metrics end: $(tail -n 1 m)"
+
 # Of those that were too late, since the run had ended, or came while it ended, there may be a few.
 [ $((died * 4)) -ge $((runs * 3)) ] || fail "only $died of $runs were lost in the run"
 echo "$runs runs, $died with a loss"
