@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +25,9 @@ typedef struct maker {
     uint64_t      now_ns;
     uint64_t      seq[WORKERS][SHARDS];
     bool          replicas;
+    char          cut_path[64]; /* of a rank whose log lies apart, and has no end */
+    pli_eventlog *cut_log;      /* NULL: there is none */
+    int32_t       cut_rank;
 } maker;
 
 static inline uint64_t now_of(void *user) { return ((maker *)user)->now_ns; }
@@ -31,8 +35,16 @@ static inline uint64_t now_of(void *user) { return ((maker *)user)->now_ns; }
 static inline void raise_event(maker *m, pli_event event) {
     m->now_ns += 1000000;
     event.server = event.rank >= SERVER;
-    const pli_event_sink *sink = pli_eventlog_sink(m->log);
+    const bool            apart = m->cut_log != NULL && event.rank == m->cut_rank;
+    const pli_event_sink *sink = pli_eventlog_sink(apart ? m->cut_log : m->log);
     sink->raise(sink->user, &event);
+}
+
+/* From the beginning on: the rank died. */
+static inline void cut_short(maker *m, int32_t rank) {
+    m->cut_rank = rank;
+    snprintf(m->cut_path, sizeof m->cut_path, "log_by_hand.%d.cut", (int)getpid());
+    assert_int_equal(pli_eventlog_open(m->cut_path, RANKS, "0123456789abcdef", now_of, m, &m->cut_log, NULL), PLAIT_OK);
 }
 
 static inline void begin_table(maker *m, const pli_event_table *table, int32_t backup) {
@@ -129,9 +141,16 @@ static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, co
     pli_logfile *file = NULL;
     pli_audit   *audit = NULL;
     plait_error  err = { 0 };
-    const char  *path = m->path;
+    const char  *path[] = { m->path, m->cut_path };
+    const int    paths = m->cut_log != NULL ? 2 : 1;
+    struct stat  whole;
     assert_int_equal(pli_eventlog_close(&m->log, &err), PLAIT_OK);
-    if (pli_logfile_open(&path, 1, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0)
+    if (paths == 2) {
+        assert_int_equal(pli_eventlog_close(&m->cut_log, &err), PLAIT_OK);
+        assert_int_equal(stat(m->cut_path, &whole), 0);
+        assert_int_equal(truncate(m->cut_path, whole.st_size - 1), 0);
+    }
+    if (pli_logfile_open(path, paths, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0)
         fail_msg("%s", err.text);
     const pli_audit_violation *first = pli_audit_first(audit);
     if (pli_audit_result(audit) != verdict)
@@ -148,6 +167,7 @@ static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, co
     pli_audit_free(&audit);
     pli_logfile_close(&file);
     unlink(m->path);
+    if (paths == 2) unlink(m->cut_path);
 }
 
 static inline void proven(maker *m) {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Real processes that die, and the run goes on without them: train --replicas 2, of which a rank (a worker, a server, both in
 # one, the first) is killed at an instant drawn from a seed, over shared memory and over TCP. Every run must end with exit 0
-# and no restart, its record, which names who was lost, and the bits of the run in which nobody died.
+# and no restart, its record, which names who was lost, and the bits of the run in which nobody died; of every third, which
+# writes event logs, the audit must find no update lost or doubled.
 # usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -25,9 +26,11 @@ one() {
     ranks="-n 4" servers=""
     [ $(($1 % 3)) -ne 0 ] || ranks="-n 6" servers="--servers 2"
     size=${ranks#-n }
-    rm -f m model model.done err run.out
+    events=""
+    [ $(($1 % 3)) -ne 1 ] || events="--events log"
+    rm -f m model model.done err run.out log.*
     # shellcheck disable=SC2086
-    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers --replicas 2 --metrics m --out model >run.out 2>err &
+    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers $events --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
     until_holds 60 reaches $((1 + $(draw "$1" 340))) || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 4444)) "$size")
@@ -40,6 +43,7 @@ one() {
         fail "run $1 (rank $victim of $size, $2): exit $code, model $(field run model_hash) instead of $want"
         cat err
     }
+    [ -z "$events" ] || "$PLAIT" audit log.* >said 2>&1 || fail "run $1: the audit: $(cat said)"
     grep -q restart err && fail "run $1 was restarted: $(cat err)"
     if grep -q '"ranks_lost": \['"$victim"'\]' model.done; then
         died=$((died + 1))

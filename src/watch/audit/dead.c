@@ -130,13 +130,19 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
     }
 }
 
+/* Has the copy told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the other. */
+static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
+    for (int32_t v = 0; v < audit->job.workers; v++)
+        if (server->ticks[v].n > clock + (v <= worker)) return true;
+    return false;
+}
+
 /* In a copy that no longer serves: what came too late for the clocks that it applied, nobody missed there. */
 static void unapplied_before(const pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker,
                              audit_part *part) {
     const audit_push *push = &table->pusher[worker].push[part->push];
-    bool              over = !table->sums && audit->worker[worker].dead;
-    for (int32_t v = 0; table->sums && !over && v < audit->job.workers; v++)
-        over = audit->server[shard->server].ticks[v].n > push->clock;
+    const bool        over = table->sums ? is_over(audit, &audit->server[shard->server], -1, push->clock)
+                                         : audit->worker[worker].dead;
     if (over && (push->stands || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
 }
 
@@ -158,10 +164,10 @@ bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, 
 
 void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
                          const audit_part *part) {
-    const audit_push *push = &table->pusher[worker].push[part->push];
-    if (audit->places < 2 || !table->sums ||
-        audit_tick(&audit->server[shard->server], worker, push->clock) >= part->seq)
-        return;
+    const audit_push   *push = &table->pusher[worker].push[part->push];
+    const audit_server *server = &audit->server[shard->server];
+    if (audit->places < 2 || !table->sums || audit_tick(server, worker, push->clock) >= part->seq) return;
+    if (server->cut && !is_over(audit, server, worker, push->clock)) return; /* who counts is in what its log lacks */
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "exactly once",

@@ -16,7 +16,7 @@ static pli_event of_copy(pli_event_kind kind, int32_t server, int32_t place) {
     };
 }
 
-static void begin_copies(maker *m, const char *consistency) {
+static void begin_copies_of(maker *m, const char *consistency, int32_t cut_rank) {
     const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .replicas = 2 };
     const pli_event_table table = { .name = "w",
                                     .topology = "ps",
@@ -28,6 +28,7 @@ static void begin_copies(maker *m, const char *consistency) {
     *m = (maker){ 0 };
     snprintf(m->path, sizeof m->path, "log_by_hand.%d.events", (int)getpid());
     assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
+    if (cut_rank >= 0) cut_short(m, cut_rank);
     for (int32_t i = 0; i < WORKERS + 2 * SHARDS; i++) {
         pli_event event = i < WORKERS ? (pli_event){ .rank = i } : of_copy(0, (i - WORKERS) / 2, (i - WORKERS) % 2);
         event.kind = PLI_EVENT_JOB;
@@ -40,6 +41,8 @@ static void begin_copies(maker *m, const char *consistency) {
         raise_event(m, event);
     }
 }
+
+static void begin_copies(maker *m, const char *consistency) { begin_copies_of(m, consistency, -1); }
 
 static void applied(maker *m, int32_t server, int32_t place, int32_t worker, uint64_t seq, int64_t clock) {
     pli_event event = of_copy(PLI_EVENT_APPLY, server, place);
@@ -176,6 +179,26 @@ static void test_the_second_copy_goes_on(void **state) {
     }
 }
 
+/* Server 0's rank dies when its log has a clock's updates, and not yet that they count: of that the log says nothing. */
+static void test_a_log_may_end_in_a_clock(void **state) {
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        maker m;
+        begin_copies_of(&m, "bsp", ends ? -1 : SERVER);
+        first_clock(&m);
+        for (int32_t w = 0; w < WORKERS; w++) pushes(&m, w, 1);
+        for (int32_t w = 0; w < WORKERS; w++) taken(&m, 1, w, 1), applied(&m, 0, 0, w, m.seq[w][0], 1);
+        counted(&m, 0, 0, 0, m.seq[0][0], 1); /* of one it says so */
+        raise_event(&m, of_copy(PLI_EVENT_SERVE, 0, 1));
+        for (int32_t w = 0; w < WORKERS; w++) applied(&m, 0, 1, w, m.seq[w][0], 1);
+        for (int32_t w = 0; w < WORKERS; w++) counted(&m, 0, 1, w, m.seq[w][0], 1), end_clock(&m, w, 1);
+        for (int32_t rank = 0; rank < RANKS; rank++)
+            if (rank != SERVER || ends) plain(&m, rank, PLI_EVENT_DONE);
+        judge(&m, NULL, ends ? PLI_AUDIT_REFUTED : PLI_AUDIT_PROVEN, ends ? "exactly once" : NULL,
+              ends ? "where it does not count in its clock" : NULL);
+    }
+}
+
 /* A version is of one copy: after the second has taken over, the first answers nobody. */
 static void test_versions_are_of_one_copy(void **state) {
     (void)state;
@@ -196,6 +219,7 @@ static void test_versions_are_of_one_copy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_others_stand_in),
                                         cmocka_unit_test(test_the_second_copy_goes_on),
+                                        cmocka_unit_test(test_a_log_may_end_in_a_clock),
                                         cmocka_unit_test(test_versions_are_of_one_copy) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
