@@ -112,6 +112,10 @@ PLAIT_API plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t t
 
 /* --- collectives: among the workers, called by all of them in the same order --------------------- */
 
+/* Between plait_job_create with opts.replicas 2 and plait_job_destroy they go on when a worker dies: a sum is of who
+ * lives, a dead root's broadcast the lowest living worker's, a dead one's place in an allgather zeros, in an allgatherv
+ * empty. There each worker hears what all bring: they are for counts and figures, not for gradients. */
+
 /** Returns when every worker has called it. */
 PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
 

@@ -92,8 +92,8 @@ typedef struct plait_train_opts {
     const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
     int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
-    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die, and the run
-                                             goes on; as plait_job_opts has it                              */
+    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die once tables are
+                                             there, and the run goes on; as plait_job_opts has it           */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
                                              gradients are formed block by block and summed as plait_table_opts.exact

@@ -115,7 +115,7 @@ typedef struct plait_job_opts {
                                           checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
     int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one may
                                           die: topology ps, and what else docs/failures.md says; the workers'
-                                          collectives go on, too, without the dead's part                  */
+                                          collectives go on, too (see plait/comm.h)                        */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -155,10 +155,10 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
  *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random weight). */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
-/** The same in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the
- *  clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers
- *  end a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's
- *  averages. */
+/** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the
+ *  clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers end
+ *  a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's averages.
+ *  Refused with opts.replicas 2 (EREFUSED): a clock's end may have to be said again. */
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
 /** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped

@@ -18,7 +18,7 @@ enum {
     PLI_EXIT_NO = 4,    /* ran, and the answer is no    */
     PLI_EXIT_INTERRUPTED = 75,
     PLI_EXIT_SIGNAL = 128,
-    PLI_EXIT_AT_ONCE = 0x100 /* added to a code by a command, which has given its verdict: main ends as after lost peers */
+    PLI_EXIT_AT_ONCE = 0x100 /* added by a command that has given its verdict: main ends as after lost peers */
 };
 
 typedef struct pli_command {

@@ -279,9 +279,11 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     char      *events = value_of(words, "--events");
     int        code = PLI_EXIT_USAGE;
     if (set->spares > 0) {
-        pli_cli_usage("launch: --spares %" PRId64 " is refused: nobody takes a dead rank's place while a run lasts; the "
+        pli_cli_usage("launch: --spares %" PRId64
+                      " is refused: nobody takes a dead rank's place while a run lasts; the "
                       "nearest are train --replicas 2, by which a run goes on without one, and --max-restarts %" PRId64
-                      ", which starts it again from its newest checkpoint", set->spares, set->spares);
+                      ", which starts it again from its newest checkpoint",
+                      set->spares, set->spares);
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
         pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
                       "run from its first clock on; leave one of them out");

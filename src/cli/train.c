@@ -15,7 +15,7 @@
 #include "watch/board/board.h"
 #include "watch/watch.h"
 
-enum { TAG_START = 0x7001, LOST_MAX = 64 };
+enum { TAG_START = 0x7001 };
 
 typedef struct run {
     const pli_train_settings *settings;
@@ -35,9 +35,11 @@ typedef struct run {
     plait_report report;
     plait_simulated simulated;
     bool         saved, noted;
-    bool         outcast;  /* this process's rank was taken for dead */
+    bool            outcast;  /* this process's rank was taken for dead */
     bool         survived; /* a rank has died, and the run went on; any rank's */
-    int32_t      lost[LOST_MAX], n_lost; /* who; the leading rank's */
+    plait_error     lead_failed; /* what a rank that came to lead could not go on writing */
+    int32_t        *lost;        /* [n_lost] who; the leading rank's */
+    int64_t         n_lost, lost_capacity;
     int64_t      epochs; /* planned: as asked for, then as last told; 0: not known */
 } run;
 
@@ -66,18 +68,18 @@ static void on_progress(void *user, const plait_progress *progress) {
 
 /* Once a rank that leads has died, another does: what the first had open is its own. */
 static void take_lead(run *r) {
-    plait_error why;
+    if (r->lead_failed.code < 0) return;
     if (r->settings->metrics != NULL && r->metrics == NULL)
-        (void)pli_metrics_go_on(r->settings->metrics, &r->metrics, &why);
-    if (r->settings->tensorboard != NULL && r->board == NULL)
-        (void)pli_board_open(r->settings->tensorboard, &r->board, &why);
+        (void)pli_metrics_go_on(r->settings->metrics, &r->metrics, &r->lead_failed);
+    if (r->settings->tensorboard != NULL && r->board == NULL && r->lead_failed.code >= 0)
+        (void)pli_board_open(r->settings->tensorboard, &r->board, &r->lead_failed);
 }
 
 static void on_lost(void *user, int32_t rank, const char *why) {
     run *r = user;
     r->survived = true;
     take_lead(r);
-    if (r->n_lost < LOST_MAX) r->lost[r->n_lost++] = rank;
+    if (pli_grow((void **)&r->lost, &r->lost_capacity, r->n_lost + 1, sizeof *r->lost)) r->lost[r->n_lost++] = rank;
     pli_metrics_lost(r->metrics, rank, why);
     pli_talk_say(&r->talk, "%s; the run goes on without it", why);
 }
@@ -176,7 +178,7 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     PLI_TRY(plait_model_save(model, out, err));
     r->saved = true;
     if (r->report.interrupted) return PLAIT_OK; /* not done: it goes on */
-    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost, r->n_lost, err);
+    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost, (int32_t)r->n_lost, err);
 }
 
 /* What failed came behind the training. */
@@ -413,6 +415,9 @@ static int run_all(run *r, int argc, char *const *argv) {
         code = status < 0 ? code : show(r);
         if (interrupted) code = PLI_EXIT_INTERRUPTED;
     }
+    const bool lead_failed = r->lead_failed.code < 0;
+    if (lead_failed) pli_talk_tell(&r->talk, "%s", r->lead_failed.text);
+    pli_free(r->lost);
     if (metrics_failed) pli_talk_tell(&r->talk, "%s", metrics_err.text);
     if (events_failed) pli_talk_tell(&r->talk, "%s", events_err.text);
     if (trace_failed) pli_talk_tell(&r->talk, "%s", trace_err.text);
@@ -422,7 +427,7 @@ static int run_all(run *r, int argc, char *const *argv) {
                       "(fewer --epochs)",
                       r->settings->trace, dropped);
     if (board_failed) pli_talk_tell(&r->talk, "%s", board_err.text);
-    if ((metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE)
+    if ((lead_failed || metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE)
         code = PLI_EXIT_FAILED;
     if (!r->survived || r->alone < 0) return code;
     if (r->outcast) { /* one that has died, to the others; a code of its own would have mpirun end them */

@@ -7,30 +7,35 @@
 
 /* Before what a worker brings: which collective it takes part in. */
 typedef struct carried_head {
-    uint32_t kind, type, op, begun;
+    uint32_t kind, type, op, begun, root, zero;
     int64_t  n;
 } carried_head;
 
 static carried_head head_of(const pli_coll *coll) {
-    return (carried_head){ .kind = coll->kind, .type = coll->type, .op = coll->op, .begun = coll->begun, .n = coll->n };
+    return (carried_head){ .kind = coll->kind,
+                           .type = coll->type,
+                           .op = coll->op,
+                           .begun = coll->begun,
+                           .root = (uint32_t)coll->root,
+                           .n = coll->n };
 }
 
-/* What this worker brings. */
-static const void *own_part(const plait_comm *comm, const pli_coll *coll, size_t *bytes_out) {
-    const unsigned char *buf = coll->buf;
-    const int32_t        me = comm->rank;
+/* What a worker brings of buf: where it lies, and its bytes. Of pieces nothing lies there. */
+static size_t part_of(const pli_coll *coll, int32_t worker, size_t *bytes_out) {
+    size_t at = 0;
     *bytes_out = 0;
     switch (coll->kind) {
     case PLI_ALLREDUCE:
     case PLI_REDUCE_SCATTER:
-    case PLI_BROADCAST: *bytes_out = pli_coll_buffer_bytes(coll); return buf;
+    case PLI_BROADCAST: *bytes_out = pli_coll_buffer_bytes(coll); break;
     case PLI_ALLGATHER:
-        *bytes_out = coll->starts != NULL ? coll->starts[me + 1] - coll->starts[me] : (size_t)coll->n;
-        return *bytes_out == 0 ? NULL : buf + (coll->starts != NULL ? coll->starts[me] : (size_t)me * (size_t)coll->n);
-    case PLI_PIECES: *bytes_out = coll->piece[me]->head.body_bytes; return pli_msg_body(coll->piece[me]);
+        at = coll->starts != NULL ? coll->starts[worker] : (size_t)worker * (size_t)coll->n;
+        *bytes_out = coll->starts != NULL ? coll->starts[worker + 1] - at : (size_t)coll->n;
+        break;
+    case PLI_PIECES:
     case PLI_COLL_BARRIER: break;
     }
-    return NULL;
+    return at;
 }
 
 static plait_status check(const plait_comm *comm, const pli_coll *coll, int32_t from, const void *came, size_t bytes,
@@ -41,91 +46,92 @@ static plait_status check(const plait_comm *comm, const pli_coll *coll, int32_t 
     if (bytes < sizeof theirs) return pli_fail(err, PLAIT_EFORMAT, "rank %d took part in no collective", from);
     memcpy(&theirs, came, sizeof theirs);
     if (memcmp(&theirs, &mine, sizeof mine) == 0) return PLAIT_OK;
-    pli_coll call = { .kind = (pli_coll_kind)theirs.kind, .type = (plait_type)theirs.type, .op = (plait_reduce)theirs.op,
+    pli_coll call = { .kind = (pli_coll_kind)theirs.kind,
+                      .type = (plait_type)theirs.type,
+                      .op = (plait_reduce)theirs.op,
+                      .root = (int32_t)theirs.root,
                       .n = theirs.n };
     pli_coll_tell(&call, a, sizeof a);
     pli_coll_tell(coll, b, sizeof b);
     return pli_fail(err, PLAIT_EMISMATCH, "rank %d called %s where rank %d called %s", from, a, comm->rank, b);
 }
 
+static plait_status no_memory(plait_comm *comm) {
+    return pli_fail(&comm->error, PLAIT_ENOMEM, "no memory for a collective");
+}
+
+static plait_status take_piece(plait_comm *comm, const pli_coll *coll, int32_t from, const void *data, size_t bytes) {
+    pli_msg_free(&coll->piece[from]);
+    coll->piece[from] = pli_msg_new(bytes);
+    if (coll->piece[from] == NULL) return no_memory(comm);
+    if (bytes > 0) memcpy(pli_msg_body(coll->piece[from]), data, bytes);
+    return PLAIT_OK;
+}
+
 /* One worker's part, in the order of the workers; first: none came before. */
-static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t from, const unsigned char *part,
-                              size_t bytes, bool *first) {
-    const bool   pieces = coll->kind == PLI_PIECES;
-    const size_t at = coll->starts != NULL ? coll->starts[from] : (size_t)from * (size_t)coll->n;
-    size_t       due = 0;
-    switch (coll->kind) {
-    case PLI_ALLREDUCE:
-    case PLI_REDUCE_SCATTER:
-    case PLI_BROADCAST: due = pli_coll_buffer_bytes(coll); break;
-    case PLI_ALLGATHER: due = coll->starts != NULL ? coll->starts[from + 1] - coll->starts[from] : (size_t)coll->n; break;
-    case PLI_PIECES:
-    case PLI_COLL_BARRIER: break;
-    }
-    if (!pieces && bytes != due)
+static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t from, const unsigned char *data,
+                              size_t bytes, bool first) {
+    size_t         due;
+    const size_t   at = part_of(coll, from, &due);
+    unsigned char *here = coll->buf == NULL ? NULL : (unsigned char *)coll->buf + at;
+    if (coll->kind == PLI_PIECES) return from == comm->rank ? PLAIT_OK : take_piece(comm, coll, from, data, bytes);
+    if (bytes != due)
         return pli_fail(&comm->error, PLAIT_EMISMATCH, "rank %d brought %zu bytes to a collective, %zu were due", from,
                         bytes, due);
-    if (pieces && from != comm->rank) {
-        pli_msg_free(&coll->piece[from]);
-        coll->piece[from] = pli_msg_new(bytes);
-        if (coll->piece[from] == NULL) return pli_fail(&comm->error, PLAIT_ENOMEM, "no memory for a collective");
-        if (bytes > 0) memcpy(pli_msg_body(coll->piece[from]), part, bytes);
-    } else if (coll->kind == PLI_ALLGATHER) {
-        if (bytes > 0) memcpy((unsigned char *)coll->buf + at, part, bytes);
-    } else if (pli_coll_reduces(coll) && !*first) {
-        pli_reduce(coll->buf, coll->buf, part, coll->n, coll->type, coll->op);
-    } else if (bytes > 0 && !pieces && (*first || from == coll->root)) {
-        memcpy(coll->buf, part, bytes);
-    }
-    *first = false;
+    if (bytes == 0) return PLAIT_OK;
+    if (pli_coll_reduces(coll) && !first)
+        pli_reduce(here, here, data, coll->n, coll->type, coll->op);
+    else if (coll->kind != PLI_BROADCAST || first || from == coll->root)
+        memcpy(here, data, bytes);
     return PLAIT_OK;
 }
 
 /* Who did not come: nothing of them is in the outcome. */
 static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t from) {
-    if (!comm->absent[from]) comm->n_absent++;
+    size_t       bytes;
+    const size_t at = part_of(coll, from, &bytes);
+    comm->n_absent += !comm->absent[from];
     comm->absent[from] = 1;
-    if (coll->kind == PLI_ALLGATHER) {
-        const size_t at = coll->starts != NULL ? coll->starts[from] : (size_t)from * (size_t)coll->n;
-        const size_t n = coll->starts != NULL ? coll->starts[from + 1] - coll->starts[from] : (size_t)coll->n;
-        memset((unsigned char *)coll->buf + at, 0, n);
-    }
-    if (coll->kind != PLI_PIECES) return PLAIT_OK;
-    pli_msg_free(&coll->piece[from]);
-    coll->piece[from] = pli_msg_new(0);
-    return coll->piece[from] != NULL ? PLAIT_OK
-                                     : pli_fail(&comm->error, PLAIT_ENOMEM, "no memory for a collective");
+    if (coll->kind == PLI_PIECES) return take_piece(comm, coll, from, NULL, 0);
+    if (coll->kind == PLI_ALLGATHER && bytes > 0) memset((unsigned char *)coll->buf + at, 0, bytes);
+    return PLAIT_OK;
+}
+
+/* Brings what is this worker's; came [workers], lent until held_out is freed. */
+static plait_status bring(plait_comm *comm, const pli_coll *coll, pli_carried *came, pli_msg **held_out) {
+    const carried_head head = head_of(coll);
+    const bool         pieces = coll->kind == PLI_PIECES;
+    size_t             bytes;
+    const size_t       at = part_of(coll, comm->rank, &bytes);
+    const pli_msg     *own = pieces ? coll->piece[comm->rank] : NULL;
+    if (pieces) bytes = own->head.body_bytes;
+    pli_msg *mine = bytes <= SIZE_MAX - sizeof head ? pli_msg_new(sizeof head + bytes) : NULL;
+    if (mine == NULL) return no_memory(comm);
+    unsigned char *to = pli_msg_body(mine);
+    memcpy(to, &head, sizeof head);
+    if (bytes > 0) memcpy(to + sizeof head, pieces ? pli_msg_body(own) : (const unsigned char *)coll->buf + at, bytes);
+    plait_status status =
+        comm->carrier.gather(comm->carrier.user, to, sizeof head + bytes, came, held_out, &comm->error);
+    pli_msg_free(&mine);
+    return status;
 }
 
 plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll) {
     const int32_t workers = comm->world->place.workers;
-    size_t        bytes = 0;
-    const void   *part = own_part(comm, coll, &bytes);
-    carried_head  head = head_of(coll);
-    bool          first = true;
-    pli_msg      *mine = bytes <= SIZE_MAX - sizeof head ? pli_msg_new(sizeof head + bytes) : NULL;
+    const size_t  head = sizeof(carried_head);
     pli_carried  *came = pli_calloc((size_t)workers, sizeof *came);
     pli_msg      *held = NULL;
-    plait_status  status = PLAIT_OK;
-    if (mine == NULL || came == NULL) status = pli_fail(&comm->error, PLAIT_ENOMEM, "no memory for a collective");
-    if (status >= 0) {
-        memcpy(pli_msg_body(mine), &head, sizeof head);
-        if (bytes > 0) memcpy((unsigned char *)pli_msg_body(mine) + sizeof head, part, bytes);
-        status = comm->carrier.gather(comm->carrier.user, pli_msg_body(mine), sizeof head + bytes, came, &held,
-                                      &comm->error);
-    }
+    bool          first = true;
+    plait_status  status = came != NULL ? bring(comm, coll, came, &held) : no_memory(comm);
+    for (int32_t w = 0; status >= 0 && w < workers; w++)
+        status = came[w].data == NULL ? do_without(comm, coll, w)
+                                      : check(comm, coll, w, came[w].data, came[w].bytes, &comm->error);
     for (int32_t w = 0; status >= 0 && w < workers; w++) {
-        if (came[w].data == NULL) {
-            status = do_without(comm, coll, w);
-            continue;
-        }
-        status = check(comm, coll, w, came[w].data, came[w].bytes, &comm->error);
-        if (status >= 0)
-            status = take_part(comm, coll, w, (const unsigned char *)came[w].data + sizeof head,
-                               came[w].bytes - sizeof head, &first);
+        if (came[w].data == NULL) continue;
+        status = take_part(comm, coll, w, (const unsigned char *)came[w].data + head, came[w].bytes - head, first);
+        first = false;
     }
     pli_msg_free(&held);
-    pli_msg_free(&mine);
     pli_free(came);
     return status;
 }

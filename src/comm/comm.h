@@ -90,16 +90,17 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status);
  *  PLI_MEMBER_DIED), and a receive that can be ended by the dead alone ends with EPEER; all else goes on. A collective
  *  has no dead members: one that is under way when a worker dies, or is begun later, ends with EPEER at every survivor,
  *  soon after the news; at some of them it may have ended well just before, so that who needs to know agrees on it by
- *  messages. That stays so for the rest of the run, save for collectives that are carried (pli_comm_carry). A run whose survivors end well has ended well. On every process of
- *  the job alike, before work is done that relies on it; an earlier death has lost the job for good. Any thread. */
+ *  messages. That stays so for the rest of the run, save for collectives that are carried (pli_comm_carry). A run
+ *  whose survivors end well has ended well. On every process of the job alike, before work is done that relies on
+ *  it; an earlier death has lost the job for good. Any thread. */
 void pli_comm_survive(plait_comm *comm);
 
 /** The deaths that this process has heard of, in that order: *next from 0 on. false: no further one yet. Any thread. */
 bool pli_comm_next_death(const plait_comm *comm, int32_t *next, plait_error *why_out);
 
-/* Who carries the collectives of a job's workers (comm/carried.h). gather brings what this worker has to all, and answers
- * with what each has brought: came [workers], data NULL of who is gone; lent until held_out is freed. All workers call it
- * in the same order, and hear the same of the same call. */
+/* Who carries the collectives of a job's workers (comm/carried.h). gather brings what this worker has to all, and
+ * answers with what each has brought: came [workers], data NULL of who is gone; lent until held_out is freed. All
+ * workers call it in the same order, and hear the same of the same call. */
 typedef struct pli_carried {
     const void *data;
     size_t      bytes;
@@ -109,8 +110,8 @@ typedef struct pli_carrier {
                            plait_error *err);
     void *user;
 } pli_carrier;
-/** From now on this worker's collectives are carried: they go on when a worker dies, without it. On all workers, between
- *  the same two collectives, as is their end. The rank's own thread. Errors: ENOMEM. */
+/** From now on this worker's collectives are carried: they go on when a worker dies, without it. On all workers,
+ *  between the same two collectives, as is their end. The rank's own thread. Errors: ENOMEM. */
 plait_status pli_comm_carry(plait_comm *comm, const pli_carrier *carrier, plait_error *err);
 void         pli_comm_carry_no_more(plait_comm *comm);
 /** How many workers were missing from a carried collective so far; was this one? The same on all workers between the

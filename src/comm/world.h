@@ -79,9 +79,9 @@ struct plait_comm {
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;
-    void          *retired; /* see pli_comm_retire; the rank's thread only, as are the next two */
+    void          *retired; /* see pli_comm_retire; the rank's thread only, as is all up to under_way */
     void         (*release)(void *retired);
-    pli_carrier    carrier; /* gather NULL: none; the rank's thread only, as are the next two */
+    pli_carrier    carrier; /* gather NULL: none */
     uint8_t       *absent;  /* [workers]; NULL: nobody is carried, or was */
     int32_t        n_absent;
     pli_call      *under_way; /* begun and not waited for yet, newest first */

@@ -1,7 +1,7 @@
 /* learn/inherit.h - a run that goes on when a worker dies (plait_train_opts.replicas): who computes its blocks.
  *
- * The tables outlive any rank (table/copies.h). What a worker alone had are blocks of rows, and anybody can read them again.
- * Each block of the dead falls to one who lives; of the dead there are two lists:
+ * The tables outlive any rank (table/copies.h). What a worker alone had are blocks of rows, and anybody can read them
+ * again. Each block of the dead falls to one who lives; of the dead there are two lists:
  *
  *   in training     that of the worker's clocks (plait_job_holder). Where plait_job_clock answers PLAIT_STAND_IN, the clock
  *                   has another batch, of the blocks that the worker inherits in it; under bsp each clock so has all its
@@ -9,8 +9,8 @@
  *   in sums of all  that of the collectives, which all workers have alike (comm/carried.h). A sum from which somebody was
  *                   missing is made again, over the blocks as they lie then: pli_run_again.
  *
- * What cannot be had again is left out: the progressive loss of the dead one's rows, its share of the seconds that a report
- * adds up. */
+ * What cannot be had again is left out: the progressive loss of the dead one's rows, its share of the seconds that a
+ * report adds up. */
 #ifndef PLI_LEARN_INHERIT_H
 #define PLI_LEARN_INHERIT_H
 

@@ -10,7 +10,8 @@
  *   SUM         tables that apply at clocks: of a clock all workers' pushes, added up, once they are complete: one
  *               message a clock, whatever the number of workers
  *   PUSH, CLOCK tables that apply at once: as the worker has sent it
- *   MET         a barrier was complete, and with it what is prepared
+ *   MET         a barrier was complete, and with it what is prepared; with what workers brought to it (GATHER, by which
+ *               collectives go: comm/carried.h)
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies
  * It says of each worker up to which message of its stream it goes. What the other copy has confirmed is *safe*: SAFE
  * tells the worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with all

@@ -302,7 +302,7 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
         job->server.sink = pli_comm_events(comm);
-        pli_raise_job(job->server.sink, rank, true, &job->layout);
+        pli_raise_server_job(&job->server);
         PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
     }
     if (job->serves && job->layout.replicas > 1) {

@@ -150,8 +150,10 @@ static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, co
         assert_int_equal(stat(m->cut_path, &whole), 0);
         assert_int_equal(truncate(m->cut_path, whole.st_size - 1), 0);
     }
-    if (pli_logfile_open(path, paths, &file, &err) < 0 || pli_audit_run(file, as, &audit, &err) < 0)
-        fail_msg("%s", err.text);
+    const plait_status opened = pli_logfile_open(path, paths, &file, &err); /* they are mapped then */
+    unlink(m->path);
+    if (paths == 2) unlink(m->cut_path);
+    if (opened < 0 || pli_audit_run(file, as, &audit, &err) < 0) fail_msg("%s", err.text);
     const pli_audit_violation *first = pli_audit_first(audit);
     if (pli_audit_result(audit) != verdict)
         fail_msg("verdict %d: %s", (int)pli_audit_result(audit), first != NULL ? first->text : "");
@@ -166,8 +168,6 @@ static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, co
     pli_text_free(&text);
     pli_audit_free(&audit);
     pli_logfile_close(&file);
-    unlink(m->path);
-    if (paths == 2) unlink(m->cut_path);
 }
 
 static inline void proven(maker *m) {

@@ -141,8 +141,8 @@ static bool is_over(const pli_audit *audit, const audit_server *server, int32_t 
 static void unapplied_before(const pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker,
                              audit_part *part) {
     const audit_push *push = &table->pusher[worker].push[part->push];
-    const bool        over = table->sums ? is_over(audit, &audit->server[shard->server], -1, push->clock)
-                                         : audit->worker[worker].dead;
+    const bool        over =
+        table->sums ? is_over(audit, &audit->server[shard->server], -1, push->clock) : audit->worker[worker].dead;
     if (over && (push->stands || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
 }
 
