@@ -69,6 +69,7 @@ typedef struct plait_table_setting {
     const char *topology, *consistency, *filter; /* NULL: the run's                                              */
 } plait_table_setting;
 
+struct plait_report;
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
@@ -133,6 +134,10 @@ typedef struct plait_train_opts {
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
     void (*progress)(void *user, const plait_progress *progress);
     void (*checkpointed)(void *user, const plait_checkpointed *checkpointed); /* on one rank */
+    void (*trained)(void *user, const struct plait_report *report, const plait_model *model); /* on one rank, and
+                                             where that one dies on another once more: what was learnt and judged,
+                                             before the job ends, so that it is kept whoever dies then. All ranks
+                                             give it, or none                                               */
     void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: this one has died, and the run goes on
                                              (replicas)                                                     */
     const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to

@@ -113,6 +113,7 @@ typedef struct supervisor {
     char      *record;     /* FILE.done; NULL: the command leaves none         */
     char      *checkpoint; /* DIR of a train with --checkpoint; NULL: it has none */
     char      *verdicts;   /* of this life */
+    int64_t    before;     /* when FILE.done was written that is there already; -1: there is none */
     uint64_t   over_ns;    /* since when what is left cannot end well by itself; 0: it can */
 } supervisor;
 
@@ -124,6 +125,8 @@ static bool is_over(void *user) {
     pli_verdicts v;
     pli_verdicts_read(s->verdicts, &v);
     bool over = v.failed || (v.begun > 0 && v.ended >= v.begun) || (v.died && v.begun == 0);
+    const int64_t record = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
+    over = over || (v.ended > 0 && record >= 0 && record != s->before); /* the same, of who was to lead */
     over = over || v.survived; /* the work is done: who was taken for lost may be stopped */
     if (!over) s->over_ns = 0;
     else if (s->over_ns == 0) s->over_ns = pli_now_ns();
@@ -147,9 +150,9 @@ typedef struct ending {
 } ending;
 
 /* The completion record comes first; then what the ranks have said; then the launcher's code. */
-static int code_of(const supervisor *s, const pli_launch_job *job, const pli_verdicts *v, int64_t before) {
+static int code_of(const supervisor *s, const pli_launch_job *job, const pli_verdicts *v) {
     int64_t after = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
-    bool    done = after >= 0 && after != before;
+    bool    done = after >= 0 && after != s->before;
     if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* what was to be written beside it failed */
     if (v->survived && v->code == PLI_EXIT_DONE && s->record == NULL) return PLI_EXIT_DONE;
     bool lost = job->was_ended || was_killed(job->code) || v->died;
@@ -174,13 +177,13 @@ static ending live(supervisor *s, char *const *argv) {
                                 (char *)(uintptr_t) "--", NULL };
     pli_launch_job job = { .processes = (int32_t)s->set->ranks, .argv = argv, .keeper = keeper, .is_over = is_over,
                            .user = s };
-    int64_t        before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
+    s->before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     s->verdicts = pli_verdicts_open();
     s->over_ns = 0;
     end.ran = pli_launch(&job, &err) >= 0;
     if (end.ran) {
         pli_verdicts_read(s->verdicts, &v);
-        end.code = code_of(s, &job, &v, before);
+        end.code = code_of(s, &job, &v);
         end.cause = v.cause;
         end.asked = job.was_asked;
         end.launchers = end.code == PLI_EXIT_FAILED && v.begun == 0 && !v.failed && !v.died;

@@ -34,6 +34,7 @@ typedef struct run {
     pli_board   *board;
     plait_report report;
     plait_simulated simulated;
+    plait_error     save_failed; /* what kept the model from being saved before the job ended */
     bool         saved, noted;
     bool            outcast;  /* this process's rank was taken for dead */
     bool         survived; /* a rank has died, and the run went on; any rank's */
@@ -181,6 +182,14 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost, (int32_t)r->n_lost, err);
 }
 
+/* Where a run goes on when a rank dies: the model is there before any rank ends. */
+static void on_trained(void *user, const plait_report *report, const plait_model *model) {
+    run *r = user;
+    r->report = *report;
+    r->save_failed = (plait_error){ .rank = -1 };
+    (void)save(r, model, &r->save_failed);
+}
+
 /* What failed came behind the training. */
 static void save_unjudged(run *r, const plait_model *model) {
     plait_error why = { .rank = -1 };
@@ -233,6 +242,7 @@ static plait_status work(plait_comm *comm, void *user) {
         if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
             opts.graph = on_graph;
             opts.lost = on_lost;
+            opts.trained = opts.replicas > 1 ? on_trained : NULL;
             opts.progress = on_progress;
             opts.shares = on_shares;
             opts.checkpointed = on_checkpointed;
@@ -253,8 +263,13 @@ static plait_status work(plait_comm *comm, void *user) {
         r->led = true;
         r->report = report;
         if (r->survived) take_lead(r);
-        if (status >= 0) status = save(r, model, &err);
-        else save_unjudged(r, model);
+        const bool kept = r->settings->replicas > 1 && (r->saved || r->save_failed.code < 0);
+        if (status >= 0 && kept && r->save_failed.code < 0) {
+            err = r->save_failed;
+            status = err.code;
+        } else if (status >= 0) {
+            if (!kept) status = save(r, model, &err);
+        } else if (!kept) save_unjudged(r, model);
         if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
         if (status >= 0) pli_board_end(r->board, &report);
         pli_metrics_end(r->metrics,

@@ -385,7 +385,11 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     /* pairs with the doctor's acquire, as joined does */
     call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1;
     if (world->place.workers == 1) return PLAIT_OK;
-    if (call->carried) return pli_carried_run(comm, &call->coll) < 0 ? failed(comm) : PLAIT_OK;
+    if (call->carried) {
+        plait_status status = pli_carried_run(comm, &call->coll);
+        if (status < 0 && call->cells != NULL) pli_exact_end(call, status);
+        return status < 0 ? failed(comm) : PLAIT_OK;
+    }
     if (call->native) return begin_native(comm, call) < 0 ? failed(comm) : PLAIT_OK;
     pli_coll_choose(&call->coll, world->form, world->place.workers, &world->hosts);
     begin_messages(comm, call, &call->coll);
@@ -619,7 +623,7 @@ static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call 
     else pli_msg_free(&own);
     plait_status status = begin_later(comm, call, &coll, request_out);
     if (status >= 0) return status;
-    if (pli_comm_is_worker(comm)) pli_msg_free(&coll.piece[comm->rank]);
+    for (int32_t r = 0; r < comm->world->place.workers; r++) pli_msg_free(&coll.piece[r]);
     pli_free(coll.piece);
     return status;
 }

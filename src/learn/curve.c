@@ -48,7 +48,7 @@ bool pli_curve_due(pli_run *run) {
     if (c->next == c->points || run->clocks_done < c->mark[c->next]) return c->due;
     c->bytes[c->next] = sent(run);
     c->next++;
-    c->due = reports(run);
+    c->due = reports(run) && c->weights != NULL; /* of who came to lead: none */
     return c->due;
 }
 
@@ -92,7 +92,7 @@ static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums)
     size_t     bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     for (int64_t i = 0; i < c->points; i++) {
         if (!c->taken[i]) continue;
-        if (reports(run)) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
+        if (c->weights != NULL) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
         PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, 0));
         PLI_TRY(measure_one(run, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
     }

@@ -45,7 +45,8 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
                          .clocks = all,
                          .loss = pli_sums_loss(&meter->lately),
                          .validation_loss = run->validation_loss,
-                         .rows_per_second = (meter->rows - meter->told_rows) * plait_comm_workers(run->comm) / lately,
+                         .rows_per_second = (meter->rows - meter->told_rows) *
+                                            (plait_comm_workers(run->comm) - pli_comm_absent(run->comm)) / lately,
                          .seconds = seconds,
                          .seconds_left = done > before && all > 0
                                              ? seconds / (double)(done - before) * (double)(all - done)
@@ -340,6 +341,12 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
     if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
     if (report_out != NULL) *report_out = report;
+    if (run->opts->trained == NULL) return PLAIT_OK;
+    do {
+        pli_run_tell_lost(run);
+        if (pli_comm_leads(run->comm)) run->opts->trained(run->opts->user, &report, *model_out);
+        PLI_TRY(plait_comm_barrier(run->comm));
+    } while (pli_run_again(run, &absent));
     return PLAIT_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 1 << 16 };
@@ -44,9 +45,10 @@ plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait
 
 /* Who wrote before was killed, perhaps in the middle of a line. */
 static void cut_to_whole_lines(const char *path) {
-    long  whole = 0, bytes = 0;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return;
+    long        whole = 0, bytes = 0;
+    struct stat what;
+    FILE       *file = stat(path, &what) == 0 && S_ISREG(what.st_mode) ? fopen(path, "r") : NULL;
+    if (file == NULL) return; /* a pipe, say: there is nothing to cut */
     for (int c; (c = getc(file)) != EOF;) {
         bytes++;
         if (c == '\n') whole = bytes;

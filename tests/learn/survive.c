@@ -21,6 +21,8 @@ typedef struct story {
     _Atomic bool         begun; /* the job is there, on all ranks: some table is */
     plait_report         report[RANKS_MAX];
     bool                 ended[RANKS_MAX];
+    int64_t              kept_clocks, points; /* the leading rank's, as kept_hash */
+    char                 kept_hash[65];
     _Atomic int32_t      told;   /* deaths that the caller was told of */
 } story;
 
@@ -46,6 +48,7 @@ static void come_by(const plait_comm *comm) {
 STAND_BEFORE(plait_job_clock, (plait_job * job), (job), plait_job_comm(job))
 STAND_BEFORE(plait_job_barrier, (plait_job * job), (job), plait_job_comm(job))
 STAND_BEFORE(plait_comm_broadcast, (plait_comm * comm, void *buf, size_t bytes, int32_t root), (comm, buf, bytes, root), comm)
+STAND_BEFORE(plait_comm_barrier, (plait_comm * comm), (comm), comm)
 STAND_BEFORE(plait_comm_allreduce, (plait_comm * comm, void *buf, int64_t n, plait_type type, plait_reduce op),
              (comm, buf, n, type, op), comm)
 
@@ -62,6 +65,19 @@ static void on_lost(void *user, int32_t rank, const char *why) {
     story *s = user;
     assert_true(rank == s->victim && strstr(why, "killed by the test") != NULL);
     atomic_fetch_add(&s->told, 1);
+}
+
+static void on_trained(void *user, const plait_report *report, const plait_model *model) {
+    story *s = user;
+    assert_non_null(model);
+    s->kept_clocks = report->clocks;
+    plait_model_hash(model, s->kept_hash);
+}
+
+static void on_point(void *user, const plait_point *point) {
+    story *s = user;
+    assert_true(isfinite(point->objective));
+    s->points++;
 }
 
 static plait_status body(plait_comm *comm, void *user) {
@@ -145,6 +161,9 @@ static story story_of(const kind *k, plait_data *const data[2], const int *stop)
     s.opts.batch = 100;
     s.opts.stop = stop;
     s.opts.lost = on_lost;
+    s.opts.trained = on_trained;
+    s.opts.curve = 4;
+    s.opts.point = on_point;
     return s;
 }
 
@@ -165,6 +184,8 @@ static void check(const story *s, const kind *k, const story *whole, const char 
     const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
     if (ended < s->workers - (s->victim < s->workers)) fail_msg("%s: %d have ended", seed, (int)ended);
     if (r->clocks != want->clocks || !isfinite(r->train_loss)) fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
+    if (s->kept_clocks != want->clocks) fail_msg("%s: the model was not handed over", seed);
+    if (k->exact && strcmp(s->kept_hash, want->model_hash) != 0) fail_msg("%s: another model was kept", seed);
     if (strcmp(k->consistency, "bsp") != 0) {
         assert_true(r->test_accuracy > want->test_accuracy - 0.15);
         return;
