@@ -4,7 +4,10 @@ this."""
 import pathlib
 import struct
 
-(JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX) = range(1, 18)
+(JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
+ VIEW, SERVE) = range(1, 21)
+
+VERSION = 3
 
 
 class Cursor:
@@ -52,7 +55,7 @@ def worker_events(records):
         c.at += 1
         now += c.number()
         if kind == JOB:
-            c.numbers(4)
+            c.numbers(5)
         elif kind == TABLE:
             c.numbers(5)
             for _ in range(3):
@@ -76,10 +79,12 @@ def worker_events(records):
         elif kind == SEND:
             c.numbers(3)
             c.numbers(2 * c.number())
+        elif kind == VIEW:
+            c.numbers(4)
         elif kind == CLOCK:
             of = clock + c.signed()
             clock = of + 1
-        elif kind not in (BARRIER, LEAVE, DONE):
+        elif kind not in (BARRIER, LEAVE, DONE, STAND):
             raise ValueError(f"a worker's stream has no event {kind}: is the log of another version?")
         found.append((kind, now * 1e-9, of, took * 1e-9))
     return found
@@ -88,8 +93,8 @@ def worker_events(records):
 def workers(path):
     """The events of each worker, by rank, from a log file that is whole."""
     data, at, streams = pathlib.Path(path).read_bytes(), 32, {}
-    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != 2:
-        raise ValueError(f"{path}: no event log of version 2")
+    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != VERSION:
+        raise ValueError(f"{path}: no event log of version {VERSION}")
     while at < len(data):
         tag, side, rank, size = struct.unpack_from("<cBxxII", data, at)
         if tag == b"R" and side == 0:
