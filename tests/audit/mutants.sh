@@ -3,10 +3,12 @@
 # audit of the schedules' event logs and nobody else, or what the schedules of copies promise. A crash is no refutation. The
 # code as it stands must be proven.
 #
-#   usage, in a build folder: mutants.sh NINJA [PATTERN]      PATTERN: only mutants whose name matches
+#   usage, in a build folder: mutants.sh NINJA [PATTERN [JUDGE]]   PATTERN: only mutants whose name matches; JUDGE: only
+#                                                                 those that this program judges
 set -eu
 ninja=$1
 only=${2:-.}
+only_judge=${3:-.}
 here=$(cd "$(dirname "$0")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
 unset PLAIT_TEST_FULL PLAIT_SEED
@@ -67,10 +69,14 @@ while IFS='|' read -r name file rest; do
     name=$(echo "$name" | sed 's/ *$//')
     case $name in
     @*)
+        wanted=no
+        echo "$name" | grep -q -- "$only_judge" || continue
+        wanted=yes
         take_judge ${name#@}
         continue
         ;;
     esac
+    [ $wanted = yes ] || continue
     echo "$name" | grep -q -- "$only" || continue
     file=$(echo "$file" | tr -d ' ')
     pair=$(echo "$rest" | sed 's/^ //')

@@ -10,7 +10,7 @@ export PLAIT_MPIRUN
 runs=$2
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
 
-train="train --data part --test part --batch 20 --epochs 400 --reduce exact --schedule constant --seed 3 --json --topology ps"
+train="train --data part --test part --batch 20 --epochs 250 --reduce exact --schedule constant --seed 3 --json --topology ps"
 # shellcheck disable=SC2086
 works straight launch -n 4 -- "$PLAIT" $train --quiet --out model
 want=$(field straight model_hash) loss=$(field straight test_loss)
@@ -32,7 +32,7 @@ one() {
     # shellcheck disable=SC2086
     OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers $events --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches $((1 + $(draw "$1" 340))) || fail "run $1: no epoch ends"
+    until_holds 60 reaches $((1 + $(draw "$1" 200))) || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 4444)) "$size")
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
     until_holds 60 gone $pid || { fail "run $1 ($2) does not end"; kill -9 $pid; }
@@ -71,7 +71,7 @@ frozen() {
 }
 
 # It is ended with the others.
-frozen 1 400
+frozen 1 250
 until_holds 60 gone $pid || { fail "a stopped rank holds up its launch"; kill -9 $pid; }
 wait $pid || fail "a run that went on without a stopped rank ends with $?"
 [ "$(field run model_hash)" = "$want" ] && grep -q '"ranks_lost": \[1\]' model.done || fail "without a stopped rank: $(cat model.done)"
