@@ -221,7 +221,8 @@ static plait_status warn_if_astray(pli_run *run, double objective) {
     double nothing = 0;
     PLI_TRY(loss_of_nothing(run, &nothing));
     const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
-    if (run->interrupted || !whole || !pli_comm_leads(run->comm) || !(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
+    if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
+    if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
             "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s; take a smaller "
             "--learning-rate%s", objective, nothing,
@@ -335,15 +336,14 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     do {
         if (!ends) PLI_TRY(judge(run, &(*model_out)->solution, penalty, &report));
     } while (pli_run_again(run, &absent));
-    pli_run_tell_lost(run);
     PLI_TRY(fill_report(run, &report));
     if (!ends) PLI_TRY(pli_curve_measure(run, &report));
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
     if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
     if (report_out != NULL) *report_out = report;
-    if (run->opts->trained == NULL) return PLAIT_OK;
     do {
         pli_run_tell_lost(run);
+        if (run->opts->trained == NULL) return PLAIT_OK;
         if (pli_comm_leads(run->comm)) run->opts->trained(run->opts->user, &report, *model_out);
         PLI_TRY(plait_comm_barrier(run->comm));
     } while (pli_run_again(run, &absent));
@@ -369,14 +369,15 @@ static void clean(pli_run *run) {
 
 /* How many deaths this process has heard of. */
 static int64_t deaths_of(const plait_comm *comm) {
-    int32_t     n = 0, next = 0;
+    int64_t     n = 0;
+    int32_t     next = 0;
     plait_error why;
     while (pli_comm_next_death(comm, &next, &why)) n++;
     return n;
 }
 
-/* On servers, too: what they have sent counts. With copies a rank may have died, or die even now: then it is what the workers
- * that lived until here have sent. */
+/* On servers, too: what they have sent counts. With copies a rank may have died, or die even now: then it is what the
+ * workers that lived until here have sent. */
 static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, plait_report *report_out) {
     int64_t  known[2] = { (int64_t)plait_comm_bytes_sent(comm), deaths_of(comm) };
     uint64_t bytes = 0;
