@@ -204,23 +204,28 @@ static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair
     if (pair->replicas <= 1) return PLAIT_OK;
     for (size_t i = 0; i < sizeof with / sizeof with[0]; i++)
         known = known || (strlen(with[i]) == name && memcmp(with[i], pair->consistency, name) == 0);
-    const char *why = pair->replicas > 2  ? "there are two copies at most; nearest is 2 replicas"
-                      : kind->one_process ? "its workers share the one copy that there is; nearest is ps"
-                      : !kind->on_servers ? "each worker has a copy of its own already; nearest is ps"
-                      : !known ? "the other copy would not know whom the policy lets wait; nearest are bsp, ssp:S, "
-                                 "essp:S and async"
-                      : pair->servers == 1 ? "the other copy needs another rank with shards; nearest are 2 servers"
-                      : pair->filter != NULL && pair->filter[0] != '\0'
-                          ? "the other copy would not have what filters keep; nearest is no filter"
-                      : pair->aggregates ? "a dead one's updates would be in its host's; nearest is no aggregation"
-                      : pair->scope != NULL && pair->scope->setting.backup > 0
-                          ? "who dies is stood in for, not done without; nearest are no backup workers"
-                      : pair->staleness_aware && strncmp(pair->consistency, "bsp", 3) != 0
-                          ? "the other copy would not know how stale a push is; nearest is a rule that does not ask"
-                          : NULL;
-    if (why == NULL) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "%d replicas with topology %s x %s are refused: %s", pair->replicas,
-                    pair->topology, pair->consistency, why);
+    const struct {
+        bool        holds;
+        const char *why, *nearest;
+    } reasons[] = {
+        { pair->replicas > 2, "there are two copies at most", "is 2 replicas" },
+        { kind->one_process, "its workers share the one copy that there is", "is ps" },
+        { !kind->on_servers, "each worker has a copy of its own already", "is ps" },
+        { !known, "the other copy would not know whom the policy lets wait", "are bsp, ssp:S, essp:S and async" },
+        { pair->servers == 1, "the other copy needs another rank with shards", "are 2 servers" },
+        { pair->filter != NULL && pair->filter[0] != '\0', "the other copy would not have what filters keep",
+          "is no filter" },
+        { pair->aggregates, "a dead one's updates would be in its host's", "is no aggregation" },
+        { pair->scope != NULL && pair->scope->setting.backup > 0, "who dies is stood in for, not done without",
+          "are no backup workers" },
+        { pair->staleness_aware && strncmp(pair->consistency, "bsp", 3) != 0,
+          "the other copy would not know how stale a push is", "is a rule that does not ask" },
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].holds)
+            return pli_fail(err, PLAIT_EREFUSED, "%d replicas with topology %s x %s are refused: %s; nearest %s",
+                            pair->replicas, pair->topology, pair->consistency, reasons[i].why, reasons[i].nearest);
+    return PLAIT_OK;
 }
 
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
