@@ -7,8 +7,11 @@
  *   version  of a shard: how many parts it has applied (of a replica: how many sums). Since each is an event, a version
  *            stands for a vector, how many pushes of each worker the values contain, and costs one number.
  *
- * Where servers' shards have two copies (replicas 2) each copy raises what it has applied itself, and is a *side* of
- * its rank of its own. A version is then of one copy.
+ * Where servers' shards have two copies (replicas 2) each raises what it has applied itself. A copy is known by its
+ * *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie: the
+ * server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new copy at a
+ * later place, which goes on from there (COPY). A version is of one copy; a new copy begins at the version that it was
+ * handed.
  */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
@@ -36,7 +39,9 @@ typedef enum pli_event_kind {
     PLI_EVENT_MIX,     /* and, in clock, mixes the copy that peer gave in its clock `seq` into its own    */
     PLI_EVENT_STAND, /* a worker begins to stand in, in clock, for those who have died: what it pushes until it ends */
     PLI_EVENT_VIEW,  /* it has told server peer, in message seq of clock, that it did so for worker `whom`  */
-    PLI_EVENT_SERVE, /* a second copy serves from now on: the rank of the first is dead                 */
+    PLI_EVENT_SERVE, /* a copy of place > 0 serves from now on: who served before is dead                */
+    PLI_EVENT_HAND,  /* who serves begins to hand its state, as it is now, to a new copy: rank peer, place `whom` */
+    PLI_EVENT_COPY,  /* a new copy is whole: of the state that rank peer, place `whom` of its home, has handed to it */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -52,6 +57,7 @@ typedef enum pli_event_way {
 typedef struct pli_event_job {
     int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
     int32_t replicas;                               /* copies of each server's shards                         */
+    int32_t spares;                                 /* the last of the workers: no shards until somebody dies */
 } pli_event_job;
 
 typedef struct pli_event_table {
@@ -64,7 +70,7 @@ typedef struct pli_event_table {
 
 /* What a get took from one shard (-1: from the worker's replica), all of one age. */
 typedef struct pli_event_piece {
-    int32_t         shard, place;    /* place: the copy that answered, 0 or 1                                 */
+    int32_t         shard, place;    /* place: of the copy that answered                                      */
     uint64_t        version;         /* of the shard, when it answered                                        */
     uint64_t        from, to;        /* own pushes from + 1 .. to were laid over the copy that was kept       */
     int64_t         age;             /* clocks since the values were asked for                                */
@@ -80,7 +86,8 @@ typedef struct pli_event_part {
 typedef struct pli_event {
     pli_event_kind kind;
     bool           server; /* raised by the rank's server, not by its worker */
-    int32_t        place;  /* server: which copy of shards it is             */
+    int32_t        home;   /* server: the number of whose shards it holds; at place 0 the rank's own, said or not */
+    int32_t        place;  /* server: which copy of them it is               */
     int32_t        rank, peer, table, shard, whom;
     int64_t        clock, rows;
     uint64_t       seq, version, row;
@@ -110,7 +117,7 @@ static inline void pli_event_raise(const pli_event_sink *sink, const pli_event *
     if (sink != 0 && sink->raise != 0) sink->raise(sink->user, event);
 }
 
-/* Whose events follow one another: the rank's worker, its server, its second copy of another's shards. */
+/* Whose events follow one another: the rank's worker, its server, all the copies of others' shards that it holds. */
 enum { PLI_SIDES = 3 };
 static inline int pli_event_side(bool server, int32_t place) { return server ? 1 + (place != 0) : 0; }
 

@@ -14,7 +14,8 @@ static void raise_job(const pli_event_sink *sink, pli_event event, const pli_lay
                                 .servers = layout->servers,
                                 .first_server = layout->first_server,
                                 .backup = layout->backup,
-                                .replicas = layout->replicas > 1 ? layout->replicas : 1 };
+                                .replicas = layout->replicas > 1 ? layout->replicas : 1,
+                                .spares = layout->spares };
     event.kind = PLI_EVENT_JOB;
     event.table = -1;
     event.info.job = &job;
@@ -37,7 +38,8 @@ static void keep(const pli_event_sink *sink, const pli_layout *layout, int32_t r
 }
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
-    raise_job(sink, (pli_event){ .server = server, .rank = rank }, layout);
+    raise_job(sink, (pli_event){ .server = server, .rank = rank, .home = server ? rank - layout->first_server : 0 },
+              layout);
 }
 
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
@@ -269,7 +271,12 @@ void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_s
 /* An event of the server, table -1. */
 static pli_event of_server(const pli_server *server, pli_event_kind kind) {
     const int32_t place = server->copies == NULL ? 0 : server->copies->place;
-    return (pli_event){ .kind = kind, .server = true, .place = place, .rank = server->rank, .table = -1 };
+    return (pli_event){ .kind = kind,
+                        .server = true,
+                        .home = server->home - server->layout.first_server,
+                        .place = place,
+                        .rank = server->rank,
+                        .table = -1 };
 }
 
 void pli_raise_server_job(const pli_server *server) {
@@ -323,6 +330,21 @@ void pli_raise_gone(const pli_server *server, int32_t worker) {
 void pli_raise_serve(const pli_server *server) {
     const pli_event event = of_server(server, PLI_EVENT_SERVE);
     pli_event_raise(server->sink, &event);
+}
+
+static void raise_between_copies(const pli_server *server, pli_event_kind kind, int32_t rank, int32_t place) {
+    pli_event event = of_server(server, kind);
+    event.peer = rank;
+    event.whom = place;
+    pli_event_raise(server->sink, &event);
+}
+
+void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place) {
+    raise_between_copies(server, PLI_EVENT_HAND, rank, place);
+}
+
+void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place) {
+    raise_between_copies(server, PLI_EVENT_COPY, rank, place);
 }
 
 void pli_server_keep_events(const pli_server *server) {

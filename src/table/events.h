@@ -57,8 +57,12 @@ void pli_raise_tick(const pli_server *server, const pli_msg *msg);
 /** The same of a SUM's: the part that a worker's message has brought, the clock that it has ended. */
 void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock);
 void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock);
-/** The second copy serves from now on. */
+/** The copy, which is not at place 0, serves from now on. */
 void pli_raise_serve(const pli_server *server);
+/** The copy, which serves, begins to hand its state, as it is now, to a new copy on that rank, of that place. */
+void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place);
+/** The copy is whole: it holds what the one on that rank, of that place, has handed to it, and nothing more yet. */
+void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place);
 void pli_server_keep_events(const pli_server *server);
 void pli_raise_gone(const pli_server *server, int32_t worker);
 

@@ -41,6 +41,7 @@ typedef struct pli_layout {
     bool                  aggregates; /* hosts add up before they push (aggregate.h) */
     int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
     int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (copies.h) */
+    int32_t               spares;     /* the last of the workers, which hold no shards until somebody has died */
 } pli_layout;
 
 /** Where the job's policies are looked up. */
