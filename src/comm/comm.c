@@ -67,6 +67,12 @@ int32_t pli_comm_lead(const plait_comm *comm) {
 
 bool pli_comm_leads(const plait_comm *comm) { return comm->rank == pli_comm_lead(comm); }
 
+void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living_out) {
+    *place_out = 0;
+    *living_out = plait_comm_workers(comm) - pli_comm_absent(comm);
+    for (int32_t w = 0; w < comm->rank; w++) *place_out += !pli_comm_is_absent(comm, w);
+}
+
 uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
 uint32_t pli_comm_incarnation(const plait_comm *comm) {
     (void)comm; /* in threads and mpi nobody is started anew */

@@ -119,6 +119,8 @@ void         pli_comm_carry_no_more(plait_comm *comm);
 int32_t pli_comm_absent(const plait_comm *comm);
 bool    pli_comm_is_absent(const plait_comm *comm, int32_t worker);
 const uint8_t *pli_comm_absentees(const plait_comm *comm); /* [workers] 1: absent; NULL: nobody was carried */
+/** Of the workers that are not absent: how many there are, and which of them the caller is (0 ..), in their order. */
+void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living_out);
 
 /** As if the rank had died at this instant: its machines stop, what it sends is dropped, the others hear that it died,
  *  and its own waits end with EPEER and why. For transports whose ranks are threads or simulated, where no process can

@@ -84,11 +84,13 @@ plait_status pli_checkpoint_commit(const char *dir, const char *folder, const ch
 /** Removes a checkpoint, its manifest first; foreign files in its folder stay, and so does the folder then. Errors:
  * EINVAL folder is no checkpoint's name; EIO. One that is not there is fine. */
 plait_status pli_checkpoint_discard(const char *dir, const char *folder, plait_error *err);
+struct pli_checkpoint_list;
 /** By the lead, after a commit: removes complete checkpoints beyond the newest `keep` (>= 1; of those whose manifest
- * can be read and whose parts have their lengths), damaged ones older than these, and all without a manifest: nobody
- * ends them. A checkpoint is thus never removed before newer ones stand. Errors: EINVAL, EIO; what could be removed is.
- */
-plait_status pli_checkpoint_prune(const char *dir, int32_t keep, plait_error *err);
+ * can be read and whose parts have their lengths), damaged ones older than these, and all without a manifest that had
+ * none in `before` either (NULL: whatever): nobody ends them. A checkpoint is thus never removed before newer ones
+ * stand. Errors: EINVAL, EIO; what could be removed is. */
+plait_status pli_checkpoint_prune(const char *dir, int32_t keep, const struct pli_checkpoint_list *before,
+                                  plait_error *err);
 
 /* --- looking around --------------------------------------------------------------------------------------- */
 

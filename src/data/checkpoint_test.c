@@ -267,19 +267,19 @@ static void test_prune(void **state) {
     flip(path_of(0, folder, "manifest.json"), 25, 1); /* damaged: it does not count as kept */
     good(pli_checkpoint_begin(dir, 3, started, &err), &err);
     good(write_checkpoint(4, 2, 4, folder, &err), &err);
-    good(pli_checkpoint_prune(dir, 2, &err), &err);
+    good(pli_checkpoint_prune(dir, 2, NULL, &err), &err);
     assert_false(pli_is_directory(path_of(0, started, "")));
     assert_true(pli_is_directory(path_of(0, first, "")));
     assert_int_equal(count_folders(), 3);
     assert_non_null(foreign = fopen(path_of(0, first, "mine.txt"), "w"));
     fclose(foreign);
-    good(pli_checkpoint_prune(dir, 1, &err), &err);
+    good(pli_checkpoint_prune(dir, 1, NULL, &err), &err);
     assert_true(pli_file_exists(path_of(0, first, "mine.txt"))); /* what is not ours stays, and so does the folder */
     assert_false(pli_file_exists(path_of(0, first, "manifest.json")));
     pli_checkpoint *checkpoint = open_newest(NULL);
     assert_int_equal(pli_checkpoint_clock(checkpoint), 4);
     pli_checkpoint_close(&checkpoint);
-    assert_int_equal(pli_checkpoint_prune(dir, 0, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_checkpoint_prune(dir, 0, NULL, &err), PLAIT_EINVAL);
     assert_int_equal(pli_checkpoint_discard(dir, "..", &err), PLAIT_EINVAL);
     good(pli_checkpoint_discard(dir, folder, &err), &err);
     good(pli_checkpoint_discard(dir, folder, &err), &err);
@@ -599,7 +599,7 @@ static void test_every_failed_allocation(void **state) {
         if (status == PLAIT_OK) status = pli_checkpoint_open(dir, &checkpoint, NULL, &err);
         if (status == PLAIT_OK)
             status = pli_checkpoint_read(checkpoint, pli_checkpoint_find(checkpoint, "note"), 0, 5, folder, &err);
-        if (status == PLAIT_OK) status = pli_checkpoint_prune(dir, 1, &err);
+        if (status == PLAIT_OK) status = pli_checkpoint_prune(dir, 1, NULL, &err);
         pli_alloc_fail_after(-1);
         pli_checkpoint_close(&checkpoint);
         assert_int_equal(pli_alloc_live(), before);

@@ -384,7 +384,13 @@ plait_status pli_checkpoint_discard(const char *dir, const char *folder, plait_e
     return status;
 }
 
-plait_status pli_checkpoint_prune(const char *dir, int32_t keep, plait_error *err) {
+static bool was_unfinished(const pli_checkpoint_list *before, const char *folder) {
+    for (int64_t i = 0; i < before->n; i++)
+        if (strcmp(before->entry[i].folder, folder) == 0) return before->entry[i].state == PLI_CHECKPOINT_UNFINISHED;
+    return false;
+}
+
+plait_status pli_checkpoint_prune(const char *dir, int32_t keep, const pli_checkpoint_list *before, plait_error *err) {
     pli_checkpoint_list list = { 0 };
     plait_status        status = PLAIT_OK;
     int32_t             good = 0;
@@ -392,9 +398,10 @@ plait_status pli_checkpoint_prune(const char *dir, int32_t keep, plait_error *er
     PLI_TRY(pli_checkpoint_list_read(dir, &list, err));
     for (int64_t i = list.n - 1; i >= 0; i--) { /* the newest first */
         const pli_checkpoint_entry *entry = &list.entry[i];
-        bool                        old = good >= keep;
+        const bool unfinished = entry->state == PLI_CHECKPOINT_UNFINISHED, old = good >= keep && !unfinished;
+        const bool left_over = unfinished && (before == NULL || was_unfinished(before, entry->folder));
         good += entry->state == PLI_CHECKPOINT_COMPLETE;
-        if (!old && entry->state != PLI_CHECKPOINT_UNFINISHED) continue;
+        if (!old && !left_over) continue;
         plait_status removed = pli_checkpoint_discard(dir, entry->folder, status == PLAIT_OK ? err : NULL);
         if (status == PLAIT_OK) status = removed;
     }

@@ -23,7 +23,14 @@ typedef struct saving {
     pli_capture                 *capture;
     pli_writer                  *writer;
     char                         folder[PLI_CHECKPOINT_FOLDER];
+    int32_t                      absent, lead; /* workers that were missing at the cut, and who led */
+    bool                         whole;        /* all parts are there, so that only the lead is needed */
 } saving;
+
+/* Has a worker died since the cut whose part is missing, or who was to commit? The same on all behind a collective. */
+static bool is_torn(const saving *s) {
+    return s->whole ? pli_comm_lead(s->comm) != s->lead : pli_comm_absent(s->comm) != s->absent;
+}
 
 /* Has any worker failed? Then all do, each with what it knows. Collective. */
 static plait_status agree(const saving *s) {
@@ -42,39 +49,59 @@ static void take(void *user, pli_msg *rows) { pli_writer_put(user, rows); }
 static plait_status write_part(saving *s, plait_table *const *tables, int64_t clock) {
     pli_part_plan plan = { 0 };
     bool          done = false;
+    int32_t       place, living;
     pli_writer_start(s->writer);
     if (pli_comm_leads(s->comm)) pli_writer_make_folder(s->writer, clock);
     PLI_TRY(agree(s));
     snprintf(s->folder, sizeof s->folder, "%s", pli_comm_leads(s->comm) ? pli_writer_folder(s->writer) : "");
     PLI_TRY(plait_comm_broadcast(s->comm, s->folder, sizeof s->folder, pli_comm_lead(s->comm)));
+    if (is_torn(s)) return PLAIT_OK;
+    pli_comm_living(s->comm, &place, &living);
     pli_kept_plan(s->capture, tables, &plan);
-    pli_writer_begin(s->writer, s->folder, plait_comm_rank(s->comm), plait_comm_workers(s->comm), &plan);
+    pli_writer_begin(s->writer, s->folder, place, living, &plan);
     while (!done) PLI_TRY(pli_capture_pump(s->capture, INT64_C(64) << 20, true, take, s->writer, &done, s->err));
     pli_writer_finish(s->writer);
     return agree(s);
 }
 
-static plait_status commit(const saving *s, plait_table *const *tables, int32_t n) {
+static plait_status commit(saving *s, plait_table *const *tables, int32_t n) {
     pli_text meta = { 0 };
     pli_text_add(&meta, "{\"kind\": \"tables\", \"version\": 1, ");
     pli_kept_units(s->capture, tables, n, &meta);
     pli_text_add(&meta, ", \"note\": ");
     pli_text_add_quoted(&meta, s->opts->note != NULL ? s->opts->note : "");
     pli_text_add(&meta, "}");
-    plait_status status = meta.failed
-                              ? pli_fail(s->err, PLAIT_ENOMEM, "no memory to describe a checkpoint")
-                              : pli_writer_commit(s->writer, s->comm, &meta.data, s->opts->keep, s->err);
+    plait_status status =
+        meta.failed ? pli_fail(s->err, PLAIT_ENOMEM, "no memory to describe a checkpoint")
+                    : pli_writer_commit(s->writer, s->comm, s->absent, &meta.data, s->opts->keep, &s->whole, s->err);
     pli_text_free(&meta);
     return status < 0 ? status : agree(s);
 }
 
-static plait_status save(saving *s, plait_job *job, plait_table *const *tables, int32_t n) {
-    PLI_TRY(pli_writer_open(s->opts->dir, false, &s->writer, s->err));
+static plait_status save_once(saving *s, plait_job *job, plait_table *const *tables, int32_t n) {
+    s->absent = pli_comm_absent(s->comm);
+    s->lead = pli_comm_lead(s->comm);
+    s->whole = false;
+    s->folder[0] = '\0';
     PLI_TRY(pli_capture_begin(job, n, tables, &s->capture, s->err));
     plait_status status = write_part(s, tables, plait_job_clock_now(job));
-    if (status >= 0) status = commit(s, tables, n);
-    if (status < 0 && s->folder[0] != '\0' && pli_comm_leads(s->comm))
-        (void)pli_checkpoint_discard(s->opts->dir, s->folder, NULL);
+    if (status >= 0 && !is_torn(s)) status = commit(s, tables, n);
+    pli_capture_end(&s->capture);
+    return status;
+}
+
+/* Where a worker has died meanwhile those who live save once more; what was not whole is discarded. */
+static plait_status save(saving *s, plait_job *job, plait_table *const *tables, int32_t n) {
+    PLI_TRY(pli_writer_open(s->opts->dir, false, &s->writer, s->err));
+    plait_status status;
+    do {
+        status = save_once(s, job, tables, n);
+        if (status >= 0 && !is_torn(s)) return status;
+        pli_writer_drop(s->writer);
+        const bool discards = s->folder[0] != '\0' && !(status >= 0 && s->whole);
+        if (status >= 0) status = plait_comm_barrier(s->comm); /* nobody writes there any more */
+        if (discards && pli_comm_leads(s->comm)) (void)pli_checkpoint_discard(s->opts->dir, s->folder, NULL);
+    } while (status >= 0);
     return status;
 }
 
@@ -188,8 +215,12 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
                         plait_table_name(table), (long long)plait_job_clock_now(job),
                         (long long)job->layout.first_clock, (long long)clock);
     PLI_TRY(pli_state_check(table, err));
-    plait_status status =
-        pli_kept_put(job->comm, c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
-    PLI_TRY(pli_job_agree(job, "the restoring of a table", (uint64_t)clock, status, err));
+    int32_t before;
+    do { /* the share of who died may be missing */
+        before = pli_comm_absent(job->comm);
+        plait_status status =
+            pli_kept_put(job->comm, c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
+        PLI_TRY(pli_job_agree(job, "the restoring of a table", (uint64_t)clock, status, err));
+    } while (pli_comm_absent(job->comm) != before);
     return plait_job_barrier(job);
 }

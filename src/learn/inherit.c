@@ -18,9 +18,6 @@ plait_status pli_inherit_check(const pli_run *run) {
         return refuse(run, "balance dynamic", "a dead worker's leases are nobody's", "--balance static");
     if (run->stream)
         return refuse(run, "a single streamed pass", "a stream is read once, by one worker", "--epochs 2");
-    if (run->opts->checkpoint != NULL || run->opts->resume != NULL)
-        return refuse(run, "checkpoints", "a part of each is the dead worker's to write",
-                      "one of the two: --replicas for a death that the run goes on from, or --checkpoint for any number");
     if (run->opts->data != NULL)
         for (int32_t i = 0; i < run->opts->data->n_paths; i++)
             if (strcmp(run->opts->data->paths[i], "-") == 0)

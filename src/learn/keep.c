@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "learn/inherit.h"
 #include "learn/kept_tables.h"
 #include "table/table.h"
 
@@ -34,7 +35,9 @@ struct pli_keep {
     pli_capture  *capture;
     phase         phase;
     bool          finishing; /* the writer was told that no more comes */
-    char          folder[PLI_CHECKPOINT_FOLDER];
+    int32_t       lead, absent;                  /* who led at the cut, and how many were missing: see see_deaths */
+    bool          redo;                          /* one was dropped: the next is due */
+    char          folder[PLI_CHECKPOINT_FOLDER]; /* from TAKEN on */
     char         *meta;               /* the lead's, from the cut to the commit */
     pli_part_plan plan;               /* from the cut until there is a folder   */
     int64_t       clock, bytes, last; /* of the checkpoint at hand; last: clock of the last complete one, -1: none */
@@ -42,6 +45,7 @@ struct pli_keep {
     /* asks */
     double         vote[VOTES]; /* lent while asked is not NULL */
     plait_request *asked;
+    int32_t        asked_lead; /* who led then: whoever comes to lead has not voted as such */
     int64_t        next_ask, asked_clock;
     uint64_t       asked_ns;
     double         clock_ns; /* the slowest worker's clock, as last heard */
@@ -163,11 +167,13 @@ static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, c
 
 /* --- the cut ------------------------------------------------------------------------------------------------------ */
 
+static bool leads(const pli_keep *k) { return plait_comm_rank(k->run->comm) == k->lead; }
+
 /* The best weights so far are the same on every worker: the lead keeps them. */
 static void plan_best(const pli_sgd *sgd, pli_part_plan *plan) {
     const pli_solution *best = &sgd->best;
     const int64_t       k = sgd->run->linear.columns, values = sgd->run->net != NULL ? sgd->run->net->values : 0;
-    if (!pli_comm_leads(sgd->run->comm)) return;
+    if (!leads(sgd->keep)) return;
     if (best->net != NULL) pli_part_plan_add(plan, PLI_KEEP_BEST_NET, "", "F32", 0, values, 0, values);
     if (best->weight == NULL) return;
     pli_part_plan_add(plan, PLI_KEEP_BEST, "", "F64", 0, best->rows, k, best->rows);
@@ -187,7 +193,7 @@ static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
 static bool put_best(const pli_sgd *sgd) {
     const pli_solution *best = &sgd->best;
     const int64_t       k = sgd->run->linear.columns;
-    if (!pli_comm_leads(sgd->run->comm)) return true;
+    if (!leads(sgd->keep)) return true;
     if (best->net != NULL) return put_bytes(sgd->keep, best->net, sgd->run->net->values * 4);
     if (best->weight == NULL) return true;
     return put_bytes(sgd->keep, best->weight, best->rows * k * 8) && put_bytes(sgd->keep, best->bias, k * 8) &&
@@ -206,11 +212,15 @@ static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     pli_total progressive = run->progressive;
     pli_text  meta = { 0 };
     uint64_t  now_ns = pli_comm_now(run->comm);
+    k->lead = pli_comm_lead(run->comm);
+    k->absent = pli_comm_absent(run->comm);
+    k->redo = false;
+    k->folder[0] = '\0';
     PLI_TRY(pli_capture_begin(run->job, k->tables, k->table, &k->capture, run->err));
     pli_job_resume(run->job);
     PLI_TRY(pli_comm_sum_cells(run->comm, true, PLI_SUMS, progressive.cell));
     pli_writer_start(k->writer);
-    if (pli_comm_leads(run->comm)) pli_writer_make_folder(k->writer, run->clocks_done);
+    if (leads(k)) pli_writer_make_folder(k->writer, run->clocks_done);
     k->clock = run->clocks_done;
     k->bytes = 0;
     k->stall_ns = 0;
@@ -219,22 +229,12 @@ static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     plan_best(sgd, &k->plan);
     pli_kept_plan(k->capture, k->table, &k->plan);
     if (!put_best(sgd)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
-    if (pli_comm_leads(run->comm)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
+    if (leads(k)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
     pli_free(k->meta);
     k->meta = meta.data;
     k->phase = CUT;
     k->due_ns = now_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
     note_stall(k, now_ns);
-    return PLAIT_OK;
-}
-
-/* The lead has made the folder: its name goes to all, whose parts begin there. Collective. */
-static plait_status name_folder(pli_keep *k) {
-    pli_run *run = k->run;
-    if (pli_comm_leads(run->comm)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
-    PLI_TRY(plait_comm_broadcast(run->comm, k->folder, sizeof k->folder, pli_comm_lead(run->comm)));
-    pli_writer_begin(k->writer, k->folder, plait_comm_rank(run->comm), plait_comm_workers(run->comm), &k->plan);
-    k->phase = TAKEN;
     return PLAIT_OK;
 }
 
@@ -274,19 +274,13 @@ static plait_status fail_all(pli_keep *k, int32_t rank) {
     pli_fail(&why, PLAIT_EIO, "rank %d could not write its part of the checkpoint of clock %lld to %s", (int)rank,
              (long long)k->clock, run->opts->checkpoint);
     if (pli_writer_status(k->writer, &own) < 0) why = own;
-    if (pli_comm_leads(run->comm) && k->phase > CUT) {
+    if (leads(k) && k->phase > CUT) {
         (void)pli_writer_is_done(k->writer, true);
         (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
     }
     k->phase = IDLE;
     *run->err = why;
     return pli_fail_at(run->err, "the checkpoint of clock %lld", (long long)k->clock);
-}
-
-static plait_status commit(pli_keep *k) {
-    PLI_TRY(pli_writer_commit(k->writer, k->run->comm, &k->meta, k->run->opts->checkpoint_keep, k->run->err));
-    k->phase = COMMITTING;
-    return PLAIT_OK;
 }
 
 static void tell(pli_keep *k) {
@@ -303,6 +297,89 @@ static void tell(pli_keep *k) {
     run->opts->checkpointed(run->opts->user, &done);
 }
 
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
+
+/* It is as if it had never been begun, on all workers. Where nobody who lives knows of a folder the next commit removes
+ * it. Collective. */
+static plait_status drop(pli_keep *k) {
+    pli_run *run = k->run;
+    pli_writer_drop(k->writer);
+    if (k->phase == CUT && leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    pli_capture_end(&k->capture);
+    pli_part_plan_free(&k->plan);
+    k->phase = IDLE;
+    k->redo = true;
+    PLI_TRY(plait_comm_barrier(run->comm)); /* nobody writes there any more */
+    if (!pli_comm_leads(run->comm)) return PLAIT_OK;
+    if (k->folder[0] != '\0') (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+            "the checkpoint of clock %lld is given up, since a worker has died meanwhile; another follows",
+            (long long)k->clock);
+    return PLAIT_OK;
+}
+
+static bool is_complete(const char *dir, const char *folder) {
+    pli_checkpoint_list list = { 0 };
+    bool                complete = false;
+    if (pli_checkpoint_list_read(dir, &list, NULL) < 0) return false;
+    for (int64_t i = 0; i < list.n; i++)
+        complete =
+            complete || (list.entry[i].state == PLI_CHECKPOINT_COMPLETE && strcmp(list.entry[i].folder, folder) == 0);
+    pli_checkpoint_list_free(&list);
+    return complete && pli_sync_directory(dir, NULL) >= 0;
+}
+
+/* The lead has died while it wrote the manifest: is it there? Who leads now looks. Collective. */
+static plait_status look_for_manifest(pli_keep *k, bool *there_out) {
+    pli_run *run = k->run;
+    int32_t  absent = pli_comm_absent(run->comm);
+    do {
+        *there_out = pli_comm_leads(run->comm) && is_complete(run->opts->checkpoint, k->folder);
+        PLI_TRY(plait_comm_broadcast(run->comm, there_out, sizeof *there_out, pli_comm_lead(run->comm)));
+    } while (pli_run_again(run, &absent));
+    return PLAIT_OK;
+}
+
+/* Has a worker died since the cut, as all have heard by the last collective? Then what it was to write is missing, and
+ * the checkpoint is dropped whole; once all parts are there only the lead is needed, and of its death it depends on how
+ * far it came. Afterwards the phase may be IDLE. Collective. */
+static plait_status see_deaths(pli_keep *k) {
+    const pli_run *run = k->run;
+    bool           there = false;
+    if (k->phase == IDLE || pli_comm_absent(run->comm) == k->absent) return PLAIT_OK;
+    if (k->phase != COMMITTING) return drop(k);
+    if (k->lead == pli_comm_lead(run->comm)) return PLAIT_OK;
+    PLI_TRY(look_for_manifest(k, &there));
+    if (!there) return drop(k);
+    tell(k);
+    return PLAIT_OK;
+}
+
+/* --- steps: collective, and each may find that somebody has died ------------------------------------------------- */
+
+/* The lead has made the folder: its name goes to all, whose parts begin there. */
+static plait_status name_folder(pli_keep *k) {
+    pli_run *run = k->run;
+    int32_t  place, living;
+    if (leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    PLI_TRY(plait_comm_broadcast(run->comm, k->folder, sizeof k->folder, k->lead));
+    PLI_TRY(see_deaths(k));
+    if (k->phase == IDLE) return PLAIT_OK;
+    pli_comm_living(run->comm, &place, &living);
+    pli_writer_begin(k->writer, k->folder, place, living, &k->plan);
+    k->phase = TAKEN;
+    return PLAIT_OK;
+}
+
+static plait_status commit(pli_keep *k) {
+    const pli_run *run = k->run;
+    bool           whole;
+    PLI_TRY(pli_writer_commit(k->writer, run->comm, k->absent, &k->meta, run->opts->checkpoint_keep, &whole, run->err));
+    if (!whole) return see_deaths(k);
+    k->phase = COMMITTING;
+    return PLAIT_OK;
+}
+
 /* --- asks --------------------------------------------------------------------------------------------------------- */
 
 /* rank + 1 of who has failed, as far as this worker knows; 0: nobody. */
@@ -316,16 +393,17 @@ static void see_written(pli_keep *k) {
 
 static plait_status ask(pli_keep *k) {
     pli_run     *run = k->run;
-    const bool   leads = pli_comm_leads(run->comm), by_time = run->opts->checkpoint_clocks == 0;
+    const bool   leading = pli_comm_leads(run->comm), by_time = run->opts->checkpoint_clocks == 0;
     uint64_t     now_ns = pli_comm_now(run->comm);
     const double clocks = (double)(run->clocks_done - k->asked_clock);
     see_written(k);
+    k->asked_lead = pli_comm_lead(run->comm);
     k->vote[STOP] = pli_run_stopped(run);
     k->vote[DUE] = by_time && k->phase == IDLE && now_ns >= k->due_ns;
     k->vote[FAILED] = failed_rank(k);
-    k->vote[FOLDER] = leads && !(k->phase == CUT && pli_writer_folder_is_made(k->writer));
+    k->vote[FOLDER] = leading && !(k->phase == CUT && pli_writer_folder_is_made(k->writer));
     k->vote[PARTS] = k->phase != WRITTEN;
-    k->vote[MANIFEST] = leads && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
+    k->vote[MANIFEST] = leading && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
     k->vote[CLOCK_NS] = clocks > 0 ? (double)(now_ns - k->asked_ns) / clocks : 0;
     k->asked_ns = now_ns;
     k->asked_clock = run->clocks_done;
@@ -339,14 +417,16 @@ static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     if (k->vote[FAILED] > 0) return fail_all(k, (int32_t)k->vote[FAILED] - 1);
     k->clock_ns = k->vote[CLOCK_NS];
     *stop_out = k->vote[STOP] > 0;
-    *due_out = k->vote[DUE] > 0 && k->phase == IDLE;
-    if (k->phase == COMMITTING && k->vote[MANIFEST] == 0)
+    const bool   due = k->vote[DUE] > 0 && k->phase == IDLE, led = k->asked_lead == pli_comm_lead(k->run->comm);
+    plait_status status = see_deaths(k);
+    if (status >= 0 && k->phase == COMMITTING && k->vote[MANIFEST] == 0 && led)
         tell(k);
-    else if (k->phase == WRITTEN && k->vote[PARTS] == 0)
-        return commit(k);
-    else if (k->phase == CUT && k->vote[FOLDER] == 0)
-        return name_folder(k);
-    return PLAIT_OK;
+    else if (status >= 0 && k->phase == WRITTEN && k->vote[PARTS] == 0)
+        status = commit(k);
+    else if (status >= 0 && k->phase == CUT && k->vote[FOLDER] == 0 && led)
+        status = name_folder(k);
+    *due_out = due || k->redo;
+    return status;
 }
 
 /* In how many clocks the next: the same on all, since they have heard of the same slowest. */
@@ -360,34 +440,37 @@ static plait_status wait_for_writers(pli_keep *k) {
     (void)pli_writer_is_done(k->writer, true);
     double failed = failed_rank(k);
     PLI_TRY(plait_comm_allreduce(k->run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
-    return failed > 0 ? fail_all(k, (int32_t)failed - 1) : PLAIT_OK;
+    return failed > 0 ? fail_all(k, (int32_t)failed - 1) : see_deaths(k);
 }
 
-/* Completes the checkpoint at hand, whatever it waits for. Collective, at the same clock. */
+/* Completes the checkpoint at hand, whatever it waits for, save where somebody dies. Collective, at the same clock. */
 static plait_status settle(pli_keep *k) {
     bool stop = false, due = false;
     PLI_TRY(hear(k, &stop, &due));
-    if (k->phase == IDLE) return PLAIT_OK;
     if (k->phase == CUT) {
         PLI_TRY(wait_for_writers(k));
-        PLI_TRY(name_folder(k));
+        if (k->phase == CUT) PLI_TRY(name_folder(k));
     }
-    if (k->phase != COMMITTING) {
+    if (k->phase == TAKEN || k->phase == WRITTEN) {
         PLI_TRY(pump(k, 0));
         PLI_TRY(wait_for_writers(k));
-        PLI_TRY(commit(k));
+        if (k->phase != IDLE) PLI_TRY(commit(k));
     }
+    if (k->phase == IDLE) return PLAIT_OK;
     PLI_TRY(wait_for_writers(k));
-    tell(k);
+    if (k->phase != IDLE) tell(k);
     return PLAIT_OK;
 }
 
 /* Complete at this very clock. */
 static plait_status keep_now(pli_sgd *sgd, int64_t epoch, int64_t clock) {
-    PLI_TRY(settle(sgd->keep));
-    if (sgd->keep->last == sgd->run->clocks_done) return PLAIT_OK;
-    PLI_TRY(begin(sgd, epoch, clock));
-    return settle(sgd->keep);
+    pli_keep *k = sgd->keep;
+    PLI_TRY(settle(k));
+    while (k->last != sgd->run->clocks_done) { /* each time somebody has died */
+        PLI_TRY(begin(sgd, epoch, clock));
+        PLI_TRY(settle(k));
+    }
+    return PLAIT_OK;
 }
 
 plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out) {

@@ -12,7 +12,13 @@
  * the workers go on and hear it at the next ask, which bounds how far they may be apart by what lies between two asks.
  *
  * The cursor is the clock: which rows a batch has, and every random number, follows from seed, epoch and clock
- * (blocks.c, data), so nothing of them is kept. */
+ * (blocks.c, data), so nothing of them is kept.
+ *
+ * Where a run goes on when a worker dies (inherit.h) all hear of that from the same collective. A part of the
+ * checkpoint at hand is then missing, so all drop it, and begin another at that very clock; parts are counted over
+ * those who lived at the cut. From when all parts are there (COMMITTING) only the lead is needed: where it dies, who
+ * leads now looks whether the manifest is there, which makes the checkpoint complete. So nobody waits for the dead, and
+ * what one of them may still write is in a folder that the others have left. */
 #ifndef PLI_LEARN_KEEP_H
 #define PLI_LEARN_KEEP_H
 

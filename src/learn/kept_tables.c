@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/comm.h"
+
 enum { READ_BYTES = 4 << 20 };
 
 static const char *type_of(const plait_table *table, int32_t array) {
@@ -114,7 +116,7 @@ static plait_status put_units(const putting *p) {
     const int64_t number = json_integer_value(units);
     json_decref(meta);
     if (!there) return not_this(p, "units");
-    if (!pli_state_is_copied(p->table) && plait_comm_rank(p->comm) != 0) return PLAIT_OK;
+    if (!pli_state_is_copied(p->table) && !pli_comm_leads(p->comm)) return PLAIT_OK;
     return pli_state_put_units(p->table, number, p->err);
 }
 

@@ -11,7 +11,8 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
 void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json);
 
 /** Puts what a checkpoint has of `name` back into a new table: each worker its share. where: the checkpoint, for
- *  errors. A barrier must follow. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers. */
+ *  errors. A barrier must follow; where a collective behind it is the first from which a worker is missing, all put
+ *  once more. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers. */
 plait_status pli_kept_put(plait_comm *comm, pli_checkpoint *checkpoint, const char *where, const char *name,
                           plait_table *table, plait_error *err);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/inherit.h"
 #include "learn/keep.h"
 #include "learn/kept_tables.h"
 #include "table/table.h"
@@ -217,9 +218,13 @@ plait_status pli_resume_tables(pli_sgd *sgd) {
     if (r == NULL) return PLAIT_OK;
     int32_t      n = pli_keep_tables(run, table);
     plait_status status = PLAIT_OK;
-    for (int32_t t = 0; status >= 0 && t < n; t++)
-        status =
-            pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(table[t]), table[t], run->err);
+    int32_t      absent = pli_comm_absent(run->comm);
+    do {
+        for (int32_t t = 0; status >= 0 && t < n; t++)
+            status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(table[t]), table[t],
+                                  run->err);
+        if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
+    } while (status >= 0 && pli_run_again(run, &absent)); /* the share of who died may be missing */
     if (status >= 0 && r->has_best) status = read_best(sgd);
     if (status < 0) return status;
     sgd->best_loss = r->best_loss;

@@ -80,10 +80,14 @@ static plait_status end_part(pli_writer *w, plait_error *err) {
     return w->digest.failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for a checkpoint's digest") : PLAIT_OK;
 }
 
+/* What is left over is listed before: a rank that was taken for dead, and wakes up, may do this while another writes. */
 static plait_status commit_all(pli_writer *w, plait_error *err) {
-    const commit *c = &w->commit;
-    plait_status  status = pli_checkpoint_commit(w->dir, w->folder, c->meta, c->digest, c->n, err);
-    if (status >= 0) status = pli_checkpoint_prune(w->dir, c->keep, err);
+    const commit       *c = &w->commit;
+    pli_checkpoint_list before = { 0 };
+    plait_status        status = pli_checkpoint_list_read(w->dir, &before, err);
+    if (status >= 0) status = pli_checkpoint_commit(w->dir, w->folder, c->meta, c->digest, c->n, err);
+    if (status >= 0) status = pli_checkpoint_prune(w->dir, c->keep, &before, err);
+    pli_checkpoint_list_free(&before);
     free_commit(&w->commit);
     return status;
 }
@@ -216,8 +220,19 @@ void pli_writer_start(pli_writer *w) {
     w->error = (plait_error){ .rank = -1 };
 }
 
+void pli_writer_drop(pli_writer *w) {
+    pthread_mutex_lock(&w->lock);
+    if (w->error.code >= 0) w->error.code = PLAIT_EINTERRUPTED; /* what was asked for is passed over */
+    go(w);
+    (void)pli_writer_is_done(w, true);
+    pli_partfile_abandon(&w->part);
+    pli_part_plan_free(&w->plan);
+    free_commit(&w->commit);
+}
+
 void pli_writer_make_folder(pli_writer *w, int64_t clock) {
     w->clock = clock;
+    w->folder[0] = '\0';
     ask(w, FOLDER);
 }
 
@@ -257,23 +272,27 @@ void pli_writer_begin(pli_writer *w, const char *folder, int32_t part, int32_t p
 
 void pli_writer_finish(pli_writer *w) { ask(w, FINISH); }
 
-/* Everybody's digest, one behind the other in c->digests. */
+/* Everybody's digest, one behind the other in c->digests; who is missing brings nothing. */
 static plait_status gather(plait_comm *comm, const char *mine, commit *c, plait_error *err) {
-    size_t *sizes = pli_array((size_t)c->n, sizeof *sizes);
-    c->digest = pli_array((size_t)c->n, sizeof *c->digest);
+    const int32_t workers = plait_comm_workers(comm);
+    size_t       *sizes = pli_array((size_t)workers, sizeof *sizes);
+    c->digest = pli_array((size_t)workers, sizeof *c->digest);
     plait_status status = sizes != NULL && c->digest != NULL
                               ? plait_comm_allgatherv(comm, mine, strlen(mine) + 1, sizes, &c->digests)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for a checkpoint's digests");
     const char  *at = c->digests;
-    for (int32_t w = 0; status >= 0 && w < c->n; at += sizes[w++]) c->digest[w] = at;
+    for (int32_t w = 0; status >= 0 && w < workers; at += sizes[w++])
+        if (sizes[w] > 0) c->digest[c->n++] = at;
     pli_free(sizes);
     return status;
 }
 
-plait_status pli_writer_commit(pli_writer *w, plait_comm *comm, char **meta, int32_t keep, plait_error *err) {
-    commit       all = { .n = plait_comm_workers(comm), .keep = keep };
+plait_status pli_writer_commit(pli_writer *w, plait_comm *comm, int32_t absent, char **meta, int32_t keep,
+                               bool *whole_out, plait_error *err) {
+    commit       all = { .keep = keep };
     plait_status status = gather(comm, w->digest.data != NULL ? w->digest.data : "", &all, err);
-    if (status < 0 || !pli_comm_leads(comm)) {
+    *whole_out = pli_comm_absent(comm) == absent;
+    if (status < 0 || !*whole_out || !pli_comm_leads(comm)) {
         free_commit(&all);
         return status;
     }

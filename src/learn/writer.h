@@ -33,10 +33,12 @@ void pli_writer_close(pli_writer **writer);
 
 /** A new checkpoint, of which nothing has failed yet; all that was asked for before is done. */
 void pli_writer_start(pli_writer *writer);
+/** Gives up the checkpoint at hand: what is not written yet never is. Waits for what is under way. */
+void pli_writer_drop(pli_writer *writer);
 /** The lead: makes the folder of a checkpoint of this clock. */
 void pli_writer_make_folder(pli_writer *writer, int64_t clock);
 bool pli_writer_folder_is_made(pli_writer *writer);
-/** Its name, then. */
+/** Its name, then; "": it could not be made. */
 const char *pli_writer_folder(const pli_writer *writer);
 /** More bytes of the part: a message's body (taken). */
 void pli_writer_put(pli_writer *writer, pli_msg *bytes);
@@ -47,8 +49,11 @@ void pli_writer_begin(pli_writer *writer, const char *folder, int32_t part, int3
 /** No more comes: the part is to be ended. */
 void pli_writer_finish(pli_writer *writer);
 /** All parts are there: their digests go to the lead, whose writer commits them with *meta (the lead's; taken, if it
- *  succeeds). The newest `keep` stay. Collective over the workers. Errors: ENOMEM, and those of an allgather. */
-plait_status pli_writer_commit(pli_writer *writer, plait_comm *comm, char **meta, int32_t keep, plait_error *err);
+ *  succeeds). The newest `keep` stay. absent: how many workers have no part (pli_comm_absent at the cut); where more
+ *  are missing by now, *whole_out is false on all and nothing is committed. Collective over the workers. Errors: ENOMEM,
+ *  and those of an allgather. */
+plait_status pli_writer_commit(pli_writer *writer, plait_comm *comm, int32_t absent, char **meta, int32_t keep,
+                               bool *whole_out, plait_error *err);
 
 /** Is all done that was asked for? Waits for it, if wait is set. */
 bool pli_writer_is_done(pli_writer *writer, bool wait);

@@ -58,7 +58,8 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 bool pli_state_is_copied(const plait_table *table) { return table->replica != NULL; }
 
 void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out) {
-    const int64_t workers = plait_comm_workers(comm), me = plait_comm_rank(comm);
+    int32_t me, workers;
+    pli_comm_living(comm, &me, &workers);
     *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
     *n_out = rows / workers + (me < rows % workers);
 }
@@ -93,9 +94,10 @@ struct pli_capture {
     pli_snap          **snap; /* [n] of copies */
 };
 
-/* A shard's rows go to the worker that lives with it. */
+/* A shard's rows go to the worker that lives with it, or to an heir of that. */
 static int32_t taker_of(const plait_job *job, const pli_placement *placement, int32_t shard) {
-    return (pli_placement_rank(placement, shard) - placement->first_rank) % job->layout.workers;
+    const int32_t server = pli_placement_rank(placement, shard) - placement->first_rank, workers = job->layout.workers;
+    return pli_heir_of(pli_comm_absentees(job->comm), workers, server % workers, (uint64_t)server);
 }
 
 static plait_status no_memory(plait_error *err) {

@@ -6,7 +6,8 @@
  * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Of what lies on shards
  * each shard has one worker that takes it, the one that lives with it where there is one; of copies (allreduce), which
  * are equal, each worker takes a part of the rows. So servers need no files, and a capture costs its worker copies
- * only.
+ * only. Where shards have two copies (copies.h) a server may die meanwhile; a worker that dies leaves the capture
+ * without its part, and whoever hears of that (pli_comm_absent) begins another.
  *
  * What is taken is logical: rows by number or key, array by array (PLI_STATE_*), whatever shards there were.
  *
@@ -34,7 +35,7 @@ const char *pli_state_name(const plait_table *table, int32_t array, char text[64
 /** Of a row of the array; of PAID and KEYS, whose numbers have 8 bytes, *type_out is PLAIT_I64. */
 int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *type_out);
 
-/** This worker's share of rows that all workers divide among them. */
+/** This worker's share of rows that all workers that live divide among them. */
 void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out);
 
 /* --- taking --------------------------------------------------------------------------------------------------- */

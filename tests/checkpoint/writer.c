@@ -73,7 +73,7 @@ static int write_all(const char *dir, int64_t first, int64_t last) {
             perror("writer: standard output");
             return 1;
         }
-        if (pli_checkpoint_prune(dir, KEEP, &err) < 0) return complain(&err);
+        if (pli_checkpoint_prune(dir, KEEP, NULL, &err) < 0) return complain(&err);
     }
     return 0;
 }

@@ -2,7 +2,8 @@
 # Real processes that die, and the run goes on without them: train --replicas 2, of which a rank (a worker, a server, both in
 # one, the first) is killed at an instant drawn from a seed, over shared memory and over TCP. Every run must end with exit 0
 # and no restart, its record, which names who was lost, and the bits of the run in which nobody died; of every third, which
-# writes event logs, the audit must find no update lost or doubled.
+# writes event logs, the audit must find no update lost or doubled; every fifth writes checkpoints, of which the newest is
+# resumed, to the same bits. Two ranks at once, with the only two copies of a shard, are a restart from the newest checkpoint.
 # usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -21,6 +22,14 @@ reaches() { # reaches EPOCH: the run has come so far, or has ended
     gone $pid || says m "\"epoch\": $1[,}]"
 }
 
+# goes_on NUMBER: the newest checkpoint in d is resumed by so many as there were, or fewer, with two copies or one
+goes_on() {
+    copies=$((1 + $1 / 5 % 2))
+    # shellcheck disable=SC2086
+    works again launch -n $((2 + $1 % 3)) -- "$PLAIT" $train --quiet --replicas $copies --resume d --out model.again
+    [ "$(field again model_hash)" = "$want" ] || fail "run $1, resumed: another model"
+}
+
 # one NUMBER WAY
 one() {
     ranks="-n 4" servers=""
@@ -28,9 +37,11 @@ one() {
     size=${ranks#-n }
     events=""
     [ $(($1 % 3)) -ne 1 ] || events="--events log"
-    rm -f m model model.done err run.out log.*
+    saves=""
+    [ $(($1 % 5)) -ne 2 ] || saves="--checkpoint d --checkpoint-every $((50 + $1 * 37 % 300))"
+    rm -rf m model model.done err run.out log.* d
     # shellcheck disable=SC2086
-    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers $events --replicas 2 --metrics m --out model >run.out 2>err &
+    OMPI_MCA_btl=$2 "$PLAIT" launch $ranks -- "$PLAIT" $train $servers $events $saves --replicas 2 --metrics m --out model >run.out 2>err &
     pid=$!
     until_holds 60 reaches $((1 + $(draw "$1" 200))) || fail "run $1: no epoch ends"
     victim=$(draw $(($1 + 4444)) "$size")
@@ -43,6 +54,7 @@ one() {
         fail "run $1 (rank $victim of $size, $2): exit $code, model $(field run model_hash) instead of $want"
         cat err
     }
+    [ -z "$saves" ] || goes_on "$1"
     [ -z "$events" ] || "$PLAIT" audit log.* >said 2>&1 || fail "run $1: the audit: $(cat said)"
     grep -q restart err && fail "run $1 was restarted: $(cat err)"
     if grep -q '"ranks_lost": \['"$victim"'\]' model.done; then
@@ -59,6 +71,40 @@ while [ $n -lt "$runs" ]; do
     [ $((n % 2)) -eq 0 ] || way=tcp,self
     one $n $way
 done
+
+# lives COMMAND...: a run with checkpoints, in the background, until it has written some
+lives() {
+    rm -rf m model model.done err out d
+    # shellcheck disable=SC2086
+    "$PLAIT" launch -n 4 "$@" "$PLAIT" $train --replicas 2 --metrics m --out model --checkpoint d --checkpoint-every 100 >out 2>err &
+    pid=$!
+    until_holds 60 says m '"clock": 200, "folder"' || fail "no second checkpoint: $(cat err)"
+}
+
+# The second copy of what rank 1 serves lies on rank 2.
+lives --max-restarts 2 --
+kill -KILL "$(pid_of 1)" "$(pid_of 2)"
+until_holds 60 gone $pid || { fail "a run that lost a shard does not end"; kill -9 $pid; }
+code=0
+wait $pid || code=$?
+hash=$(sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' out)
+[ $code -eq 0 ] && [ "$hash" = "$want" ] && [ -s model.done ] || fail "two deaths: exit $code, model $hash: $(cat err)"
+grep -q 'restart 1 of 2, from the newest checkpoint in d' err || fail "two deaths without a restart: $(cat err)"
+
+# One death, the first rank's, and then a signal: a last checkpoint, and what goes on from it.
+lives --
+kill -KILL "$(pid_of 0)"
+until_holds 30 says err 'rank 0 on host .* has died.*; the run goes on without it' || fail "nobody says so: $(cat err)"
+kill -TERM $pid
+until_holds 60 gone $pid || { fail "a run that goes on does not stop"; kill -9 $pid; }
+code=0
+wait $pid || code=$?
+[ $code -eq 75 ] || fail "asked to stop after a death: exit $code: $(cat err)"
+last=$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')
+[ "$last" -lt 3750 ] || fail "the signal came too late"
+tail -n 1 m | grep -q '"clocks": '"$last"'[,}]' || fail "the last checkpoint, $last, is not where the run ended: $(tail -n 1 m)"
+goes_on 5
+
 # frozen RANK EPOCHS: a run that goes on without one that is only stopped
 frozen() {
     rm -f m model model.done err run.out

@@ -1,5 +1,7 @@
 /* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or end: the
- * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it.
+ * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it. So have its
+ * checkpoints: what is resumed from one of them, by any number of workers, with two copies or one, and with another death,
+ * ends with these bits.
  *
  * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank counts how
  * often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there is a job ends the
@@ -8,9 +10,12 @@
 
 #include "learn/train.h"
 
-#include "comm/comm.h"
+#include <unistd.h>
 
-enum { RANKS_MAX = 6, ROWS = 900, RUNS = 120, RUNS_FULL = 400 };
+#include "comm/comm.h"
+#include "data/checkpoint.h"
+
+enum { RANKS_MAX = 6, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };
 
 typedef struct story {
     plait_train_opts     opts;
@@ -24,6 +29,7 @@ typedef struct story {
     int64_t              kept_clocks, points; /* the leading rank's, as kept_hash */
     char                 kept_hash[65];
     _Atomic int32_t      told;   /* deaths that the caller was told of */
+    _Atomic int64_t      checkpoints; /* that it was told of */
 } story;
 
 static story *now; /* one at a time */
@@ -51,6 +57,11 @@ STAND_BEFORE(plait_comm_broadcast, (plait_comm * comm, void *buf, size_t bytes, 
 STAND_BEFORE(plait_comm_barrier, (plait_comm * comm), (comm), comm)
 STAND_BEFORE(plait_comm_allreduce, (plait_comm * comm, void *buf, int64_t n, plait_type type, plait_reduce op),
              (comm, buf, n, type, op), comm)
+STAND_BEFORE(plait_comm_allreduce_begin,
+             (plait_comm * comm, void *buf, int64_t n, plait_type type, plait_reduce op, plait_request **request_out),
+             (comm, buf, n, type, op, request_out), comm)
+STAND_BEFORE(plait_comm_allgatherv, (plait_comm * comm, const void *mine, size_t bytes, size_t *sizes, void **all_out),
+             (comm, mine, bytes, sizes, all_out), comm)
 
 plait_status __real_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
 plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
@@ -78,6 +89,12 @@ static void on_point(void *user, const plait_point *point) {
     story *s = user;
     assert_true(isfinite(point->objective));
     s->points++;
+}
+
+static void on_checkpointed(void *user, const plait_checkpointed *checkpointed) {
+    story *s = user;
+    assert_true(checkpointed->bytes > 0);
+    atomic_fetch_add(&s->checkpoints, 1);
 }
 
 static plait_status body(plait_comm *comm, void *user) {
@@ -167,6 +184,14 @@ static story story_of(const kind *k, plait_data *const data[2], const int *stop)
     return s;
 }
 
+/* Somebody dies, at some call of another; whole: who called how often where nobody died. */
+static void draw_death(story *s, pli_random *r, const story *whole) {
+    s->victim = (int32_t)pli_random_below(r, (uint64_t)(s->workers + s->servers));
+    do s->killer = (int32_t)pli_random_below(r, (uint64_t)s->workers);
+    while (s->killer == s->victim);
+    s->at = (int64_t)pli_random_below(r, (uint64_t)whole->calls[s->killer % whole->workers]);
+}
+
 /* Of the lowest that has ended well. */
 static const plait_report *report_of(const story *s, int32_t *ended) {
     const plait_report *report = NULL;
@@ -218,10 +243,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         story          s = story_of(&kinds[k], data, &stop);
         char           what[200];
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
-        s.victim = (int32_t)pli_random_below(&r, (uint64_t)(s.workers + s.servers));
-        do s.killer = (int32_t)pli_random_below(&r, (uint64_t)s.workers);
-        while (s.killer == s.victim);
-        s.at = (int64_t)pli_random_below(&r, (uint64_t)whole[k].calls[s.killer]);
+        draw_death(&s, &r, &whole[k]);
         snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d", (unsigned long long)seed,
                  kinds[k].name, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at, (int)s.killer);
         if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
@@ -231,6 +253,111 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         died += atomic_load(&s.told) > 0;
     }
     if (one == NULL && died * 2 < runs) fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    pli_free(whole);
+    plait_data_destroy(&data[0]);
+    plait_data_destroy(&data[1]);
+}
+
+/* --- with checkpoints --------------------------------------------------------------------------------------------- */
+
+static char dir[] = "/tmp/plait-survive-XXXXXX";
+
+/* A checkpoint of those that are there is the newest; false: there is none. Of what is half written nothing stays but what
+ * the dead one alone knew of. */
+static bool choose_checkpoint(pli_random *r, const char *what) {
+    pli_checkpoint_list list = { 0 };
+    plait_error         err = { 0 };
+    int64_t             good = 0, unfinished = 0;
+    if (!pli_is_directory(dir)) return false;
+    if (pli_checkpoint_list_read(dir, &list, &err) < 0) fail_msg("%s: %s", what, err.text);
+    for (int64_t i = 0; i < list.n; i++) {
+        good += list.entry[i].state == PLI_CHECKPOINT_COMPLETE;
+        unfinished += list.entry[i].state == PLI_CHECKPOINT_UNFINISHED;
+    }
+    if (unfinished > 1) fail_msg("%s: %lld checkpoints half written stay", what, (long long)unfinished);
+    int64_t drop = good > 0 ? (int64_t)pli_random_below(r, (uint64_t)good) : 0;
+    for (int64_t i = list.n - 1; i >= 0 && drop > 0; i--) {
+        if (list.entry[i].state != PLI_CHECKPOINT_COMPLETE) continue;
+        assert_int_equal(pli_checkpoint_discard(dir, list.entry[i].folder, &err), PLAIT_OK);
+        drop--;
+    }
+    pli_checkpoint_list_free(&list);
+    return good > 0;
+}
+
+static void remove_checkpoints(void) {
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s/*", dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* Goes on from what is there, with any number of workers, copies, and perhaps another death. */
+static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli_random *r, const story *whole,
+                  const char *what) {
+    plait_error err = { 0 };
+    story       s = story_of(k, data, stop);
+    char        more[320];
+    s.opts.resume = dir;
+    s.opts.checkpoint = pli_random_below(r, 2) == 0 ? dir : NULL;
+    s.opts.checkpoint_clocks = 5;
+    s.opts.curve = 0;
+    s.opts.replicas = 1 + (int32_t)pli_random_below(r, 2);
+    s.workers = k->exact ? 2 + (int32_t)pli_random_below(r, 3) : 3;
+    if (s.opts.replicas == 2 && pli_random_below(r, 2) == 0) {
+        draw_death(&s, r, whole);
+        s.at /= 3; /* there are fewer calls */
+    }
+    snprintf(more, sizeof more, "%s; then %d replicas by %d: rank %d at call %lld of rank %d", what,
+             (int)s.opts.replicas, (int)s.workers, (int)s.victim, (long long)s.at, (int)s.killer);
+    if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", more);
+    if (run(&s, &err) < 0) fail_msg("%s: %s", more, err.text);
+    s.kept_clocks = s.opts.replicas == 1 ? whole->kept_clocks : s.kept_clocks;
+    if (s.opts.replicas == 1) memcpy(s.kept_hash, whole->kept_hash, sizeof s.kept_hash);
+    check(&s, k, whole, more);
+}
+
+static void test_checkpoints_outlive_any_rank(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    const char      *one = getenv("PLAIT_SEED");
+    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
+    story      *whole = pli_calloc(KINDS, sizeof *whole);
+    plait_error err = { 0 };
+    assert_non_null(mkdtemp(dir));
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 8, 0);
+        const size_t   k = pli_random_below(&r, KINDS);
+        char           what[200];
+        for (int nobody = 1; nobody >= 0; nobody--) { /* each kind once without a death */
+            story s = story_of(&kinds[k], data, &stop);
+            if (nobody && whole[k].workers > 0) continue;
+            s.opts.checkpoint = dir;
+            s.opts.checkpoint_keep = 20;
+            s.opts.checkpoint_clocks = nobody || pli_random_below(&r, 3) > 0 ? 2 : 0;
+            s.opts.checkpoint_seconds = 1e-4;
+            s.servers = !nobody && pli_random_below(&r, 3) == 0 ? 2 : 0;
+            if (!nobody) draw_death(&s, &r, &whole[k]);
+            snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d",
+                     (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.servers,
+                     (long long)s.at, (int)s.killer);
+            if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+            s.opts.checkpointed = on_checkpointed;
+            if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+            if (nobody) whole[k] = s;
+            check(&s, &kinds[k], &whole[k], what);
+            died += atomic_load(&s.told) > 0;
+            const bool there = choose_checkpoint(&r, what);
+            if (there != (atomic_load(&s.checkpoints) > 0)) fail_msg("%s: checkpoints that nobody told of", what);
+            if (there) go_on(&kinds[k], data, &stop, &r, &whole[k], what);
+            resumed += there;
+            remove_checkpoints();
+        }
+    }
+    assert_int_equal(rmdir(dir), 0);
+    if (one == NULL && (died * 2 < runs || resumed * 4 < runs * 3))
+        fail_msg("%lld runs, %lld deaths, %lld resumed", (long long)runs, (long long)died, (long long)resumed);
     pli_free(whole);
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
@@ -256,14 +383,12 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     o.optimizer = "lbfgs";
     o.exact = 0;
     refused(&o, "nearest is --optimizer adagrad");
-    o = s.opts;
-    o.checkpoint = "nowhere";
-    refused(&o, "nearest is one of the two");
     plait_data_destroy(&data);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
