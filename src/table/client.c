@@ -342,7 +342,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         pli_out_lost(out, event->rank, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
 }
 
-static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_SERVER); }
+static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, pli_copy_port(pli_place_of(msg->head.flags))); }
 
 const pli_machine_ops pli_client_ops = {
     .name = "client", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late

@@ -106,7 +106,7 @@ static void release_to(pli_server *server, uint64_t now_ns, uint64_t number, pli
 
 static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const pli_copies *c = server->copies;
-    msg->head.flags = (uint16_t)((msg->head.flags & PLI_MSG_UNCOUNTED) | PLI_FLAG_LOG);
+    msg->head.flags = (uint16_t)((msg->head.flags & PLI_MSG_UNCOUNTED) | PLI_FLAG_LOG | pli_place_flags(c->place));
     msg->head.src = server->rank;
     msg->head.dst = c->other;
     msg->head.port = pli_copy_port(1 - c->place);

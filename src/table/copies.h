@@ -55,7 +55,7 @@ static inline int32_t pli_copy_rank(const pli_layout *layout, int32_t server, in
 }
 static inline uint16_t pli_copy_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_BACKUP; }
 
-/* Which copy a server's message to a worker comes from: of head.flags. */
+/* Which copy a server's message, to a worker or of the log, comes from: of head.flags. */
 enum { PLI_PLACE_SHIFT = 12 };
 static inline uint16_t pli_place_flags(int32_t place) { return (uint16_t)(place << PLI_PLACE_SHIFT); }
 static inline int32_t  pli_place_of(uint16_t flags) { return flags >> PLI_PLACE_SHIFT; }

@@ -95,7 +95,8 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
-/* What waits behind a list of keys has arrived, but is in no values yet: to say that it came would promise that it is. */
+/* What waits behind a list of keys has arrived, but is in no values yet: to say that it came would promise that it
+ * is. */
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     const pli_peer *peer = &server->peer[to];
     pli_head       *head = &msg->head;
@@ -663,7 +664,15 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_server_look_again(server, now_ns, out);
 }
 
-static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_CLIENT); }
+/* An entry of the log has come from another copy of the shards, all else from a worker. */
+static pli_msg *late(const pli_msg *msg) {
+    const bool log = (msg->head.flags & PLI_FLAG_LOG) != 0;
+    pli_msg   *answer = pli_wire_late(msg, log ? pli_copy_port(pli_place_of(msg->head.flags)) : PLI_PORT_CLIENT);
+    if (answer == NULL || !log) return answer;
+    answer->head.kind = PLI_LOGGED;
+    answer->head.flags |= PLI_FLAG_LOG;
+    return answer;
+}
 
 const pli_machine_ops pli_server_ops = {
     .name = "server", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late

@@ -41,7 +41,7 @@ typedef struct plan {
     uint64_t    seed;
     const char *consistency;
     int32_t     workers, servers, victim;
-    bool        bsp, keyed, sparse, faults;
+    bool        bsp, keyed, sparse, faults, kills;
     char        cluster[CLUSTER_BYTES];
     size_t      length;
 } plan;
@@ -79,6 +79,7 @@ static void say_faults(plan *p, pli_random *r) {
     if (pli_random_below(r, 8) > 0) {
         say(p, "  - kill: {ranks: %d, at: %.3f ms}\n", p->victim, 2 + pli_random_f64(r) * 50);
         shown->killed++;
+        p->kills = true;
     }
     if (pli_random_below(r, 3) == 0)
         say(p, "  - slow: {ranks: %d, factor: %.1f}\n", (int)pli_random_below(r, ranks), 1.5 + pli_random_f64(r) * 5);
@@ -216,22 +217,32 @@ static plait_status work(plait_job *job) {
 
 static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
-static plait_status body(plait_comm *comm, void *unused) {
+static plait_status run_job(plait_comm *comm, plait_status (*as_worker)(plait_job *job)) {
     plait_job     *job = NULL;
     plait_job_opts o;
-    (void)unused;
-    if (!run.listening && !witness_open(&run.heard, plait_comm_size(comm), stamp, comm)) return PLAIT_EIO;
-    run.listening = true;
-    pli_comm_set_events(comm, witness_sink(&run.heard));
     plait_job_opts_init(&o);
     o.topology = "ps";
     o.consistency = run.p.consistency;
     o.replicas = 2;
     PLI_TRY(plait_job_create(comm, &o, &job));
-    plait_status status = pli_comm_is_worker(comm) ? work(job) : PLAIT_OK;
+    plait_status status = pli_comm_is_worker(comm) ? as_worker(job) : PLAIT_OK;
     if (status >= 0) return plait_job_destroy(&job);
     pli_job_abandon(&job);
     return status;
+}
+
+static plait_status only_meet(plait_job *job) { return plait_job_barrier(job); }
+
+/* Where nobody is killed a second job follows, whose servers take the ports of the first's, and in which nothing of the
+ * first may be missing or come up. */
+static plait_status body(plait_comm *comm, void *unused) {
+    (void)unused;
+    if (!run.listening && !witness_open(&run.heard, plait_comm_size(comm), stamp, comm)) return PLAIT_EIO;
+    run.listening = true;
+    pli_comm_set_events(comm, witness_sink(&run.heard));
+    PLI_TRY(run_job(comm, work));
+    pli_comm_set_events(comm, NULL);
+    return run.p.kills ? PLAIT_OK : run_job(comm, only_meet);
 }
 
 /* --- a run, in a process of its own ------------------------------------------------------------------------------- */

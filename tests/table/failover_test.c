@@ -21,7 +21,7 @@ typedef struct fixture {
     pli_client_table *table[WORKERS];
     pli_server        server[RANKS][PLI_COPIES_MAX]; /* of the ranks from FIRST on                         */
     pli_spec          spec;                          /* its one shard lies on HOME, the other copy on OTHER */
-    bool              dead[RANKS];
+    bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
     uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
     bool              log_lost;  /* so is what goes into logs                    */
     uint32_t          epoch;
@@ -49,9 +49,18 @@ static void hand_on(fixture *f, pli_msg *msg) {
     const int32_t to = msg->head.dst;
     pli_out       out;
     pli_out_init(&out);
-    if (f->dead[to] || (to == 0 && msg->head.kind == f->lost) || (f->log_lost && (msg->head.flags & PLI_FLAG_LOG)))
+    if (f->over[to] && msg->head.seq > 0) {
+        const pli_machine_ops *was = msg->head.port == PLI_PORT_CLIENT ? &pli_client_ops : &pli_server_ops;
+        pli_msg               *answer = was->late(msg);
+        answer->head.dst = msg->head.src;
+        pli_out_send(&out, answer);
+    }
+    if (f->over[to] || f->dead[to] || (to == 0 && msg->head.kind == f->lost) ||
+        (f->log_lost && (msg->head.flags & PLI_FLAG_LOG)))
         pli_msg_free(&msg);
-    else if (msg->head.port == PLI_PORT_CLIENT) pli_client_ops.on_message(&f->client[to], 1, msg, &out);
+    else if (msg->head.port == PLI_PORT_CLIENT && to < WORKERS)
+        pli_client_ops.on_message(&f->client[to], 1, msg, &out);
+    else if (msg->head.port == PLI_PORT_CLIENT) fail_msg("rank %d is no worker", to);
     else pli_server_ops.on_message(&f->server[to][msg->head.port == PLI_PORT_BACKUP], 1, msg, &out);
     take_out(f, to, &out);
 }
@@ -352,6 +361,56 @@ static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     close_all(&f);
 }
 
+/* --- the end of a job --------------------------------------------------------------------------------------------- */
+
+/* The copy sends again what nobody has acknowledged; what is there still to be sent again after that? */
+static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
+    pli_out out;
+    pli_out_init(&out);
+    pli_server_ops.on_wakeup(&f->server[rank][place], now_ns, &out);
+    assert_true(out.keeps == (out.first != NULL));
+    take_out(f, rank, &out);
+    run(f);
+    pli_out_init(&out);
+    pli_server_ops.on_wakeup(&f->server[rank][place], now_ns, &out);
+    return out.keeps;
+}
+
+/* The end of a clock is logged, and before it is confirmed the job is over where the other copy was. */
+static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
+    (void)state;
+    fixture f;
+    open_all(&f, "async");
+    f.server[HOME][0].copies->tx.resend_after_ns = 10;
+    f.log_lost = true;
+    end_clock_of(&f, 0, 1);
+    run(&f);
+    assert_false(pli_client_is_safe(&f.client[0]));
+    f.log_lost = false;
+    f.over[OTHER] = true;
+    assert_false(still_sends(&f, HOME, 0, 1000));
+    assert_true(pli_client_is_safe(&f.client[0]));
+    close_all(&f);
+}
+
+/* A worker's job is over, and the stand-in has not heard that its answer has come. */
+static void test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in(void **state) {
+    (void)state;
+    fixture    f;
+    pli_ticket ticket[WORKERS];
+    open_all(&f, "async");
+    f.server[OTHER][1].layout.resend_after_ns = 10;
+    kill_rank(&f, HOME);
+    f.lost = PLI_REPLY;
+    for (int32_t k = 0; k < WORKERS; k++) ask(&f, k, PLI_BYE, 0, NULL, &ticket[k]);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        forget(&f, k, &ticket[k]);
+        f.over[k] = true;
+    }
+    assert_false(still_sends(&f, OTHER, 1, 1000));
+    close_all(&f);
+}
+
 /* --- what is refused ---------------------------------------------------------------------------------------------- */
 
 /* One that applies otherwise than the others is not kept, nor in the log. */
@@ -385,6 +444,8 @@ int main(void) {
         cmocka_unit_test(test_a_server_without_shards_is_lost),
         cmocka_unit_test(test_the_last_copy_is_missed),
         cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
+        cmocka_unit_test(test_an_entry_that_comes_after_the_end_is_confirmed),
+        cmocka_unit_test(test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in),
         cmocka_unit_test(test_a_refused_table_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
