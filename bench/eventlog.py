@@ -5,9 +5,9 @@ import pathlib
 import struct
 
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
- VIEW, SERVE) = range(1, 21)
+ VIEW, SERVE, HAND, COPY) = range(1, 23)
 
-VERSION = 3
+VERSION = 4
 
 
 class Cursor:
@@ -55,7 +55,7 @@ def worker_events(records):
         c.at += 1
         now += c.number()
         if kind == JOB:
-            c.numbers(5)
+            c.numbers(6)
         elif kind == TABLE:
             c.numbers(5)
             for _ in range(3):

@@ -13,7 +13,9 @@ enum {
     PLI_LOG_SHARDS_MAX = 1 << 16,
     PLI_LOG_TEXT_MAX = 256,
     PLI_LOG_KEYS_MAX = 4096,
-    PLI_LOG_COPIES_MAX = 2
+    PLI_LOG_COPIES_MAX = 2,
+    PLI_LOG_PLACES_MAX = 64,
+    PLI_LOG_WHOSE = 0 /* in the place of a kind: of which copy the records that follow are */
 };
 
 /* Of a stream's last record that concerned a shard or replica. */
@@ -30,6 +32,7 @@ typedef struct pli_memory_peer { /* of a worker (server's stream) or of a server
 typedef struct pli_stream_memory {
     uint64_t          time_ns;
     int64_t           clock;
+    int32_t           home, place;   /* of the copy of which it tells; place 0: none yet */
     int32_t           peers, tables;
     pli_memory_peer  *peer;   /* [peers], known since JOB                             */
     int32_t          *pieces; /* [tables]: shards + 1, the replica first; 0: unknown  */

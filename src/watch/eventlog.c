@@ -120,7 +120,7 @@ static unsigned char *put_piece(unsigned char *at, const pli_event_piece *piece,
     at = put_z(at, (int64_t)(piece->from - memory->from));
     at = put(at, piece->to - piece->from);
     at = put(at, (uint64_t)piece->age);
-    at = put(at, (uint64_t)(same + 2 * met + 4 * (piece->place != 0)));
+    at = put(at, (uint64_t)(same + 2 * met) + 4 * (uint64_t)piece->place);
     memory->version = piece->version;
     memory->from = piece->from;
     if (same) return at;
@@ -177,13 +177,25 @@ static unsigned char *put_send(unsigned char *at, const pli_event *event, pli_st
     return at;
 }
 
+static unsigned char *put_job(unsigned char *at, const pli_event_job *job) {
+    at = put(put(at, (uint64_t)job->workers), (uint64_t)job->servers);
+    at = put(put(at, (uint64_t)job->first_server), (uint64_t)job->backup);
+    return put(put(at, (uint64_t)job->replicas), (uint64_t)job->spares);
+}
+
+/* Where a stream tells of several copies: of which one the record is. */
+static unsigned char *put_whose(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    if (!event->server || event->place == 0) return at;
+    if (event->home == memory->home && event->place == memory->place) return at;
+    memory->home = event->home;
+    memory->place = event->place;
+    *at++ = PLI_LOG_WHOSE;
+    return put(put(at, (uint64_t)event->home), (uint64_t)event->place);
+}
+
 static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
     switch (event->kind) {
-    case PLI_EVENT_JOB:
-        at = put(at, (uint64_t)event->info.job->workers);
-        at = put(at, (uint64_t)event->info.job->servers);
-        at = put(put(at, (uint64_t)event->info.job->first_server), (uint64_t)event->info.job->backup);
-        return put(at, (uint64_t)event->info.job->replicas);
+    case PLI_EVENT_JOB: return put_job(at, event->info.job);
     case PLI_EVENT_TABLE: return put_table(at, event);
     case PLI_EVENT_GET: return put_get(at, event, memory);
     case PLI_EVENT_INC:
@@ -204,6 +216,8 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_TICK: return put_seq(put(at, (uint64_t)event->peer), event, memory);
     case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
     case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
+    case PLI_EVENT_HAND:
+    case PLI_EVENT_COPY: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
     }
 }
@@ -253,6 +267,7 @@ static void raise_event(void *user, const pli_event *event) {
         return;
     }
     uint64_t now_ns = has_own_time(event->kind) ? log->now(log->user) : s->memory.time_ns;
+    s->at = put_whose(s->at, event, &s->memory);
     *s->at++ = (unsigned char)event->kind;
     s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;

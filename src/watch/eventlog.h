@@ -3,7 +3,7 @@
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
  *     head    "plaitlog", u32 version, u32 0, char [16] of the run
- *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 second copy of another server's shards), u16 0, u32 rank,
+ *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0), u16 0, u32 rank,
  *             u32 bytes, u32 checksum, records [bytes]
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
@@ -18,11 +18,13 @@
  * variable-length integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the
  * difference from its prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
- *     JOB      workers, servers, first_server, backup, replicas
+ *     WHOSE    (kind 0, and without a time) home, place > 0: of which copy the records that follow are. In the streams of
+ *              side 2, before the first record and wherever it changes; in no other
+ *     JOB      workers, servers, first_server, backup, replicas, spares
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology,
  *              consistency
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age,
- *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for, 4: of the second copy),
+ *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for, 4 * place of the copy),
  *              rows, z first or -1; by key: keys, z difference of each)
  *     INC      table, rows, row, float32 bits of norm
  *     PUSH     table, z clock
@@ -34,6 +36,7 @@
  *     TICK     worker, z seq, z clock; GONE worker
  *     STAND, SERVE nothing
  *     VIEW     server, z seq, z clock, the dead worker
+ *     HAND     rank, place of the new copy; COPY rank, place of that from which it was made
  *
  * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough
  * that few are left; so what is sampled in one get is sampled in the next.
@@ -43,7 +46,7 @@
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 3, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 4, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +82,6 @@ const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
-int32_t     pli_logfile_place(const pli_logfile *file, int32_t stream);
 /** Is the file in which the stream ends cut? */
 bool pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream);
 

@@ -151,7 +151,6 @@ const char *pli_logfile_cut(const pli_logfile *file) { return file->cut; }
 int32_t     pli_logfile_streams(const pli_logfile *file) { return (int32_t)file->streams; }
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream) { return file->stream[stream].rank; }
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) { return file->stream[stream].side > 0; }
-int32_t     pli_logfile_place(const pli_logfile *file, int32_t stream) { return file->stream[stream].side == 2; }
 bool        pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream) { return file->stream[stream].cut; }
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
@@ -223,7 +222,7 @@ static bool take_text(pli_log_cursor *c, char text[PLI_LOG_TEXT_MAX]) {
 static bool take_job(pli_log_cursor *c) {
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &c->job.workers) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->job.servers) ||
         !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.first_server) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.backup) ||
-        !take_i32(c, PLI_LOG_COPIES_MAX, &c->job.replicas))
+        !take_i32(c, PLI_LOG_COPIES_MAX, &c->job.replicas) || !take_i32(c, PLI_LOG_RANKS_MAX, &c->job.spares))
         return false;
     c->event.info.job = &c->job;
     if (pli_memory_job(&c->memory, &c->job, c->event.server)) return true;
@@ -274,11 +273,11 @@ static bool take_piece(pli_log_cursor *c, pli_event_piece *piece) {
     pli_memory_piece *memory = pli_memory_piece_of(&c->memory, c->event.table, piece->shard);
     if (memory == NULL || !take_near(c, memory->version, &piece->version) ||
         !take_near(c, memory->from, &piece->from) || !take(c, UINT64_MAX - piece->from, &laid) ||
-        !take_i64(c, &piece->age) || !take(c, 7, &flags))
+        !take_i64(c, &piece->age) || !take(c, 4 * PLI_LOG_PLACES_MAX - 1, &flags))
         return false;
     bool same = (flags & 1) != 0;
     c->event.met = c->event.met || (flags & 2) != 0;
-    piece->place = (flags & 4) != 0;
+    piece->place = (int32_t)(flags >> 2);
     piece->to = piece->from + laid;
     memory->version = piece->version;
     memory->from = piece->from;
@@ -378,6 +377,12 @@ static bool take_copy(pli_log_cursor *c) {
     return true;
 }
 
+/* Of which copy the records that follow are. */
+static bool take_whose(pli_log_cursor *c) {
+    return take_i32(c, PLI_LOG_SHARDS_MAX - 1, &c->memory.home) &&
+           take_i32(c, PLI_LOG_PLACES_MAX - 1, &c->memory.place) && c->memory.place > 0;
+}
+
 static bool take_fields(pli_log_cursor *c) {
     pli_event *event = &c->event;
     switch (event->kind) {
@@ -390,6 +395,9 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_DROP: return take_apply(c);
     case PLI_EVENT_TICK: return take_seq(c);
     case PLI_EVENT_VIEW: return take_seq(c) && take_i32(c, PLI_LOG_RANKS_MAX, &event->whom);
+    case PLI_EVENT_HAND:
+    case PLI_EVENT_COPY:
+        return take_i32(c, 2 * PLI_LOG_RANKS_MAX, &event->peer) && take_i32(c, PLI_LOG_PLACES_MAX - 1, &event->whom);
     case PLI_EVENT_GONE: return take_i32(c, PLI_LOG_RANKS_MAX, &event->peer);
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM:
@@ -422,7 +430,32 @@ plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_lo
     return PLAIT_OK;
 }
 
+/* The next record, behind what says whose it is. */
+static bool take_event(pli_log_cursor *c, const log_side *s) {
+    uint64_t passed_ns;
+    while (s->side == 2 && c->at < c->end && *c->at == PLI_LOG_WHOSE) {
+        c->at++;
+        if (!take_whose(c)) return false;
+    }
+    if (c->at == c->end || (s->side == 2 && c->memory.place == 0)) return false;
+    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++,
+                            .server = s->side > 0,
+                            .home = c->memory.home,
+                            .place = c->memory.place,
+                            .rank = s->rank,
+                            .peer = -1,
+                            .table = -1,
+                            .shard = -1,
+                            .clock = c->memory.clock };
+    if (!take(c, UINT64_MAX - c->memory.time_ns, &passed_ns)) return false;
+    c->event.time_ns = c->memory.time_ns += passed_ns;
+    if (!take_fields(c)) return false;
+    if (s->side == 1) c->event.home = s->rank - c->job.first_server;
+    return true;
+}
+
 const pli_event *pli_log_cursor_next(pli_log_cursor *c, plait_error *err) {
+    static const char *const sides[PLI_SIDES] = { "worker", "server", "copies" };
     while (c->chunk >= 0 && c->at == c->end) {
         c->chunk = c->file->chunk[c->chunk].next;
         if (c->chunk < 0) return NULL;
@@ -431,26 +464,11 @@ const pli_event *pli_log_cursor_next(pli_log_cursor *c, plait_error *err) {
     }
     if (c->chunk < 0) return NULL;
     const log_side *s = &c->file->stream[c->stream];
-    uint64_t      passed_ns;
-    c->event = (pli_event){ .kind = (pli_event_kind)*c->at++,
-                            .server = s->side > 0,
-                            .place = s->side == 2,
-                            .rank = s->rank,
-                            .peer = -1,
-                            .table = -1,
-                            .shard = -1,
-                            .clock = c->memory.clock };
-    if (take(c, UINT64_MAX - c->memory.time_ns, &passed_ns)) {
-        c->event.time_ns = c->memory.time_ns += passed_ns;
-        if (take_fields(c)) return &c->event;
-    }
+    if (take_event(c, s)) return &c->event;
     if (c->no_memory) pli_fail(err, PLAIT_ENOMEM, "no memory to read an event log");
     else
         pli_fail(err, PLAIT_EFORMAT, "the event log is garbled: the %s of rank %d wrote what is no event",
-                 s->side == 0   ? "worker"
-                 : s->side == 1 ? "server"
-                                : "second copy",
-                 s->rank);
+                 sides[s->side], s->rank);
     c->chunk = -1;
     return NULL;
 }

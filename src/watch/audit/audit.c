@@ -93,11 +93,13 @@ static void tell_cut(pli_audit *audit) {
 static plait_status run(pli_audit *audit, plait_error *err) {
     bool whole;
     PLI_TRY(audit_load(audit, err));
-    PLI_TRY(audit_deaths(audit, &whole, err));
+    PLI_TRY(audit_places(audit, &whole, err));
+    audit_deaths(audit, &whole);
     if (!whole) {
         tell_cut(audit);
         return PLAIT_OK;
     }
+    PLI_TRY(audit_open_holders(audit, err));
     PLI_TRY(audit_histories(audit, err));
     PLI_TRY(audit_reads(audit, err));
     PLI_TRY(audit_averages(audit, err));
@@ -119,20 +121,11 @@ plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **
     return status;
 }
 
-static void free_shard(const pli_audit *audit, audit_holder *shard) {
-    for (int32_t w = 0; shard->sender != NULL && w < audit->job.workers; w++) {
-        if (shard->sender[w] == NULL) continue;
-        pli_free(shard->sender[w]->part);
-        pli_free(shard->sender[w]);
-    }
-    pli_free(shard->sender);
-    pli_free(shard->apply);
-    pli_free(shard->state);
-}
-
 static void free_table(const pli_audit *audit, audit_table *table) {
-    for (int64_t s = 0; table->shard != NULL && s < (int64_t)table->shards * audit->places; s++)
-        free_shard(audit, &table->shard[s]);
+    for (int32_t s = 0; table->shard != NULL && s < table->shards; s++) {
+        for (int32_t i = 0; i < table->shard[s].copies; i++) audit_free_holder(audit, &table->shard[s].copy[i]);
+        pli_free(table->shard[s].copy);
+    }
     for (int32_t w = 0; w < audit->job.workers; w++) {
         if (table->pusher != NULL) {
             pli_free(table->pusher[w].push);
@@ -156,15 +149,10 @@ void pli_audit_free(pli_audit **audit_ptr) {
     *audit_ptr = NULL;
     if (audit == NULL) return;
     for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
-    for (int64_t s = 0; audit->server != NULL && s < (int64_t)audit->job.servers * audit->places; s++) {
-        for (int32_t w = 0; audit->server[s].ticks != NULL && w < audit->job.workers; w++)
-            pli_free(audit->server[s].ticks[w].seq);
-        pli_free(audit->server[s].ticks);
-    }
+    audit_free_places(audit);
     for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) pli_free(audit->worker[w].view);
     pli_free(audit->table);
     pli_free(audit->worker);
-    pli_free(audit->server);
     pli_free(audit);
 }
 
@@ -263,15 +251,27 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     pli_text_add(text, "\n");
 }
 
+/* Who served a server's shards, one after the other, and which copies were made on the way. */
+static void tell_places(const audit_home *home, pli_text *text) {
+    const audit_server *serves = home->n > 0 ? &home->copy[0] : NULL;
+    for (int64_t i = 1; i < home->n; i++) {
+        const audit_server *copy = &home->copy[i];
+        if (copy->copied > 0)
+            pli_text_add(text, "rank %d got a new copy of the shards of server %d (place %d)\n", copy->rank, copy->home,
+                         copy->place);
+        if (!copy->served) continue;
+        pli_text_add(text, "rank %d, a server, died; rank %d served the shards of server %d from then on\n",
+                     serves->rank, copy->rank, copy->home);
+        serves = copy;
+    }
+}
+
 static void tell_dead(const pli_audit *audit, pli_text *text) {
     for (int32_t w = 0; audit->places > 1 && w < audit->job.workers; w++)
         if (audit->worker[w].dead)
             pli_text_add(text, "rank %d, a worker, died; %lld of its clocks were acknowledged\n", w,
                          (long long)audit->worker[w].clocks);
-    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++)
-        if (audit->server[s].served)
-            pli_text_add(text, "rank %d, a server, died; rank %d served its shards from then on\n",
-                         audit->server[s - 1].rank, audit->server[s].rank);
+    for (int32_t h = 0; audit->places > 1 && h < audit->job.servers; h++) tell_places(&audit->home[h], text);
 }
 
 void pli_audit_text(const pli_audit *audit, pli_text *text) {

@@ -1,8 +1,8 @@
 /* Runs with two copies of each shard (table/copies.h), in which a rank may have died.
  *
- * Each copy's log tells what it has applied. The one that serves at the end *counts*: the second where it took over,
- * else the first. There every update must be, once; in the other none may be twice, and what it applied until the
- * second took over must be the same in both, part by part, since the second has it from the first's log.
+ * Each copy's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update must
+ * be, once; in the others none may be twice, and what a copy applied until it served itself must be what its source
+ * had, part by part, since it has it from that one's log.
  *
  * A dead one's log ends where it died, and its file without an end. All that was acknowledged to it (CLOCK) must be in
  * the copies that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp) a
@@ -18,54 +18,56 @@
 
 /* --- who died ----------------------------------------------------------------------------------------------------- */
 
-static plait_status on_death(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
-    (void)state, (void)err;
-    if (event->kind == PLI_EVENT_GONE && event->peer < audit->job.workers)
-        audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
-    return PLAIT_OK;
+/* Of whom a copy knew when it had begun to make less than so many others. */
+static void bury(const pli_audit *audit, const audit_server *copy, int64_t hands) {
+    for (int64_t i = 0; i < copy->n_gone && copy->gone[i].hands < hands; i++) {
+        audit_worker *worker = &audit->worker[copy->gone[i].worker];
+        worker->dead = worker->dead || !worker->done;
+    }
 }
 
-static bool is_dead(const pli_audit *audit, int32_t rank) {
-    const int64_t server = (int64_t)rank - audit->job.first_server;
-    if (rank < audit->job.workers && audit->worker[rank].dead) return true;
-    return server >= 0 && server < audit->job.servers && audit->server[server * audit->places + 1].served;
+/* What the copy that counts knows, and with its state has from others. (One that the others took for dead knows what is
+ * not so.) */
+static void bury_by(const pli_audit *audit, const audit_home *home, const audit_server *copy) {
+    bury(audit, copy, INT64_MAX);
+    while (copy->copied > 0) {
+        const int32_t from = copy->source, to = copy->place;
+        int64_t       hands = 0;
+        for (int64_t i = 0; i < home->hands; i++)
+            if (home->hand[i].from == from && home->hand[i].to == to) hands = home->hand[i].hands;
+        for (copy = home->copy; copy->place != from;) copy++;
+        bury(audit, copy, hands);
+    }
 }
 
 /* Of what counts nothing may lack, of the rest only what a death has cut off. */
 static bool is_whole(const pli_audit *audit) {
     for (int32_t w = 0; w < audit->job.workers; w++)
-        if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !is_dead(audit, w))) return false;
-    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++) {
-        const audit_server *server = &audit->server[s];
-        if (server->stream < 0 || (server->cut && (server->counts || !is_dead(audit, server->rank)))) return false;
-    }
+        if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !audit_is_dead(audit, w))) return false;
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++) {
+            const audit_server *copy = &audit->home[h].copy[i];
+            if (copy->cut && (copy->counts || !audit_is_dead(audit, copy->rank))) return false;
+        }
     return true;
 }
 
-plait_status audit_deaths(pli_audit *audit, bool *whole_out, plait_error *err) {
-    *whole_out = pli_logfile_cut(audit->file) == NULL;
-    if (audit->places < 2) return PLAIT_OK;
+void audit_deaths(pli_audit *audit, bool *whole_out) {
+    if (audit->places < 2) {
+        *whole_out = pli_logfile_cut(audit->file) == NULL;
+        return;
+    }
     for (int32_t w = 0; w < audit->job.workers; w++)
         audit->worker[w].cut =
             audit->worker[w].stream >= 0 && pli_logfile_stream_is_cut(audit->file, audit->worker[w].stream);
-    for (int64_t s = 0; s < (int64_t)audit->job.servers * audit->places; s++) {
-        audit_server *server = &audit->server[s];
-        server->counts = audit->server[s | 1].served == (s % 2 == 1);
-        server->cut = server->stream >= 0 && pli_logfile_stream_is_cut(audit->file, server->stream);
-        if (server->counts && server->stream >= 0) PLI_TRY(audit_stream(audit, server->stream, on_death, NULL, err));
-    }
-    for (int64_t t = 0; t < audit->tables; t++) {
-        audit_table *table = &audit->table[t];
-        for (int64_t i = 0; table->known && i < (int64_t)table->shards * audit->places; i++)
-            table->shard[i].counts =
-                table->shard[i].server < 0 ? i % 2 == 0 : audit->server[table->shard[i].server].counts;
-    }
-    *whole_out = is_whole(audit);
+    for (int32_t h = 0; *whole_out && h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++)
+            if (audit->home[h].copy[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].copy[i]);
+    *whole_out = *whole_out && is_whole(audit);
     bool ended = false;
     for (int32_t w = 0; w < audit->job.workers; w++) ended = ended || audit->worker[w].done;
     for (int32_t w = 0; ended && w < audit->job.workers; w++) /* nobody was left to tell of who died at the end */
         audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
-    return PLAIT_OK;
 }
 
 /* --- what a copy has not applied ---------------------------------------------------------------------------------- */
@@ -73,14 +75,14 @@ plait_status audit_deaths(pli_audit *audit, bool *whole_out, plait_error *err) {
 static void unapplied(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
                       const audit_part *part, const char *what) {
     const audit_push *push = &table->pusher[worker].push[part->push];
+    char              copy[48];
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "exactly once", .rank = worker, .clock = push->clock, .time_ns = push->time_ns },
                     "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was never applied by "
-                    "the copy of rank %d, %s",
+                    "the copy of %s, %s",
                     (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-                    (int)((shard - table->shard) / audit->places), table->name, audit->server[shard->server].rank,
-                    what);
+                    shard->shard, table->name, audit_name_copy(shard->of, copy), what);
 }
 
 static void no_more(audit_table *table, const audit_holder *shard, audit_part *part) {
@@ -98,12 +100,12 @@ static bool is_in_order(const pli_audit *audit, const audit_server *server, int3
 static int count_themselves(const pli_audit *audit, const audit_holder *shard, int32_t worker, int64_t clock,
                             uint64_t seq) {
     const audit_worker *w = &audit->worker[worker];
-    const audit_server *server = &audit->server[shard->server];
+    const audit_server *server = shard->of;
     int64_t             i = 0;
-    while (i < w->views && (w->view[i].server != shard->server / audit->places || w->view[i].seq < seq)) i++;
+    while (i < w->views && (w->view[i].server != server->home || w->view[i].seq < seq)) i++;
     if (i == w->views) return -1;
     for (const uint64_t said = w->view[i].seq; i < w->views; i++)
-        if (w->view[i].server == shard->server / audit->places && w->view[i].seq == said &&
+        if (w->view[i].server == server->home && w->view[i].seq == said &&
             !is_in_order(audit, server, w->view[i].whom, clock))
             return 0;
     return 1;
@@ -113,7 +115,7 @@ static int count_themselves(const pli_audit *audit, const audit_holder *shard, i
 static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
     const audit_push   *push = &table->pusher[worker].push[part->push];
     const audit_worker *w = &audit->worker[worker];
-    const uint64_t      tick = audit_tick(&audit->server[shard->server], worker, push->clock);
+    const uint64_t      tick = audit_tick(shard->of, worker, push->clock);
     const int           counted = push->stands ? count_themselves(audit, shard, worker, push->clock, part->seq) : 0;
     if (tick > 0 && part->seq <= tick) {
         unapplied(audit, table, shard, worker, part, "though it counts in its clock");
@@ -142,7 +144,7 @@ static void unapplied_before(const pli_audit *audit, audit_table *table, audit_h
                              audit_part *part) {
     const audit_push *push = &table->pusher[worker].push[part->push];
     const bool        over =
-        table->sums ? is_over(audit, &audit->server[shard->server], -1, push->clock) : audit->worker[worker].dead;
+        table->sums ? is_over(audit, shard->of, -1, push->clock) : audit->worker[worker].dead;
     if (over && (push->stands || push->clock >= audit->worker[worker].clocks)) no_more(table, shard, part);
 }
 
@@ -165,7 +167,8 @@ bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, 
 void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
                          const audit_part *part) {
     const audit_push   *push = &table->pusher[worker].push[part->push];
-    const audit_server *server = &audit->server[shard->server];
+    const audit_server *server = shard->of;
+    char                copy[48];
     if (audit->places < 2 || !table->sums || audit_tick(server, worker, push->clock) >= part->seq) return;
     if (server->cut && !is_over(audit, server, worker, push->clock)) return; /* who counts is in what its log lacks */
     audit_violation(
@@ -175,9 +178,9 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
                                 .clock = push->clock,
                                 .time_ns = shard->apply[part->at - 1].time_ns },
         "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was applied by the copy of "
-        "rank %d, where it does not count in its clock: others have stood in for it",
-        (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-        (int)((shard - table->shard) / audit->places), table->name, audit->server[shard->server].rank);
+        "%s, where it does not count in its clock: others have stood in for it",
+        (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker, shard->shard,
+        table->name, audit_name_copy(server, copy));
 }
 
 /* --- who stands in ------------------------------------------------------------------------------------------------ */
@@ -189,18 +192,19 @@ static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uin
 }
 
 /* The first clock in which `whom` does not count: each that does has said that it stands in for it. */
-static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t number, int32_t whom) {
+static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t whom) {
     const int64_t clock = server->ticks[whom].n;
+    char          copy[48];
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const uint64_t by = audit_tick(server, w, clock);
-        if (by == 0 || has_said_so(&audit->worker[w], number, whom, by)) continue;
+        if (by == 0 || has_said_so(&audit->worker[w], server->home, whom, by)) continue;
         audit_violation(
             audit, NULL,
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = whom, .clock = clock, .time_ns = audit->worker[whom].ended_ns },
-            "rank %d counts in clock %lld at the copy of rank %d, and rank %d, which died, does not; nor did "
+            "rank %d counts in clock %lld at the copy of %s, and rank %d, which died, does not; nor did "
             "rank %d stand in for it",
-            w, (long long)clock, server->rank, whom, w);
+            w, (long long)clock, audit_name_copy(server, copy), whom, w);
         return;
     }
 }
@@ -213,39 +217,40 @@ static bool has_sums(const pli_audit *audit) {
 
 /* --- the copies of a shard ---------------------------------------------------------------------------------------- */
 
-static void differ(pli_audit *audit, audit_table *table, int32_t shard, const audit_apply *apply, int64_t i) {
+static void differ(pli_audit *audit, audit_table *table, const audit_holder *source, const audit_holder *shard,
+                   int64_t i) {
+    const audit_apply *apply = &shard->apply[i];
+    char               copy[48], from[48];
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "copies", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
-        "the second copy of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which "
-        "the first has not as that",
-        shard, table->name, audit_seconds(audit, apply->time_ns), (long long)i + 1, apply->worker);
+        "the copy of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the copy of "
+        "%s, whose log it takes, has not as that",
+        audit_name_copy(shard->of, copy), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
+        (long long)i + 1, apply->worker, audit_name_copy(source->of, from));
 }
 
-/* While it did not serve the second applied what the first had. */
-static void check_same(pli_audit *audit, audit_table *table, int32_t shard) {
-    const audit_holder *first = audit_holder_of(audit, table, shard, 0),
-                       *second = audit_holder_of(audit, table, shard, 1);
-    const int64_t led = second->led < second->n ? second->led : second->n;
+/* While it did not serve, a copy applied what its source had. */
+static void check_same(pli_audit *audit, audit_table *table, const audit_holder *shard) {
+    const audit_holder *source = audit_holder_of(audit, table, shard->shard, shard->of->source);
+    const int64_t       led = shard->led < shard->n ? shard->led : shard->n;
     for (int64_t i = 0; i < led; i++) {
-        const audit_apply *a = &second->apply[i];
-        if (i == first->n) {
-            if (first->server >= 0 && !audit->server[first->server].cut) differ(audit, table, shard, a, i);
-            return;
-        }
-        if (first->apply[i].worker == a->worker && first->apply[i].part == a->part) continue;
-        differ(audit, table, shard, a, i);
+        const audit_apply *a = &shard->apply[i];
+        if (i < source->n && source->apply[i].worker == a->worker && source->apply[i].part == a->part) continue;
+        if (i < source->n || !source->of->cut) differ(audit, table, source, shard, i);
         return;
     }
 }
 
 void audit_check_copies(pli_audit *audit) {
     if (audit->places < 2) return;
-    for (int64_t s = 0; has_sums(audit) && s < (int64_t)audit->job.servers * audit->places; s++)
-        for (int32_t w = 0; audit->server[s].counts && w < audit->job.workers; w++)
-            if (audit->worker[w].dead && !audit->worker[w].left)
-                check_stood_in(audit, &audit->server[s], (int32_t)(s / audit->places), w);
+    for (int32_t h = 0; has_sums(audit) && h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++)
+            for (int32_t w = 0; audit->home[h].copy[i].counts && w < audit->job.workers; w++)
+                if (audit->worker[w].dead && !audit->worker[w].left)
+                    check_stood_in(audit, &audit->home[h].copy[i], w);
     for (int64_t t = 0; t < audit->tables; t++)
-        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++)
-            check_same(audit, &audit->table[t], i);
+        for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
+            for (int32_t i = 1; i < audit->table[t].shard[s].copies; i++)
+                check_same(audit, &audit->table[t], &audit->table[t].shard[s].copy[i]);
 }

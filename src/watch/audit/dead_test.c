@@ -12,7 +12,8 @@
 
 static pli_event of_copy(pli_event_kind kind, int32_t server, int32_t place) {
     return (pli_event){
-        .kind = kind, .rank = SERVER + (server + place) % SHARDS, .place = place, .table = -1, .shard = server
+        .kind = kind, .rank = SERVER + (server + place) % SHARDS, .home = server, .place = place, .table = -1,
+        .shard = server
     };
 }
 
@@ -146,7 +147,7 @@ static void test_others_stand_in(void **state) {
 static void test_the_second_copy_goes_on(void **state) {
     (void)state;
     static const char *const words[] = { NULL, "though its clock was acknowledged", "was applied twice",
-                                         "which the first has not as that" };
+                                         "whose log it takes, has not as that" };
     for (int broken = 0; broken < 4; broken++) {
         maker m;
         begin_copies(&m, "async");

@@ -31,9 +31,12 @@ static const audit_push *push_of(const audit_table *table, int32_t worker, const
 static void name_push(const pli_audit *audit, const audit_table *table, int32_t worker, const audit_holder *shard,
                       const audit_part *part, char text[256]) {
     const audit_push *push = push_of(table, worker, part);
-    snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
-             (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-             (int)((shard - table->shard) / audit->places), table->name);
+    char              copy[48];
+    int n = snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
+                     (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
+                     shard->shard, table->name);
+    if (shard->of != NULL && shard->of->place > 0)
+        snprintf(text + n, 256 - (size_t)n, ", in the copy of %s,", audit_name_copy(shard->of, copy));
 }
 
 static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part,
@@ -88,10 +91,11 @@ static bool may_have_sent(const pli_audit *audit, audit_holder *shard, const pli
 static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_holder *shard = audit_holder_of(audit, table, event->shard, event->place);
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
+    char          copy[48];
     if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply))
         return audit_no_memory(err);
     shard->apply[shard->n++] = (audit_apply){ .worker = event->peer, .part = i, .time_ns = event->time_ns };
-    table->figures.applied += shard->counts;
+    shard->of->used = true;
     if (i >= 0)
         apply_part(audit, table, shard, event, i);
     else if (!may_have_sent(audit, shard, event))
@@ -99,9 +103,9 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
             audit, table,
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
-            "shard %d of table %s applied at %.6f s, in message %llu of rank %d, an update that was never sent",
-            event->shard, table->name, audit_seconds(audit, event->time_ns), (unsigned long long)event->seq,
-            event->peer);
+            "shard %d of table %s, at %s, applied at %.6f s, in message %llu of rank %d, an update that was never sent",
+            event->shard, table->name, audit_name_copy(shard->of, copy), audit_seconds(audit, event->time_ns),
+            (unsigned long long)event->seq, event->peer);
     return PLAIT_OK;
 }
 
@@ -144,13 +148,16 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
 static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_event *event, plait_error *err) {
     audit_ticks *ticks = &server->ticks[event->peer];
     int64_t      due = ticks->n;
+    char         copy[48];
+    server->used = true;
     if (event->clock != due)
         audit_violation(
             audit, NULL,
             &(pli_audit_violation){
                 .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
-            "the server of rank %d took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
-            event->rank, (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns), (long long)due);
+            "the server of %s took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
+            audit_name_copy(server, copy), (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns),
+            (long long)due);
     ticks->n = event->clock + 1;
     if (audit->places < 2) return PLAIT_OK;
     if (event->clock != ticks->told) return PLAIT_OK;
@@ -160,28 +167,41 @@ static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_ev
     return PLAIT_OK;
 }
 
-/* From here on a second copy goes on alone. */
-static void on_serve(pli_audit *audit, const audit_server *server) {
+/* From here on a copy goes on by itself. */
+static void on_serve(pli_audit *audit, const audit_server *copy) {
     for (int64_t t = 0; t < audit->tables; t++)
-        for (int32_t i = 0; audit->table[t].known && i < audit->table[t].shards; i++) {
-            audit_holder *shard = audit_holder_of(audit, &audit->table[t], i, audit->places - 1);
-            if (shard->server >= 0 && &audit->server[shard->server] == server && shard->led == AUDIT_NEVER)
-                shard->led = shard->n;
+        for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++) {
+            if (audit->table[t].shard[s].home != copy->home) continue;
+            audit_holder *shard = audit_holder_of(audit, &audit->table[t], s, copy->place);
+            if (shard->led == AUDIT_NEVER) shard->led = shard->n;
         }
 }
 
+/* Nothing that a copy did before it was made, for the last time, is in its history. */
+static plait_status on_copy(audit_server *copy, plait_error *err) {
+    if (--copy->due > 0 || copy->begun) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EFORMAT,
+                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made of "
+                    "one that was made after it",
+                    copy->home, copy->place, copy->rank);
+}
+
+/* state: the place of the copies that are looked at. */
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
-    audit_table *table = audit_table_of(audit, event->table);
-    bool         of_part = event->kind == PLI_EVENT_APPLY || event->kind == PLI_EVENT_DROP;
-    if ((of_part && (table == NULL || event->shard < 0 || event->shard >= table->shards)) ||
-        event->peer >= audit->job.workers || event->place >= audit->places)
-        return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d applied a part of nothing",
+    if (event->place != *(const int32_t *)state) return PLAIT_OK;
+    audit_table  *table = audit_table_of(audit, event->table);
+    audit_server *copy = audit_copy_at(audit, event->home, event->place);
+    if (copy == NULL) return PLAIT_OK; /* it was never whole */
+    if (copy->due > 0) return event->kind == PLI_EVENT_COPY ? on_copy(copy, err) : PLAIT_OK;
+    if (event->kind != PLI_EVENT_HAND && event->peer >= audit->job.workers)
+        return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d heard of a worker that is none",
                         event->rank);
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
-    case PLI_EVENT_DROP: on_drop(audit, table, state, event); return PLAIT_OK;
-    case PLI_EVENT_TICK: return on_tick(audit, state, event, err);
-    case PLI_EVENT_SERVE: on_serve(audit, state); return PLAIT_OK;
+    case PLI_EVENT_DROP: on_drop(audit, table, copy, event); return PLAIT_OK;
+    case PLI_EVENT_TICK: return on_tick(audit, copy, event, err);
+    case PLI_EVENT_SERVE: on_serve(audit, copy); return PLAIT_OK;
+    case PLI_EVENT_HAND: return audit_hand_over(audit, copy, event, err);
     case PLI_EVENT_GONE:
         if (audit->places < 2) audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
         return PLAIT_OK;
@@ -223,7 +243,7 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
                                             .time_ns = pusher->push[i].time_ns },
                     "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once",
                     (long long)i + 1, worker, table->name, (long long)pusher->push[i].clock,
-                    audit_seconds(audit, pusher->push[i].time_ns), (int)((shard - table->shard) / audit->places));
+                    audit_seconds(audit, pusher->push[i].time_ns), shard->shard);
 }
 
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
@@ -257,21 +277,16 @@ static bool knows_clocks(const pli_audit *audit, const audit_server *server, int
     return !worker->done || worker->dead || server->ticks[w].n == worker->clocks;
 }
 
-static void check_ticks(pli_audit *audit, int64_t s) {
-    const audit_server *server = &audit->server[s];
-    bool                used = false;
-    for (int32_t w = 0; w < audit->job.workers; w++) used = used || server->ticks[w].n > 0;
-    for (int64_t t = 0; t < audit->tables; t++)
-        for (int64_t i = 0; audit->table[t].known && i < (int64_t)audit->table[t].shards * audit->places; i++)
-            used = used || (audit->table[t].shard[i].n > 0 && audit->table[t].shard[i].server == s);
-    for (int32_t w = 0; used && server->counts && w < audit->job.workers; w++) {
+static void check_ticks(pli_audit *audit, const audit_server *server) {
+    char copy[48];
+    for (int32_t w = 0; server->used && server->counts && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (knows_clocks(audit, server, w)) continue;
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
                             .rule = "clocks", .rank = w, .clock = server->ticks[w].n, .time_ns = worker->ended_ns },
-                        "rank %d ended %lld clocks, of which the server of rank %d knows %lld", w,
-                        (long long)worker->clocks, server->rank, (long long)server->ticks[w].n);
+                        "rank %d ended %lld clocks, of which the server of %s knows %lld", w, (long long)worker->clocks,
+                        audit_name_copy(server, copy), (long long)server->ticks[w].n);
     }
 }
 
@@ -327,9 +342,9 @@ static void note_newest(audit_state *state, int32_t workers, int64_t turn) {
     }
 }
 
-static plait_status make_states(const pli_audit *audit, const audit_table *table, audit_holder *shard, tournament *t,
-                                plait_error *err) {
-    int32_t workers = audit->job.workers;
+static plait_status make_states(pli_audit *audit, audit_table *table, audit_holder *shard, void *of, plait_error *err) {
+    tournament *t = of;
+    int32_t     workers = audit->job.workers;
     shard->state = pli_array((size_t)shard->n + 1, sizeof *shard->state);
     if (shard->state == NULL) return audit_no_memory(err);
     for (int64_t i = 0; i < 2 * t->leaves; i++) t->tree[i] = AUDIT_NEVER;
@@ -354,29 +369,61 @@ static plait_status make_states(const pli_audit *audit, const audit_table *table
     return PLAIT_OK;
 }
 
+/* Does something to each holder of a table, until it fails. */
+typedef plait_status holder_step(pli_audit *audit, audit_table *table, audit_holder *shard, void *state,
+                                 plait_error *err);
+static plait_status each_holder(pli_audit *audit, holder_step *step, void *state, plait_error *err) {
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
+            for (int32_t i = 0; i < audit->table[t].shard[s].copies; i++)
+                PLI_TRY(step(audit, &audit->table[t], &audit->table[t].shard[s].copy[i], state, err));
+    return PLAIT_OK;
+}
+
 static plait_status make_all_states(pli_audit *audit, plait_error *err) {
     tournament t = { .leaves = 1 };
     while (t.leaves < audit->job.workers) t.leaves *= 2;
     t.tree = pli_array(2 * (size_t)t.leaves, sizeof *t.tree);
     if (t.tree == NULL) return audit_no_memory(err);
-    plait_status status = PLAIT_OK;
-    for (int64_t i = 0; status >= 0 && i < audit->tables; i++)
-        for (int64_t s = 0; status >= 0 && audit->table[i].known && s < (int64_t)audit->table[i].shards * audit->places;
-             s++)
-            status = make_states(audit, &audit->table[i], &audit->table[i].shard[s], &t, err);
+    plait_status status = each_holder(audit, make_states, &t, err);
     pli_free(t.tree);
     return status;
 }
 
+static plait_status check_holder(pli_audit *audit, audit_table *table, audit_holder *shard, void *state,
+                                 plait_error *err) {
+    (void)state, (void)err;
+    if (shard->counts) table->figures.applied += shard->n;
+    for (int32_t w = 0; w < audit->job.workers; w++) check_sender(audit, table, shard, w);
+    return PLAIT_OK;
+}
+
+/* Sources lie before what is made of them, so all copies of one place are gone through before those of the next. A
+ * stream tells of several: it is read once for each place of which it has some. */
+static plait_status read_place(pli_audit *audit, int32_t place, int32_t *read, plait_error *err) {
+    for (int32_t h = 0; h < audit->job.servers; h++) {
+        const audit_server *copy = audit_copy_at(audit, h, place);
+        if (copy == NULL || read[copy->stream] == place + 1) continue;
+        read[copy->stream] = place + 1;
+        PLI_TRY(audit_stream(audit, copy->stream, on_event, &place, err));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status read_servers(pli_audit *audit, plait_error *err) {
+    int32_t     *read = pli_calloc((size_t)pli_logfile_streams(audit->file), sizeof *read);
+    plait_status status = read == NULL ? audit_no_memory(err) : PLAIT_OK;
+    for (int32_t place = 0; status >= 0 && place < audit->places; place++)
+        status = read_place(audit, place, read, err);
+    pli_free(read);
+    return status;
+}
+
 plait_status audit_histories(pli_audit *audit, plait_error *err) {
-    const int64_t servers = (int64_t)audit->job.servers * audit->places;
-    for (int64_t s = 0; s < servers; s++)
-        PLI_TRY(audit_stream(audit, audit->server[s].stream, on_event, &audit->server[s], err));
-    for (int64_t i = 0; i < audit->tables; i++)
-        for (int64_t s = 0; audit->table[i].known && s < (int64_t)audit->table[i].shards * audit->places; s++)
-            for (int32_t w = 0; w < audit->job.workers; w++)
-                check_sender(audit, &audit->table[i], &audit->table[i].shard[s], w);
-    for (int64_t s = 0; s < servers; s++) check_ticks(audit, s);
+    PLI_TRY(read_servers(audit, err));
+    PLI_TRY(each_holder(audit, check_holder, NULL, err));
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++) check_ticks(audit, &audit->home[h].copy[i]);
     audit_check_copies(audit);
     return make_all_states(audit, err);
 }

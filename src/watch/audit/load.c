@@ -17,44 +17,34 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
     int32_t              streams = pli_logfile_streams(audit->file);
     if (audit->job.workers != 0)
         return memcmp(&audit->job, job, sizeof *job) == 0 ? PLAIT_OK : contradicts(event, "was in another job", err);
-    if (job->workers < 1 || job->servers < 1) return contradicts(event, "was in a job without workers", err);
-    audit->places = job->replicas > 1 ? job->replicas : 1;
-    const int64_t servers = (int64_t)job->servers * audit->places;
+    if (job->workers < 1 || job->servers < 1 || job->spares >= job->workers)
+        return contradicts(event, "was in a job without workers", err);
+    audit->places = job->replicas < 2                                  ? 1
+                    : job->servers + job->spares < PLI_LOG_PLACES_MAX ? job->servers + job->spares
+                                                                      : PLI_LOG_PLACES_MAX;
+    const int64_t servers = (int64_t)job->servers * (audit->places > 1 ? 2 : 1);
     if (pli_logfile_cut(audit->file) == NULL && job->workers + servers > streams)
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
                         "give the files of all ranks",
                         job->workers, job->servers, audit->places > 1 ? ", each with two copies" : "", streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
-    audit->server = pli_calloc((size_t)servers, sizeof *audit->server);
-    if (audit->worker == NULL || audit->server == NULL) return audit_no_memory(err);
+    audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
+    if (audit->worker == NULL || audit->home == NULL) return audit_no_memory(err);
     audit->job = *job;
     for (int32_t w = 0; w < job->workers; w++) audit->worker[w].stream = -1;
-    for (int64_t s = 0; s < servers; s++) {
-        const int64_t place = s % audit->places, home = s / audit->places;
-        audit->server[s] = (audit_server){ .stream = -1,
-                                           .counts = place == 0,
-                                           .rank = job->first_server + (int32_t)((home + place) % job->servers) };
-    }
     return PLAIT_OK;
 }
 
 static plait_status join(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
     PLI_TRY(start_job(audit, event, err));
-    const int32_t servers = audit->job.servers;
-    int64_t       at = (int64_t)event->rank - audit->job.first_server, server = 0;
-    int32_t      *of = NULL;
-    if (!event->server && event->rank < audit->job.workers) of = &audit->worker[event->rank].stream;
-    if (event->server && at >= 0 && at < servers && event->place < audit->places) {
-        server = (at - event->place + servers) % servers * audit->places + event->place;
-        of = &audit->server[server].stream;
-    }
-    if (of == NULL) return contradicts(event, "is none of the job", err);
-    if (*of >= 0) return contradicts(event, "has joined twice; a log holds one job", err);
+    audit_server *copy = NULL;
+    if (event->server) PLI_TRY(audit_copy_of(audit, event, &copy, err));
+    if (!event->server && event->rank >= audit->job.workers) return contradicts(event, "is none of the job", err);
+    int32_t *of = event->server ? &copy->stream : &audit->worker[event->rank].stream;
+    if (*of >= 0 && event->place == 0) return contradicts(event, "has joined twice; a log holds one job", err);
     *of = stream;
-    if (!event->server) return PLAIT_OK;
-    audit->server[server].ticks = pli_calloc((size_t)audit->job.workers, sizeof *audit->server[server].ticks);
-    return audit->server[server].ticks != NULL ? PLAIT_OK : audit_no_memory(err);
+    return PLAIT_OK;
 }
 
 static plait_status open_table(pli_audit *audit, audit_table *table, const pli_event_table *info, plait_error *err) {
@@ -69,22 +59,22 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
     snprintf(table->consistency, sizeof table->consistency, "%s", info->consistency);
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
-    const int32_t holders = info->shards * audit->places;
     table->sums = audit->places > 1 && strcmp(info->consistency, "bsp") == 0;
-    audit->cells += (int64_t)workers * (1 + holders);
+    audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
     table->pusher = pli_calloc(workers, sizeof *table->pusher);
     table->replica = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->replica);
     table->copies = pli_calloc(info->way == PLI_WAY_AVERAGED ? workers : 0, sizeof *table->copies);
-    table->shard = pli_calloc((size_t)holders, sizeof *table->shard);
+    table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
     if (table->pusher == NULL || table->replica == NULL || table->copies == NULL || table->shard == NULL)
         return audit_no_memory(err);
-    for (int32_t s = 0; s < holders; s++) {
-        table->shard[s].server = -1;
-        table->shard[s].counts = audit->places == 1;
-        table->shard[s].led = AUDIT_NEVER;
-        table->shard[s].sender = pli_calloc(workers, sizeof *table->shard[s].sender);
-        if (table->shard[s].sender == NULL) return audit_no_memory(err);
+    for (int32_t s = 0; s < info->shards; s++) {
+        audit_holder *copy = pli_calloc(1, sizeof *copy);
+        if (copy == NULL) return audit_no_memory(err);
+        *copy = (audit_holder){ .shard = s, .counts = true, .led = AUDIT_NEVER };
+        table->shard[s] = (audit_shard){ .home = -1, .copies = 1, .copy = copy };
+        copy->sender = pli_calloc(workers, sizeof *copy->sender);
+        if (copy->sender == NULL) return audit_no_memory(err);
     }
     return PLAIT_OK;
 }
@@ -150,17 +140,16 @@ static plait_status add_view(audit_worker *worker, const pli_event *event, plait
 }
 
 /* A part belongs to the worker's latest push of its table: the messages of a push follow it at once. */
-static plait_status add_part(pli_audit *audit, const pli_event *event, const pli_event_part *p, int32_t place,
+static plait_status add_part(const pli_audit *audit, const pli_event *event, const pli_event_part *p,
                              plait_error *err) {
     audit_table *table = audit_table_of(audit, p->table);
     if (table == NULL || event->peer >= audit->job.servers || p->shard >= table->shards ||
         table->pusher[event->rank].n == 0)
         return contradicts(event, "sent a part of no push", err);
-    const int64_t  server = (int64_t)event->peer * audit->places + place;
-    audit_holder  *shard = audit_holder_of(audit, table, p->shard, place);
-    audit_sender **of = &shard->sender[event->rank];
-    shard->server = (int32_t)server;
-    shard->counts = audit->server[server].counts;
+    audit_shard *shard = &table->shard[p->shard];
+    if (shard->home < 0) shard->home = event->peer;
+    if (shard->home != event->peer) return contradicts(event, "sent a part to who has not its shard", err);
+    audit_sender **of = &shard->copy[0].sender[event->rank];
     if (*of == NULL) *of = pli_calloc(1, sizeof **of);
     if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part))
         return audit_no_memory(err);
@@ -262,8 +251,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return add_copy(audit, table, event, err);
     case PLI_EVENT_SEND:
-        for (int64_t i = 0; i < event->n * audit->places; i++)
-            PLI_TRY(add_part(audit, event, &event->info.part[i / audit->places], (int32_t)(i % audit->places), err));
+        for (int64_t i = 0; i < event->n; i++) PLI_TRY(add_part(audit, event, &event->info.part[i], err));
         return PLAIT_OK;
     case PLI_EVENT_STAND: worker->stands = true; return PLAIT_OK;
     case PLI_EVENT_VIEW:
@@ -278,26 +266,14 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     }
 }
 
-static plait_status load_server(pli_audit *audit, const pli_event *event, plait_error *err) {
-    const int32_t servers = audit->job.servers, at = event->rank - audit->job.first_server;
-    if (event->place >= audit->places) return contradicts(event, "is of a copy that there is not", err);
-    audit_server *server = &audit->server[(at - event->place + servers) % servers * audit->places + event->place];
-    if (event->kind == PLI_EVENT_DONE) server->done = true;
-    if (event->kind != PLI_EVENT_SERVE) return PLAIT_OK;
-    if (event->place == 0) return contradicts(event, "serves in its own place", err);
-    server->served = true;
-    return PLAIT_OK;
-}
-
 /* Of a server only who it is; the rest is history's. */
 static plait_status load_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (audit->events++ == 0 || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
     if (event->kind == PLI_EVENT_JOB) return join(audit, *(const int32_t *)state, event, err);
     if (event->kind == PLI_EVENT_TABLE) return add_table(audit, event, err);
-    int32_t first = event->server ? audit->job.first_server : 0;
-    int32_t ranks = event->server ? audit->job.servers : audit->job.workers;
-    if (event->rank < first || event->rank - first >= ranks) return contradicts(event, "acted outside of a job", err);
-    if (event->server) return load_server(audit, event, err);
+    if (audit->job.workers == 0 || (!event->server && event->rank >= audit->job.workers))
+        return contradicts(event, "acted outside of a job", err);
+    if (event->server) return audit_load_copy(audit, *(const int32_t *)state, event, err);
     audit_table *table = audit_table_of(audit, event->table);
     if (event->table >= 0 && table == NULL) return contradicts(event, "used a table that it had not declared", err);
     return load_worker(audit, table, event, err);
@@ -309,8 +285,12 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0)
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
-    for (int32_t s = 0; s < audit->job.servers * audit->places; s++)
-        if (audit->server[s].stream < 0)
-            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing", audit->server[s].rank);
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int32_t place = 0; place < audit->places && place < 2; place++) {
+            const audit_server *copy = audit_copy_at(audit, h, place);
+            if (copy == NULL || copy->stream < 0)
+                return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",
+                                audit_rank_of(audit, h, place));
+        }
     return PLAIT_OK;
 }

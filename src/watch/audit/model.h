@@ -5,7 +5,8 @@
  *     reads.c    workers again: what each get was given, held against both          (promise)
  *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
- *     dead.c     where shards have two copies: who died, which copy's history counts, what became of a dead one's share
+ *     places.c   where shards have two copies: on which ranks they lay, one after the other, and which of them counts
+ *     dead.c     there, too: who died, what became of a dead one's share, and whether the copies are the same
  *
  * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
  * shard had applied `version` parts. Of the vector the audit keeps what promises speak of: the first push that it does
@@ -68,15 +69,22 @@ typedef struct audit_state {
     int64_t newest, newest_other;   /* turn of the last push contained, likewise; -1: none */
 } audit_state;
 
-typedef struct audit_holder { /* a shard, or one of its copies */
-    int32_t        server;    /* which, in audit->server; -1: nothing was sent there */
+typedef struct audit_holder { /* a shard, as one of its copies has it */
+    struct audit_server *of;  /* the copy; NULL: nothing was sent there */
+    int32_t        shard;
     bool           counts;    /* every update must be in it, once: there is no other copy, or it serves at the end */
-    int64_t        led; /* a second copy's applications before it served, as the first's; AUDIT_NEVER: it never did */
+    int64_t        led; /* a later copy's applications before it served, as its source's; AUDIT_NEVER: it never did */
     audit_sender **sender;  /* [workers]; NULL: has sent nothing */
     audit_apply   *apply;   /* [n] */
     int64_t        n, capacity;
     audit_state   *state;   /* [n + 1] */
 } audit_holder;
+
+typedef struct audit_shard {
+    int32_t       home;   /* the server whose it is; -1: nothing was sent there */
+    int32_t       copies; /* at first one, which gathers what workers have sent  */
+    audit_holder *copy;   /* [copies], as audit_home's                          */
+} audit_shard;
 
 typedef struct audit_replica { /* a worker's copy under allreduce */
     struct audit_sum { int64_t clock; uint64_t time_ns; } *sum; /* [n] applied */
@@ -103,7 +111,7 @@ typedef struct audit_table {
     int32_t        shards;
     pli_promise    promise;
     bool              sums;    /* with copies: updates are applied clock by clock, a dead one's share by others */
-    audit_holder     *shard;   /* [shards * places], the copies of a shard side by side */
+    audit_shard   *shard;   /* [shards] */
     audit_replica *replica; /* [workers], where SUMMED */
     audit_copies  *copies;  /* [workers], where AVERAGED */
     audit_pusher  *pusher;  /* [workers] */
@@ -131,20 +139,43 @@ typedef struct audit_ticks { /* clocks of a worker that a server was told of */
     uint64_t *seq; /* [told] the last message of each that counts in it; only where there are copies */
 } audit_ticks;
 
-typedef struct audit_server { /* or a copy of one */
-    int32_t      stream, rank;
-    bool         done, counts, cut;
-    bool         served; /* a second copy: the first's rank has died */
-    audit_ticks *ticks;  /* [workers]; allocated where it has a stream */
+typedef struct audit_server { /* a copy of a server's shards */
+    int32_t      stream, rank, home, place; /* stream -1: not seen */
+    bool         counts, cut;
+    bool         served; /* not at place 0: those at all places before are dead */
+    bool         used;   /* has applied something, or knows of clocks           */
+    int32_t      source; /* place of the copy that it has its log from; -1: of none */
+    int64_t      copied; /* how often it was made anew: the last time counts        */
+    int64_t      due;    /* passes: how many of them are to come                    */
+    int64_t      hands;  /* copies that it has begun to make                        */
+    bool         begun;  /* passes: it has what its source had when that handed over */
+    audit_ticks *ticks;  /* [workers] */
+    struct audit_gone { int32_t worker; int64_t hands; } *gone; /* [n_gone], of whom it knew, when it had begun as many */
+    int64_t      n_gone, gone_capacity;
 } audit_server;
+
+typedef struct audit_hand { /* one copy has handed its state to another */
+    int32_t from, to;   /* places                                  */
+    int64_t n, due;     /* how often; in passes: so often still    */
+    int64_t hands;      /* of the source, with the last of them    */
+} audit_hand;
+
+typedef struct audit_home { /* a server's shards, wherever they were */
+    audit_server *copy;     /* [n] by place, as far as a log tells of them; those that were never whole are left out
+                               after the first pass */
+    audit_hand   *hand;     /* [hands] */
+    int64_t       n, capacity, hands, hands_capacity;
+} audit_home;
 
 struct pli_audit {
     const pli_logfile *file;
     const char        *as;
     pli_event_job      job; /* workers 0: not known yet */
     audit_worker      *worker;
-    audit_server       *server; /* [job.servers * places], the copies of a server side by side */
-    int32_t             places; /* copies of a server: 1 or 2 */
+    audit_home         *home;   /* [job.servers] */
+    int32_t             places; /* where copies of a server may lie; 1: they have none */
+    bool               *dead;   /* [ranks] by what later copies say: they served */
+    int32_t             ranks;
     audit_table       *table;
     int64_t            tables, tables_capacity;
     int64_t            cells, events;
@@ -166,9 +197,22 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
     return table >= 0 && table < audit->tables && audit->table[table].known ? &audit->table[table] : NULL;
 }
 
+/** The copy at the place; NULL: there was none. */
+static inline audit_server *audit_copy_at(const pli_audit *audit, int32_t home, int32_t place) {
+    const audit_home *of = &audit->home[home];
+    for (int64_t i = 0; i < of->n; i++)
+        if (of->copy[i].place == place) return &of->copy[i];
+    return NULL;
+}
+
+/** The shard as the copy at that place has it; NULL: there was none. Of a shard to which nothing was sent all are one. */
 static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_table *table, int32_t shard,
                                             int32_t place) {
-    return &table->shard[(int64_t)shard * audit->places + place];
+    const audit_shard *of = &table->shard[shard];
+    if (of->home < 0) return &of->copy[0];
+    for (int32_t i = 0; i < of->copies; i++)
+        if (audit->home[of->home].copy[i].place == place) return &of->copy[i];
+    return NULL;
 }
 
 /** Feeds every event of a stream to step, until one fails. */
@@ -181,10 +225,33 @@ plait_status audit_histories(pli_audit *audit, plait_error *err);
 plait_status audit_reads(pli_audit *audit, plait_error *err);
 plait_status audit_averages(pli_audit *audit, plait_error *err);
 
+/* places.c */
+/** The rank of a place of a server's shards. */
+int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place);
+/** The copy that a server's event is of, entered where it is new. Errors: EFORMAT there can be no such copy; ENOMEM. */
+plait_status audit_copy_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err);
+/** In the first pass: what an event of a server says of copies. */
+plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err);
+/** After it: which copies there were, which ranks they say are dead, and which counts. *whole_out: they are all told
+ *  of. Errors: EFORMAT a copy was made of nothing. */
+plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err);
+/** Before the second: a holder for each copy of each shard. */
+plait_status audit_open_holders(pli_audit *audit, plait_error *err);
+/** In the second: the copy hands over what it has to another, whose history begins with that. */
+plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err);
+/** "rank 4", and of what is not at place 0 "rank 4 (place 1)". */
+const char *audit_name_copy(const audit_server *copy, char text[48]);
+/** Frees what a holder, or a copy, has, not itself. */
+void audit_free_holder(const pli_audit *audit, audit_holder *shard);
+void audit_free_places(pli_audit *audit);
+
 /* dead.c */
-/** After the first pass, where there are copies: who died, and which copies count. *whole_out: no log is cut but of who
- *  did. */
-plait_status audit_deaths(pli_audit *audit, bool *whole_out, plait_error *err);
+/** After audit_places, where there are copies: who died. *whole_out stays true: no log is cut but of who did. */
+void audit_deaths(pli_audit *audit, bool *whole_out);
+/** The worker has died, or a copy that lay before another that served. */
+static inline bool audit_is_dead(const pli_audit *audit, int32_t rank) {
+    return (rank < audit->job.workers && audit->worker[rank].dead) || (rank < audit->ranks && audit->dead[rank]);
+}
 /** The number of the last message of the worker that counts in the clock at the server; 0: it has no part in it. */
 static inline uint64_t audit_tick(const audit_server *server, int32_t worker, int64_t clock) {
     const audit_ticks *ticks = &server->ticks[worker];
@@ -210,7 +277,7 @@ bool   audit_unseen_open(const pli_audit *audit, const audit_table *table, audit
 void   audit_unseen_close(audit_unseen *unseen);
 /** Sum (or, where each counts by itself, the largest) of the norms of the updates that the others had made by asked_ns
  *  and that the version lacks. */
-double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen, int32_t shard,
-                         int64_t version, int32_t reader, uint64_t asked_ns);
+double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen,
+                         const audit_holder *shard, int64_t version, int32_t reader, uint64_t asked_ns);
 
 #endif

@@ -47,7 +47,7 @@ static void check_value(pli_audit *audit, const reader *r, const view *v) {
     const pli_promise *promise = &v->table->promise;
     if (!(promise->value > 0) || v->piece->shard < 0) return;
     double norm =
-        audit_unseen_norm(audit, v->table, &v->reads->unseen, v->piece->shard, v->version, r->rank, v->event->asked_ns);
+        audit_unseen_norm(audit, v->table, &v->reads->unseen, v->shard, v->version, r->rank, v->event->asked_ns);
     if (norm < promise->value * (1 + 1e-6)) return;
     audit_wrong(audit, r, v, "values", "when it misses updates of norm %.9g%s; %s promises less than %.9g", norm,
                 promise->value_each ? " of one worker" : " of the others", promise->spec, promise->value);

@@ -13,19 +13,32 @@ static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t app
     return false;
 }
 
-/* What the first copy had applied when the second took over, both logs tell, and the first's may be cut. NULL: none
+/* What a copy had applied until another took over from it, both logs tell, and the first's may be cut. NULL: none
  * does. */
-static const audit_holder *teller_of(const pli_audit *audit, const view *v) {
-    const audit_holder *own = audit_holder_of(audit, v->table, v->piece->shard, v->piece->place);
-    if (v->piece->version <= (uint64_t)own->n || own->server < 0 || !audit->server[own->server].cut) return own;
-    if (audit->places < 2 || v->piece->place > 0) return NULL;
-    const audit_holder *other = own + 1;
-    const int64_t       same = other->led < other->n ? other->led : other->n;
-    return v->piece->version <= (uint64_t)same ? other : NULL;
+static const audit_holder *teller_of(const view *v, const audit_holder *own) {
+    const audit_shard *all = &v->table->shard[v->piece->shard];
+    if (own == NULL || v->piece->version <= (uint64_t)own->n || own->of == NULL || !own->of->cut) return own;
+    for (int32_t i = 0; i < all->copies; i++) {
+        const audit_holder *other = &all->copy[i];
+        const int64_t       same = other->led < other->n ? other->led : other->n;
+        if (other->of->source == own->of->place && v->piece->version <= (uint64_t)same) return other;
+    }
+    return NULL;
+}
+
+/* Who answered is a copy that there was; or one of which a log that is cut does not tell. */
+static bool has_answered(const pli_audit *audit, const view *v, const audit_holder *own) {
+    const int32_t home = v->table->shard[v->piece->shard].home;
+    return own != NULL || audit_is_dead(audit, audit_rank_of(audit, home, v->piece->place));
 }
 
 static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
-    const audit_holder *shard = v->shard = teller_of(audit, v);
+    const audit_holder *own = audit_holder_of(audit, v->table, v->piece->shard, v->piece->place);
+    if (!has_answered(audit, v, own)) {
+        audit_wrong(audit, r, v, "versions", "where there was no whole copy");
+        return false;
+    }
+    const audit_holder *shard = v->shard = teller_of(v, own);
     if (shard == NULL) {
         v->unjudged = true;
         return false;

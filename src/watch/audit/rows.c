@@ -4,10 +4,8 @@
 
 enum { PLACE_AT_BIT = 56 };
 
-/* Versions of the second copy come after all of the first. */
-static uint64_t version_of(const view *v) {
-    return v->piece->version | (uint64_t)(v->piece->place != 0) << PLACE_AT_BIT;
-}
+/* Versions of a copy come after all of those at places before. */
+static uint64_t version_of(const view *v) { return v->piece->version | (uint64_t)v->piece->place << PLACE_AT_BIT; }
 
 static void went_back(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t before) {
     audit_wrong_row(audit, r, v, "monotone reads", row, "after it had got the row from version %llu",

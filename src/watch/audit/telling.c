@@ -11,8 +11,10 @@ static void name_get(const pli_audit *audit, const reader *r, const view *v, uin
     if (v->piece->shard < 0)
         snprintf(text + n, 256 - (size_t)n, "its replica");
     else
-        snprintf(text + n, 256 - (size_t)n, "%sshard %d", v->piece->place > 0 ? "the second copy of " : "",
-                 v->piece->shard);
+        n += snprintf(text + n, 256 - (size_t)n, "shard %d", v->piece->shard);
+    if (v->piece->place > 0)
+        snprintf(text + n, 256 - (size_t)n, " (place %d, rank %d)", v->piece->place,
+                 audit_rank_of(audit, v->table->shard[v->piece->shard].home, v->piece->place));
 }
 
 /* Which push a turn stands for: "push 4 of rank 0 (clock 3, sent at 0.1 s, applied at 0.6 s)". */

@@ -24,15 +24,15 @@ static int64_t made_before(const audit_pusher *pusher, uint64_t asked_ns, int64_
     return *cursor;
 }
 
-double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen, int32_t shard,
-                         int64_t version, int32_t reader, uint64_t asked_ns) {
+double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen,
+                         const audit_holder *shard, int64_t version, int32_t reader, uint64_t asked_ns) {
     double sum = 0;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const audit_pusher *pusher = &table->pusher[w];
         if (w == reader) continue;
         int64_t made = made_before(pusher, asked_ns, &unseen->made[w]);
-        int64_t pushes = audit_contained(audit_holder_of(audit, table, shard, 0), w, version, INT64_MAX,
-                                         &unseen->hint[(int64_t)shard * audit->job.workers + w]);
+        int64_t pushes = audit_contained(shard, w, version, INT64_MAX,
+                                         &unseen->hint[(int64_t)shard->shard * audit->job.workers + w]);
         double  missed = 0;
         for (int64_t i = pushes == 0 ? 0 : (int64_t)pusher->push[pushes - 1].incs; i < made; i++)
             missed += pusher->inc[i].norm;

@@ -1,0 +1,316 @@
+/* On which ranks the copies of a server's shards lay (table/copies.h), one after the other, and which of them counts.
+ *
+ * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
+ * have a copy. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are dead.
+ * Who serves may hand its state over to a new copy (HAND), which says when it is whole (COPY): its history is its
+ * source's up to there, and goes on with its own. A copy may be made more than once, and then the last time counts.
+ * The copy that counts is the one that served last.
+ *
+ * Holders are opened for copies that there were, not for places at which there might have been one: a job of a thousand
+ * servers has sixty-four thousand places. */
+#include <string.h>
+
+#include "watch/audit/model.h"
+
+/* --- the chain ---------------------------------------------------------------------------------------------------- */
+
+/* The server's own rank, the next server's, the spares', the other servers'. */
+int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
+    const pli_event_job *job = &audit->job;
+    const int32_t        near = job->servers > 1 ? 2 : 1;
+    if (place < near) return job->first_server + (home + place) % job->servers;
+    if (place - near < job->spares) return job->workers - job->spares + place - near;
+    return job->first_server + (home + place - job->spares) % job->servers;
+}
+
+const char *audit_name_copy(const audit_server *copy, char text[48]) {
+    if (copy->place == 0)
+        snprintf(text, 48, "rank %d", copy->rank);
+    else
+        snprintf(text, 48, "rank %d (place %d)", copy->rank, copy->place);
+    return text;
+}
+
+/* --- first pass --------------------------------------------------------------------------------------------------- */
+
+static plait_status contradicts(const pli_event *event, const char *what, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT,
+                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, %s",
+                    event->home, event->place, event->rank, what);
+}
+
+plait_status audit_copy_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err) {
+    if (event->home < 0 || event->home >= audit->job.servers || event->place >= audit->places ||
+        audit_rank_of(audit, event->home, event->place) != event->rank)
+        return contradicts(event, "is none of the job", err);
+    audit_server *copy = *copy_out = audit_copy_at(audit, event->home, event->place);
+    if (copy != NULL) return PLAIT_OK;
+    audit_home *home = &audit->home[event->home];
+    if (!pli_grow((void **)&home->copy, &home->capacity, home->n + 1, sizeof *home->copy)) return audit_no_memory(err);
+    int64_t at = home->n++;
+    for (; at > 0 && home->copy[at - 1].place > event->place; at--) home->copy[at] = home->copy[at - 1];
+    home->copy[at] = (audit_server){ .stream = -1,
+                                     .rank = event->rank,
+                                     .home = event->home,
+                                     .place = event->place,
+                                     .source = event->place == 1 ? 0 : -1 };
+    *copy_out = &home->copy[at];
+    return PLAIT_OK;
+}
+
+static audit_hand *hand_of(const audit_home *home, int32_t from, int32_t to) {
+    for (int64_t i = 0; i < home->hands; i++)
+        if (home->hand[i].from == from && home->hand[i].to == to) return &home->hand[i];
+    return NULL;
+}
+
+/* The other end of HAND and COPY is where the chain says that it is. */
+static bool names_other(const pli_audit *audit, const pli_event *event) {
+    const bool later = event->kind == PLI_EVENT_HAND;
+    return event->whom < audit->places && (later ? event->whom > event->place : event->whom < event->place) &&
+           event->peer == audit_rank_of(audit, event->home, event->whom);
+}
+
+static plait_status load_hand(pli_audit *audit, audit_server *copy, const pli_event *event, plait_error *err) {
+    audit_home *home = &audit->home[copy->home];
+    audit_hand *hand = hand_of(home, event->place, event->whom);
+    if (!names_other(audit, event)) return contradicts(event, "handed its state to nobody", err);
+    if (copy->place > 0 && !copy->served) return contradicts(event, "handed over what it did not serve", err);
+    if (hand == NULL) {
+        if (!pli_grow((void **)&home->hand, &home->hands_capacity, home->hands + 1, sizeof *home->hand))
+            return audit_no_memory(err);
+        hand = &home->hand[home->hands++];
+        *hand = (audit_hand){ .from = event->place, .to = event->whom };
+    }
+    hand->due = ++hand->n;
+    hand->hands = ++copy->hands;
+    return PLAIT_OK;
+}
+
+static plait_status load_gone(const pli_audit *audit, audit_server *copy, const pli_event *event, plait_error *err) {
+    if (event->peer >= audit->job.workers) return PLAIT_OK; /* history.c says so */
+    if (!pli_grow((void **)&copy->gone, &copy->gone_capacity, copy->n_gone + 1, sizeof *copy->gone))
+        return audit_no_memory(err);
+    copy->gone[copy->n_gone++] = (struct audit_gone){ .worker = event->peer, .hands = copy->hands };
+    return PLAIT_OK;
+}
+
+/* Whose a shard is, its server says where no worker has sent anything there. */
+static plait_status load_part(pli_audit *audit, const pli_event *event, plait_error *err) {
+    audit_table *table = audit_table_of(audit, event->table);
+    if (table == NULL || event->shard < 0 || event->shard >= table->shards)
+        return contradicts(event, "applied a part of nothing", err);
+    audit_shard *shard = &table->shard[event->shard];
+    if (shard->home < 0) shard->home = event->home;
+    return shard->home == event->home ? PLAIT_OK : contradicts(event, "applied a part of another's shard", err);
+}
+
+plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
+    audit_server *copy;
+    PLI_TRY(audit_copy_of(audit, event, &copy, err));
+    copy->stream = stream;
+    const bool whole = event->place < 2 || copy->copied > 0;
+    switch (event->kind) {
+    case PLI_EVENT_APPLY:
+    case PLI_EVENT_DROP:
+        if (!whole) return contradicts(event, "applied updates before it was whole", err);
+        return load_part(audit, event, err);
+    case PLI_EVENT_TICK:
+        return whole ? PLAIT_OK : contradicts(event, "took the end of a clock before it was whole", err);
+    case PLI_EVENT_GONE: return load_gone(audit, copy, event, err);
+    case PLI_EVENT_HAND: return load_hand(audit, copy, event, err);
+    case PLI_EVENT_COPY:
+        if (!names_other(audit, event) || copy->served) return contradicts(event, "was made of nothing", err);
+        copy->source = event->whom;
+        copy->due = ++copy->copied;
+        return PLAIT_OK;
+    case PLI_EVENT_SERVE:
+        if (event->place == 0) return contradicts(event, "serves in its own place", err);
+        if (!whole) return contradicts(event, "served before it was whole", err);
+        copy->served = true;
+        return PLAIT_OK;
+    default: return PLAIT_OK;
+    }
+}
+
+/* --- between the passes ------------------------------------------------------------------------------------------- */
+
+static bool is_cut(const pli_audit *audit, const audit_server *copy) {
+    return copy == NULL || copy->stream < 0 || pli_logfile_stream_is_cut(audit->file, copy->stream);
+}
+
+/* What was made was handed over. Where the log of who did so is cut, that may be in what it lacks. */
+static plait_status check_made(const pli_audit *audit, const audit_server *copy, bool *whole_out, plait_error *err) {
+    if (copy->copied == 0 || hand_of(&audit->home[copy->home], copy->source, copy->place) != NULL) return PLAIT_OK;
+    if (is_cut(audit, audit_copy_at(audit, copy->home, copy->source))) {
+        *whole_out = false;
+        return PLAIT_OK;
+    }
+    return pli_fail(err, PLAIT_EFORMAT,
+                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made of "
+                    "that at place %d, which has handed over nothing to it",
+                    copy->home, copy->place, copy->rank, copy->source);
+}
+
+static void free_copy(const pli_audit *audit, audit_server *copy) {
+    for (int32_t w = 0; copy->ticks != NULL && w < audit->job.workers; w++) pli_free(copy->ticks[w].seq);
+    pli_free(copy->ticks);
+    pli_free(copy->gone);
+}
+
+/* Without those that were never whole: of them there is nothing to tell. */
+static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < home->n; i++) {
+        if (home->copy[i].place < 2 || home->copy[i].copied > 0)
+            home->copy[n++] = home->copy[i];
+        else
+            free_copy(audit, &home->copy[i]);
+    }
+    home->n = n;
+}
+
+static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, plait_error *err) {
+    audit_home   *home = &audit->home[h];
+    audit_server *last = NULL;
+    for (int32_t place = 0; place < audit->places && place < 2; place++)
+        *whole_out = *whole_out && audit_copy_at(audit, h, place) != NULL;
+    leave_out_unmade(audit, home);
+    for (int64_t i = 0; i < home->n; i++) {
+        audit_server *copy = &home->copy[i];
+        PLI_TRY(check_made(audit, copy, whole_out, err));
+        copy->cut = is_cut(audit, copy);
+        if (copy->served || (copy->place == 0 && last == NULL)) last = copy;
+    }
+    if (last != NULL) last->counts = true;
+    for (int32_t place = 0; last != NULL && place < last->place; place++)
+        audit->dead[audit_rank_of(audit, h, place)] = true;
+    return PLAIT_OK;
+}
+
+plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err) {
+    const int32_t behind = audit->job.first_server + audit->job.servers;
+    audit->ranks = behind > audit->job.workers ? behind : audit->job.workers;
+    audit->dead = pli_calloc((size_t)audit->ranks, sizeof *audit->dead);
+    if (audit->dead == NULL) return audit_no_memory(err);
+    *whole_out = true;
+    for (int32_t h = 0; h < audit->job.servers; h++) PLI_TRY(settle_home(audit, h, whole_out, err));
+    return PLAIT_OK;
+}
+
+/* --- holders ------------------------------------------------------------------------------------------------------ */
+
+/* What workers have sent, once more: each copy applies it for itself. */
+static bool copy_sent(const pli_audit *audit, const audit_holder *first, audit_holder *shard) {
+    const size_t workers = (size_t)audit->job.workers;
+    shard->sender = pli_calloc(workers, sizeof *shard->sender);
+    for (size_t w = 0; shard->sender != NULL && w < workers; w++) {
+        const audit_sender *from = first->sender[w];
+        if (from == NULL) continue;
+        audit_sender *to = shard->sender[w] = pli_calloc(1, sizeof *to);
+        if (to == NULL || !pli_grow((void **)&to->part, &to->capacity, from->n, sizeof *to->part)) return false;
+        if (from->n > 0) memcpy(to->part, from->part, (size_t)from->n * sizeof *to->part);
+        to->n = from->n;
+    }
+    return shard->sender != NULL;
+}
+
+static plait_status open_shard(pli_audit *audit, audit_shard *shard, plait_error *err) {
+    audit_home *home = &audit->home[shard->home];
+    audit->cells += (home->n - 1) * audit->job.workers;
+    audit_holder *copy = audit->cells > AUDIT_CELLS_MAX ? NULL : pli_calloc((size_t)home->n, sizeof *copy);
+    if (copy == NULL) return audit_no_memory(err);
+    copy[0] = shard->copy[0];
+    pli_free(shard->copy);
+    shard->copy = copy;
+    for (int64_t i = 0; i < home->n; i++) {
+        copy[i].of = &home->copy[i];
+        copy[i].shard = copy[0].shard;
+        copy[i].counts = home->copy[i].counts;
+        copy[i].led = AUDIT_NEVER;
+        shard->copies = (int32_t)i + 1;
+        if (i > 0 && !copy_sent(audit, &copy[0], &copy[i])) return audit_no_memory(err);
+    }
+    return PLAIT_OK;
+}
+
+plait_status audit_open_holders(pli_audit *audit, plait_error *err) {
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int64_t i = 0; i < audit->home[h].n; i++) {
+            audit_server *copy = &audit->home[h].copy[i];
+            copy->ticks = pli_calloc((size_t)audit->job.workers, sizeof *copy->ticks);
+            if (copy->ticks == NULL) return audit_no_memory(err);
+        }
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
+            if (audit->table[t].shard[s].home >= 0) PLI_TRY(open_shard(audit, &audit->table[t].shard[s], err));
+    return PLAIT_OK;
+}
+
+void audit_free_holder(const pli_audit *audit, audit_holder *shard) {
+    for (int32_t w = 0; shard->sender != NULL && w < audit->job.workers; w++) {
+        if (shard->sender[w] == NULL) continue;
+        pli_free(shard->sender[w]->part);
+        pli_free(shard->sender[w]);
+    }
+    pli_free(shard->sender);
+    pli_free(shard->apply);
+    pli_free(shard->state);
+}
+
+void audit_free_places(pli_audit *audit) {
+    for (int32_t h = 0; audit->home != NULL && h < audit->job.servers; h++) {
+        for (int64_t i = 0; i < audit->home[h].n; i++) free_copy(audit, &audit->home[h].copy[i]);
+        pli_free(audit->home[h].copy);
+        pli_free(audit->home[h].hand);
+    }
+    pli_free(audit->home);
+    pli_free(audit->dead);
+}
+
+/* --- a new copy's beginning --------------------------------------------------------------------------------------- */
+
+static bool inherit_shard(const pli_audit *audit, const audit_holder *from, audit_holder *to) {
+    if (!pli_grow((void **)&to->apply, &to->capacity, from->n, sizeof *to->apply)) return false;
+    if (from->n > 0) memcpy(to->apply, from->apply, (size_t)from->n * sizeof *to->apply);
+    to->n = from->n;
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const audit_sender *sent = from->sender[w];
+        audit_sender       *mine = to->sender[w];
+        if (sent == NULL) continue;
+        for (int64_t i = 0; i < sent->n; i++) mine->part[i].at = sent->part[i].at;
+        mine->next = sent->next;
+        mine->unknown = sent->unknown;
+    }
+    return true;
+}
+
+static bool inherit_ticks(const pli_audit *audit, const audit_server *from, audit_server *to) {
+    for (int32_t w = 0; w < audit->job.workers; w++) {
+        const audit_ticks *told = &from->ticks[w];
+        audit_ticks       *mine = &to->ticks[w];
+        if (!pli_grow((void **)&mine->seq, &mine->capacity, told->told, sizeof *mine->seq)) return false;
+        if (told->told > 0) memcpy(mine->seq, told->seq, (size_t)told->told * sizeof *mine->seq);
+        mine->n = told->n;
+        mine->told = told->told;
+    }
+    to->used = from->used;
+    to->begun = true;
+    return true;
+}
+
+plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err) {
+    audit_home   *home = &audit->home[source->home];
+    audit_server *to = audit_copy_at(audit, source->home, event->whom);
+    audit_hand   *hand = hand_of(home, source->place, event->whom);
+    if (--hand->due > 0 || to == NULL || to->copied == 0 || to->source != source->place) return PLAIT_OK;
+    if (!inherit_ticks(audit, source, to)) return audit_no_memory(err);
+    for (int64_t t = 0; t < audit->tables; t++)
+        for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++) {
+            audit_shard *shard = &audit->table[t].shard[s];
+            if (shard->home == source->home &&
+                !inherit_shard(audit, &shard->copy[source - home->copy], &shard->copy[to - home->copy]))
+                return audit_no_memory(err);
+        }
+    return PLAIT_OK;
+}
