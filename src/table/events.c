@@ -37,20 +37,19 @@ static void keep(const pli_event_sink *sink, const pli_layout *layout, int32_t r
     if (sink != NULL && sink->keep != NULL && layout->replicas > 1) sink->keep(sink->user, rank, side);
 }
 
-void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout) {
-    raise_job(sink, (pli_event){ .server = server, .rank = rank, .home = server ? rank - layout->first_server : 0 },
-              layout);
-}
-
-void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way) {
-    raise_table(sink, (pli_event){ .server = server, .rank = rank }, spec, way);
-}
-
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind) {
     pli_event_raise(sink, &(pli_event){ .kind = kind, .server = server, .rank = rank, .table = -1 });
 }
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
+
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout) {
+    raise_job(sink, (pli_event){ .rank = rank }, layout);
+}
+
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way) {
+    raise_table(sink, (pli_event){ .rank = rank }, spec, way);
+}
 
 void pli_client_listen(pli_client *client, const pli_event_sink *sink) {
     client->sink = sink;

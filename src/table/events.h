@@ -6,15 +6,13 @@
 #include "table/client.h"
 #include "table/server.h"
 
-/* --- of a rank ---------------------------------------------------------------------------------------------------- */
-
-void pli_raise_job(const pli_event_sink *sink, int32_t rank, bool server, const pli_layout *layout);
-void pli_raise_table(const pli_event_sink *sink, int32_t rank, bool server, const pli_spec *spec, pli_event_way way);
-/** What has no fields: BARRIER, LEAVE, STAND, DONE. */
+/** Of a rank, as worker or server, what has no fields: BARRIER, LEAVE, STAND, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
 
+void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout);
+void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way);
 /** From now on the client's events are raised, and servers say with each answer what their shard has applied. */
 void pli_client_listen(pli_client *client, const pli_event_sink *sink);
 

@@ -314,7 +314,7 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
     pli_client_listen(&job->client, pli_comm_events(comm));
-    pli_raise_job(job->client.sink, rank, false, &job->layout);
+    pli_raise_job(job->client.sink, rank, &job->layout);
     return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 

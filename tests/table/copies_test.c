@@ -151,20 +151,8 @@ static void listen_to_all(world *w) {
         }
     for (int32_t k = 0; k < w->workers; k++) {
         pli_client_listen(&w->worker[k].client, sink_of(w));
-        pli_raise_job(sink_of(w), k, false, &w->layout);
+        pli_raise_job(sink_of(w), k, &w->layout);
     }
-}
-
-/* whole: all came to their end, or died. */
-static void hear_witness(world *w, bool whole) {
-    char why[640];
-    if (witness_close(&w->witness, whole, why, sizeof why)) return;
-    if (!audit_judges)
-        fail_msg("the audit: %s\nreplay: PLAIT_SEED=%llu %s", why, (unsigned long long)w->seed,
-                 program_invocation_name);
-    printf("PLAIT_SEED=%llu %s\n", (unsigned long long)w->seed, why);
-    fflush(stdout);
-    _exit(4);
 }
 
 /* --- the world ---------------------------------------------------------------------------------------------------- */
@@ -220,7 +208,7 @@ static void create_tables(world *w) {
         for (int32_t k = 0; k < w->workers; k++) {
             SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
             SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
-            pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SERVED);
+            pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SERVED);
         }
     }
 }
@@ -742,13 +730,13 @@ static void play(world *w) {
 
 static void run_schedule(world *w, uint64_t seed, bool lives) {
     if (setjmp(gave_up) != 0) {
-        hear_witness(w, false);
+        witness_judge(&w->witness, false, w->seed, audit_judges);
         return;
     }
     open_world(w, seed, lives);
     play(w);
     compare_copies(w);
-    hear_witness(w, true);
+    witness_judge(&w->witness, true, w->seed, audit_judges);
     close_world(w);
 }
 

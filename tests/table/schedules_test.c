@@ -127,21 +127,11 @@ static void tell_inc(world *w, int32_t k, int t) {
     pli_raise_inc(sink_of(w), k, &w->spec[t], me->n, me->keys, 0, me->delta);
 }
 
-static void refuse(const world *w, const char *why) {
-    if (!audit_judges)
-        fail_msg("the audit: %s\nreplay: PLAIT_SEED=%llu %s", why, (unsigned long long)w->seed,
-                 program_invocation_name);
-    printf("PLAIT_SEED=%llu %s\n", (unsigned long long)w->seed, why);
-    fflush(stdout);
-    _exit(4);
-}
-
 /* whole: all ranks came to their end. */
 static void close_log(world *w, bool whole) {
-    char why[640];
     for (int32_t s = 0; whole && s < w->layout.servers; s++)
         pli_raise(sink_of(w), w->layout.first_server + s, true, PLI_EVENT_DONE);
-    if (!witness_close(&w->witness, whole, why, sizeof why)) refuse(w, why);
+    witness_judge(&w->witness, whole, w->seed, audit_judges);
 }
 
 /* --- building a world --------------------------------------------------------------------------------------------- */
@@ -224,7 +214,7 @@ static void create_tables(world *w) {
         for (int32_t k = 0; k < w->workers; k++) {
             SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
             SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
-            pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SERVED);
+            pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SERVED);
         }
     }
 }
@@ -272,14 +262,14 @@ static void open_world(world *w, uint64_t seed) {
         int32_t rank = w->layout.first_server + s;
         SURE(w, pli_server_open(&w->server[s], &w->layout, rank, 0, 1, NULL) == PLAIT_OK);
         w->server[s].sink = sink_of(w);
-        pli_raise_job(sink_of(w), rank, true, &w->layout);
+        pli_raise_server_job(&w->server[s]);
         direct_add(w->d, rank, PLI_PORT_SERVER, &pli_server_ops, &w->server[s]);
     }
     for (int32_t k = 0; k < w->workers; k++) {
         worker *me = &w->worker[k];
         SURE(w, pli_client_open(&me->client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
         pli_client_listen(&me->client, sink_of(w));
-        pli_raise_job(sink_of(w), k, false, &w->layout);
+        pli_raise_job(sink_of(w), k, &w->layout);
         direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &me->client);
         me->values = calloc((size_t)ROWS * (size_t)w->workers, sizeof(double));
         me->leaves_at = pick(w, 6) == 0 ? (int64_t)pick(w, CLOCKS) : -1;

@@ -67,12 +67,12 @@ static void open_sums(world *w, uint64_t seed) {
         w->worker[k].values = calloc((size_t)ROWS * (size_t)w->workers, sizeof(double));
         SURE(w, pli_collective_init(&me->collective, k, w->workers, w->lossy ? 2000000 : 0));
         direct_add(w->d, k, PLI_PORT_COLLECTIVE, &pli_collective_ops, &me->collective);
-        pli_raise_job(sink_of(w), k, true, &w->layout);
-        pli_raise_job(sink_of(w), k, false, &w->layout);
+        pli_raise_server_job(&(pli_server){ .sink = sink_of(w), .layout = w->layout, .rank = k, .home = k });
+        pli_raise_job(sink_of(w), k, &w->layout);
         for (int t = 0; t < w->tables; t++) {
             SURE(w,
                  pli_replica_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->replica[t], NULL) == PLAIT_OK);
-            pli_raise_table(sink_of(w), k, false, &w->spec[t], PLI_WAY_SUMMED);
+            pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SUMMED);
         }
         me->ending = TABLES_MAX;
     }

@@ -3,6 +3,7 @@
 #ifndef PLI_TESTS_TABLE_WITNESS_H
 #define PLI_TESTS_TABLE_WITNESS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,18 @@ static inline bool witness_close(witness *of, bool whole, char *why, size_t byte
     pli_logfile_close(&file);
     close(of->fd);
     return why[0] == '\0';
+}
+
+/** The same of a seeded schedule, whose failure prints what replays it. judges: the audit alone does, and says no by
+ *  exit code 4. Needs cmocka.h before. */
+static inline void witness_judge(witness *of, bool whole, uint64_t seed, bool judges) {
+    char why[640];
+    if (witness_close(of, whole, why, sizeof why)) return;
+    if (!judges)
+        fail_msg("the audit: %s\nreplay: PLAIT_SEED=%llu %s", why, (unsigned long long)seed, program_invocation_name);
+    printf("PLAIT_SEED=%llu %s\n", (unsigned long long)seed, why);
+    fflush(stdout);
+    _exit(4);
 }
 
 #endif

@@ -93,7 +93,7 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
     plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty,
                                            &table->replica, err);
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
-    pli_raise_table(pli_comm_events(job->comm), rank, false, &table->spec, PLI_WAY_SUMMED);
+    pli_raise_table(pli_comm_events(job->comm), rank, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
 }
 

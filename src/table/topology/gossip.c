@@ -83,7 +83,7 @@ static plait_status gossip_open(plait_table *table, const void *initial, const v
     char       what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = open_copy(table, initial, penalty, err);
-    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), false, &table->spec, PLI_WAY_AVERAGED);
+    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), &table->spec, PLI_WAY_AVERAGED);
     return pli_job_agree(job, what, 0, status, err);
 }
 

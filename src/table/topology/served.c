@@ -81,7 +81,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     pli_out  out;
     pli_port_enter(job->client_port, &now_ns, &out); /* the machine looks at what is used */
     status = pli_client_add_table(&job->client, table->served, err);
-    pli_raise_table(job->client.sink, plait_comm_rank(job->comm), false, &table->spec, PLI_WAY_SERVED);
+    pli_raise_table(job->client.sink, plait_comm_rank(job->comm), &table->spec, PLI_WAY_SERVED);
     pli_port_leave(job->client_port, &out);
     return status;
 }
