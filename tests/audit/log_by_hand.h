@@ -131,9 +131,12 @@ static inline void get(maker *m, int32_t rank, int64_t clock, uint64_t version, 
                                                 .rows = 10 }, incs, 0);
 }
 
-static inline void end(maker *m) {
-    for (int32_t rank = 0; rank < RANKS; rank++) plain(m, rank, PLI_EVENT_DONE);
+/* but: who has died; -1: nobody. */
+static inline void end_but(maker *m, int32_t but) {
+    for (int32_t rank = 0; rank < RANKS; rank++)
+        if (rank != but) plain(m, rank, PLI_EVENT_DONE);
 }
+static inline void end(maker *m) { end_but(m, -1); }
 
 /* --- judging ------------------------------------------------------------------------------------------------------ */
 

@@ -113,6 +113,12 @@ static void test_a_push_goes_to_every_shard(void **state) {
     }
 }
 
+/* All servers hear of the worker's death. */
+static void die(maker *m, int32_t worker) {
+    for (int32_t s = 0; s < SHARDS; s++)
+        raise_event(m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = worker });
+}
+
 /* What was on its way when its worker died may be lost, but not what came before something that arrived. */
 static void test_what_is_lost_with_a_dead_worker(void **state) {
     (void)state;
@@ -123,10 +129,8 @@ static void test_what_is_lost_with_a_dead_worker(void **state) {
             if (c != lost) whole_clock(&m, 2, c);
             else inc(&m, 2), push(&m, 2, c), end_clock(&m, 2, c), tick(&m, 0, 2, c), tick(&m, 1, 2, c);
         }
-        for (int32_t s = 0; s < SHARDS; s++)
-            raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
-        for (int32_t rank = 0; rank < RANKS; rank++)
-            if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
+        die(&m, 2);
+        end_but(&m, 2);
         if (lost == 2) judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
         else judge(&m, NULL, PLI_AUDIT_REFUTED, "exactly once", "was never applied");
     }
@@ -177,12 +181,10 @@ static void test_dropped_died_and_left(void **state) {
     whole_clock(&m, 0, 0);
     whole_clock(&m, 1, 0);
     inc(&m, 2);
-    push(&m, 2, 0); /* and dies */
-    for (int32_t s = 0; s < SHARDS; s++)
-        raise_event(&m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = 2 });
+    push(&m, 2, 0);
+    die(&m, 2);
     get(&m, 0, 1, 2, 0);
-    for (int32_t rank = 0; rank < RANKS; rank++)
-        if (rank != 2) plain(&m, rank, PLI_EVENT_DONE);
+    end_but(&m, 2);
     judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
 }
 

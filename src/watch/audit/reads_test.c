@@ -101,18 +101,24 @@ static void test_the_future(void **state) {
     refuted(&m, "future", "holds push 1 of rank 0 (clock 0");
 }
 
+/* From clock `from` on, which all have come to, worker 0 runs ahead to clock lead, reading at each begin; then the
+ * others come. `version` is what all had applied by clock from. */
+static void run_ahead(maker *m, int64_t from, int64_t lead, uint64_t version) {
+    for (int64_t c = from; c < lead; c++) {
+        get(m, 0, c, version++, 0);
+        whole_clock(m, 0, c);
+    }
+    get(m, 0, lead, version, 0);
+    for (int64_t c = from; c < lead; c++)
+        for (int32_t w = 1; w < WORKERS; w++) whole_clock(m, w, c);
+}
+
 static void test_a_fast_worker_under_ssp(void **state) {
     (void)state;
     for (int64_t lead = 2; lead <= 3; lead++) { /* ssp:2: it may be two clocks ahead, not three */
         maker m;
         begin(&m, "ssp:2", false, false);
-        for (int64_t c = 0; c < lead; c++) {
-            get(&m, 0, c, (uint64_t)c, 0);
-            whole_clock(&m, 0, c);
-        }
-        get(&m, 0, lead, (uint64_t)lead, 0);
-        for (int64_t c = 0; c < lead; c++)
-            for (int32_t w = 1; w < WORKERS; w++) whole_clock(&m, w, c);
+        run_ahead(&m, 0, lead, 0);
         if (lead == 2) proven(&m);
         else refuted(&m, "staleness", "row 0 of table w");
     }
@@ -227,13 +233,7 @@ static void test_barriers_of_asp(void **state) {
         maker m;
         begin(&m, "asp:3:4", false, false);
         for (int32_t w = 0; w < WORKERS; w++) whole_clock(&m, w, 0);
-        for (int64_t c = 1; c < lead; c++) {
-            get(&m, 0, c, (uint64_t)(WORKERS + c - 1), 0);
-            whole_clock(&m, 0, c);
-        }
-        get(&m, 0, lead, (uint64_t)(WORKERS + lead - 1), 0);
-        for (int64_t c = 1; c < lead; c++)
-            for (int32_t w = 1; w < WORKERS; w++) whole_clock(&m, w, c);
+        run_ahead(&m, 1, lead, WORKERS);
         if (lead == 3) proven(&m);
         else refuted(&m, "barriers", "misses push 2 of rank 1 (clock 1");
     }
