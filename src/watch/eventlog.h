@@ -18,7 +18,7 @@
  * variable-length integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the
  * difference from its prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
  *
- *     WHOSE    (kind 0, and without a time) home, place > 0: of which copy the records that follow are. In the streams of
+ *     WHOSE    (kind 0, and without a time) home, place > 0: of which copy the records that follow are. In streams of
  *              side 2, before the first record and wherever it changes; in no other
  *     JOB      workers, servers, first_server, backup, replicas, spares
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology,

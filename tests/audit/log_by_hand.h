@@ -25,6 +25,8 @@ typedef struct maker {
     uint64_t      now_ns;
     uint64_t      seq[WORKERS][SHARDS];
     bool          replicas;
+    int32_t       spares; /* of the workers, where there are copies */
+    const char   *consistency;
     char          cut_path[64]; /* of a rank whose log lies apart, and has no end */
     pli_eventlog *cut_log;      /* NULL: there is none */
     int32_t       cut_rank;
@@ -34,7 +36,7 @@ static inline uint64_t now_of(void *user) { return ((maker *)user)->now_ns; }
 
 static inline void raise_event(maker *m, pli_event event) {
     m->now_ns += 1000000;
-    event.server = event.rank >= SERVER;
+    event.server = event.server || event.rank >= SERVER;
     const bool            apart = m->cut_log != NULL && event.rank == m->cut_rank;
     const pli_event_sink *sink = pli_eventlog_sink(apart ? m->cut_log : m->log);
     sink->raise(sink->user, &event);
@@ -140,23 +142,29 @@ static inline void end(maker *m) { end_but(m, -1); }
 
 /* --- judging ------------------------------------------------------------------------------------------------------ */
 
+/* Closes the log and audits it. */
+static inline plait_status audit_made(maker *m, const char *as, pli_logfile **file_out, pli_audit **audit_out,
+                                      plait_error *err) {
+    const char *path[] = { m->path, m->cut_path };
+    const int   paths = m->cut_log != NULL ? 2 : 1;
+    struct stat whole;
+    assert_int_equal(pli_eventlog_close(&m->log, err), PLAIT_OK);
+    if (paths == 2) {
+        assert_int_equal(pli_eventlog_close(&m->cut_log, err), PLAIT_OK);
+        assert_int_equal(stat(m->cut_path, &whole), 0);
+        assert_int_equal(truncate(m->cut_path, whole.st_size - 1), 0);
+    }
+    const plait_status opened = pli_logfile_open(path, paths, file_out, err); /* they are mapped then */
+    unlink(m->path);
+    if (paths == 2) unlink(m->cut_path);
+    return opened < 0 ? opened : pli_audit_run(*file_out, as, audit_out, err);
+}
+
 static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, const char *rule, const char *words) {
     pli_logfile *file = NULL;
     pli_audit   *audit = NULL;
     plait_error  err = { 0 };
-    const char  *path[] = { m->path, m->cut_path };
-    const int    paths = m->cut_log != NULL ? 2 : 1;
-    struct stat  whole;
-    assert_int_equal(pli_eventlog_close(&m->log, &err), PLAIT_OK);
-    if (paths == 2) {
-        assert_int_equal(pli_eventlog_close(&m->cut_log, &err), PLAIT_OK);
-        assert_int_equal(stat(m->cut_path, &whole), 0);
-        assert_int_equal(truncate(m->cut_path, whole.st_size - 1), 0);
-    }
-    const plait_status opened = pli_logfile_open(path, paths, &file, &err); /* they are mapped then */
-    unlink(m->path);
-    if (paths == 2) unlink(m->cut_path);
-    if (opened < 0 || pli_audit_run(file, as, &audit, &err) < 0) fail_msg("%s", err.text);
+    if (audit_made(m, as, &file, &audit, &err) < 0) fail_msg("%s", err.text);
     const pli_audit_violation *first = pli_audit_first(audit);
     if (pli_audit_result(audit) != verdict)
         fail_msg("verdict %d: %s", (int)pli_audit_result(audit), first != NULL ? first->text : "");
@@ -170,6 +178,17 @@ static inline void judge(maker *m, const char *as, pli_audit_verdict verdict, co
     assert_false(text.failed);
     pli_text_free(&text);
     pli_audit_free(&audit);
+    pli_logfile_close(&file);
+}
+
+/* The log contradicts itself. */
+static inline void malformed(maker *m, const char *words) {
+    pli_logfile *file = NULL;
+    pli_audit   *audit = NULL;
+    plait_error  err = { 0 };
+    assert_int_equal(audit_made(m, NULL, &file, &audit, &err), PLAIT_EFORMAT);
+    if (strstr(err.text, words) == NULL) fail_msg("'%s' is not in: %s", words, err.text);
+    assert_null(audit);
     pli_logfile_close(&file);
 }
 

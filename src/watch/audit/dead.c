@@ -1,8 +1,8 @@
 /* Runs with two copies of each shard (table/copies.h), in which a rank may have died.
  *
- * Each copy's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update must
- * be, once; in the others none may be twice, and what a copy applied until it served itself must be what its source
- * had, part by part, since it has it from that one's log.
+ * Each copy's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update
+ * must be, once; in the others none may be twice, and what a copy applied until it served itself must be what its
+ * source had, part by part, since it has it from that one's log.
  *
  * A dead one's log ends where it died, and its file without an end. All that was acknowledged to it (CLOCK) must be in
  * the copies that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp) a
@@ -224,8 +224,8 @@ static void differ(pli_audit *audit, audit_table *table, const audit_holder *sou
     audit_violation(
         audit, table,
         &(pli_audit_violation){ .rule = "copies", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
-        "the copy of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the copy of "
-        "%s, whose log it takes, has not as that",
+        "the copy of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the copy "
+        "of %s, whose log it takes, has not as that",
         audit_name_copy(shard->of, copy), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
         (long long)i + 1, apply->worker, audit_name_copy(source->of, from));
 }

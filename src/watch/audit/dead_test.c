@@ -8,78 +8,7 @@
 
 #include <cmocka.h>
 
-#include "audit/log_by_hand.h"
-
-static pli_event of_copy(pli_event_kind kind, int32_t server, int32_t place) {
-    return (pli_event){
-        .kind = kind, .rank = SERVER + (server + place) % SHARDS, .home = server, .place = place, .table = -1,
-        .shard = server
-    };
-}
-
-static void begin_copies_of(maker *m, const char *consistency, int32_t cut_rank) {
-    const pli_event_job   job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .replicas = 2 };
-    const pli_event_table table = { .name = "w",
-                                    .topology = "ps",
-                                    .consistency = consistency,
-                                    .rows = 100,
-                                    .cols = 2,
-                                    .way = PLI_WAY_SERVED,
-                                    .shards = SHARDS };
-    *m = (maker){ 0 };
-    snprintf(m->path, sizeof m->path, "log_by_hand.%d.events", (int)getpid());
-    assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
-    if (cut_rank >= 0) cut_short(m, cut_rank);
-    for (int32_t i = 0; i < WORKERS + 2 * SHARDS; i++) {
-        pli_event event = i < WORKERS ? (pli_event){ .rank = i } : of_copy(0, (i - WORKERS) / 2, (i - WORKERS) % 2);
-        event.kind = PLI_EVENT_JOB;
-        event.table = -1;
-        event.info.job = &job;
-        raise_event(m, event);
-        event.kind = PLI_EVENT_TABLE;
-        event.table = 0;
-        event.info.table = &table;
-        raise_event(m, event);
-    }
-}
-
-static void begin_copies(maker *m, const char *consistency) { begin_copies_of(m, consistency, -1); }
-
-static void applied(maker *m, int32_t server, int32_t place, int32_t worker, uint64_t seq, int64_t clock) {
-    pli_event event = of_copy(PLI_EVENT_APPLY, server, place);
-    event.peer = worker;
-    event.table = 0;
-    event.seq = seq;
-    event.clock = clock;
-    raise_event(m, event);
-}
-
-static void counted(maker *m, int32_t server, int32_t place, int32_t worker, uint64_t seq, int64_t clock) {
-    pli_event event = of_copy(PLI_EVENT_TICK, server, place);
-    event.peer = worker;
-    event.seq = seq;
-    event.clock = clock;
-    raise_event(m, event);
-}
-
-/* Both copies of a server have taken the worker's last push, which ends the clock. */
-static void taken(maker *m, int32_t server, int32_t worker, int64_t clock) {
-    for (int32_t place = 0; place < 2; place++) {
-        applied(m, server, place, worker, m->seq[worker][server], clock);
-        counted(m, server, place, worker, m->seq[worker][server], clock);
-    }
-}
-
-static void gone(maker *m, int32_t server, int32_t place) {
-    pli_event event = of_copy(PLI_EVENT_GONE, server, place);
-    event.peer = 0;
-    raise_event(m, event);
-}
-
-static void pushes(maker *m, int32_t worker, int64_t clock) {
-    inc(m, worker);
-    push(m, worker, clock);
-}
+#include "audit/copies_by_hand.h"
 
 /* The worker says to the servers that it stands in for rank 0, behind its last push. */
 static void stands_in(maker *m, int32_t worker, int64_t clock) {
@@ -97,20 +26,13 @@ static void end_of_living(maker *m) {
     for (int32_t rank = 1; rank < RANKS; rank++) plain(m, rank, PLI_EVENT_DONE);
 }
 
-static void first_clock(maker *m) {
-    for (int32_t w = 0; w < WORKERS; w++) pushes(m, w, 0);
-    for (int32_t w = 0; w < WORKERS; w++)
-        for (int32_t s = 0; s < SHARDS; s++) taken(m, s, w, 0);
-    for (int32_t w = 0; w < WORKERS; w++) end_clock(m, w, 0);
-}
-
 /* Clock 1: rank 0 dies when server 0 has its part and server 1 has not. */
 enum { FINE, NOT_STOOD_IN, BOTH, LOST, ACKNOWLEDGED, UNDER_WAY };
 static void second_clock(maker *m, int broken) {
     for (int32_t w = 0; w < WORKERS; w++) pushes(m, w, 1);
     for (int32_t w = 0; w < WORKERS; w++) taken(m, 0, w, 1);
     if (broken == ACKNOWLEDGED) end_clock(m, 0, 1);
-    for (int32_t s = 0; s < SHARDS; s++) gone(m, s, 0);
+    for (int32_t s = 0; s < SHARDS; s++) gone(m, s, 0, 0);
     for (int32_t w = 1; w < WORKERS; w++) {
         const uint64_t own = m->seq[w][1];
         plain(m, w, PLI_EVENT_STAND);
@@ -163,9 +85,9 @@ static void test_the_second_copy_goes_on(void **state) {
         pushes(&m, 1, 1);
         taken(&m, 1, 1, 1);
         applied(&m, 0, 0, 1, m.seq[1][0], 1);
-        raise_event(&m, of_copy(PLI_EVENT_SERVE, 0, 1));
-        gone(&m, 0, 1);
-        gone(&m, 1, 0);
+        serves(&m, 0, 1);
+        gone(&m, 0, 1, 0);
+        gone(&m, 1, 0, 0);
         if (broken == 1) end_clock(&m, 0, 1); /* though nobody has it */
         applied(&m, 0, 1, 1, m.seq[1][0], 1);
         if (broken == 2) applied(&m, 0, 1, 1, m.seq[1][0], 1);
@@ -185,12 +107,12 @@ static void test_a_log_may_end_in_a_clock(void **state) {
     (void)state;
     for (int ends = 0; ends < 2; ends++) {
         maker m;
-        begin_copies_of(&m, "bsp", ends ? -1 : SERVER);
+        begin_copies_of(&m, "bsp", 0, ends ? -1 : SERVER);
         first_clock(&m);
         for (int32_t w = 0; w < WORKERS; w++) pushes(&m, w, 1);
         for (int32_t w = 0; w < WORKERS; w++) taken(&m, 1, w, 1), applied(&m, 0, 0, w, m.seq[w][0], 1);
         counted(&m, 0, 0, 0, m.seq[0][0], 1); /* of one it says so */
-        raise_event(&m, of_copy(PLI_EVENT_SERVE, 0, 1));
+        serves(&m, 0, 1);
         for (int32_t w = 0; w < WORKERS; w++) applied(&m, 0, 1, w, m.seq[w][0], 1);
         for (int32_t w = 0; w < WORKERS; w++) counted(&m, 0, 1, w, m.seq[w][0], 1), end_clock(&m, w, 1);
         for (int32_t rank = 0; rank < RANKS; rank++)
@@ -207,9 +129,9 @@ static void test_versions_are_of_one_copy(void **state) {
         maker m;
         begin_copies(&m, "async");
         first_clock(&m);
-        raise_event(&m, of_copy(PLI_EVENT_SERVE, 0, 1));
-        gone(&m, 0, 1);
-        gone(&m, 1, 0);
+        serves(&m, 0, 1);
+        gone(&m, 0, 1, 0);
+        gone(&m, 1, 0, 0);
         for (int32_t place = 1; place >= 1 - back; place--)
             get_full(&m, 1, 1, (pli_event_piece){ .shard = 0, .place = place, .version = 3, .rows = 10 }, 0, 0);
         end_of_living(&m);

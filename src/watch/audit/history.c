@@ -181,8 +181,8 @@ static void on_serve(pli_audit *audit, const audit_server *copy) {
 static plait_status on_copy(audit_server *copy, plait_error *err) {
     if (--copy->due > 0 || copy->begun) return PLAIT_OK;
     return pli_fail(err, PLAIT_EFORMAT,
-                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made of "
-                    "one that was made after it",
+                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made "
+                    "of one that was made after it",
                     copy->home, copy->place, copy->rank);
 }
 

@@ -150,7 +150,7 @@ typedef struct audit_server { /* a copy of a server's shards */
     int64_t      hands;  /* copies that it has begun to make                        */
     bool         begun;  /* passes: it has what its source had when that handed over */
     audit_ticks *ticks;  /* [workers] */
-    struct audit_gone { int32_t worker; int64_t hands; } *gone; /* [n_gone], of whom it knew, when it had begun as many */
+    struct audit_gone { int32_t worker; int64_t hands; } *gone; /* [n_gone], told of when it had begun as many */
     int64_t      n_gone, gone_capacity;
 } audit_server;
 
@@ -205,7 +205,7 @@ static inline audit_server *audit_copy_at(const pli_audit *audit, int32_t home, 
     return NULL;
 }
 
-/** The shard as the copy at that place has it; NULL: there was none. Of a shard to which nothing was sent all are one. */
+/** The shard as the copy at that place has it; NULL: there was none. Where nothing was sent all copies are one. */
 static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_table *table, int32_t shard,
                                             int32_t place) {
     const audit_shard *of = &table->shard[shard];

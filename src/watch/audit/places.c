@@ -1,8 +1,8 @@
 /* On which ranks the copies of a server's shards lay (table/copies.h), one after the other, and which of them counts.
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
- * have a copy. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are dead.
- * Who serves may hand its state over to a new copy (HAND), which says when it is whole (COPY): its history is its
+ * have a copy. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
+ * dead. Who serves may hand its state over to a new copy (HAND), which says when it is whole (COPY): its history is its
  * source's up to there, and goes on with its own. A copy may be made more than once, and then the last time counts.
  * The copy that counts is the one that served last.
  *
@@ -147,8 +147,8 @@ static plait_status check_made(const pli_audit *audit, const audit_server *copy,
         return PLAIT_OK;
     }
     return pli_fail(err, PLAIT_EFORMAT,
-                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made of "
-                    "that at place %d, which has handed over nothing to it",
+                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made "
+                    "of that at place %d, which has handed over nothing to it",
                     copy->home, copy->place, copy->rank, copy->source);
 }
 
