@@ -81,9 +81,11 @@ def survives():
                    "--metrics", metrics, "--json", "--quiet"]
         run = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
         while victim is not None and run.poll() is None:
-            lines = [json.loads(line) for line in metrics.read_text().rpartition("\n")[0].splitlines()] if metrics.exists() else []
+            whole = metrics.read_text().rpartition("\n")[0].splitlines() if metrics.exists() else []
+            lines = [json.loads(line) for line in whole]
             if any(line["event"] == "epoch" and line["epoch"] >= 3 for line in lines):
-                os.kill(next(line["pid"] for line in lines if line["event"] == "start" and line["rank"] == victim), signal.SIGKILL)
+                started = (line for line in lines if line["event"] == "start" and line["rank"] == victim)
+                os.kill(next(started)["pid"], signal.SIGKILL)
                 break
             time.sleep(0.1)
         found = json.loads(run.communicate()[0])["test_accuracy"]

@@ -93,8 +93,8 @@ typedef struct plait_train_opts {
     const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
     int32_t                n_tables;
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
-    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die once tables are
-                                             there, and the run goes on; as plait_job_opts has it           */
+    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die once tables
+                                             are there, and the run goes on; as plait_job_opts has it       */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
                                              gradients are formed block by block and summed as plait_table_opts.exact
@@ -190,10 +190,10 @@ PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
 /** Fits a model. Every worker gets it whole; report_out may be NULL. Errors as of plait_data_read and
  *  plait_table_create, and EDIVERGED the loss is not finite (the text has the remedy), EMISMATCH ranks were
  *  started with different options or data. Collective over all ranks (server ranks serve, and get no model).
- *  The error's text is in plait_comm_error. *model_out is NULL after an error in training; after one in what follows, as
- *  in judging the model on the test set, it is the trained model nevertheless, to be destroyed by the caller. A run that
- *  *stop has ended is not judged: its losses but the progressive one are NaN, and but that of --validation where it has
- *  chosen the weights. */
+ *  The error's text is in plait_comm_error. *model_out is NULL after an error in training; after one in what follows,
+ *  as in judging the model on the test set, it is the trained model nevertheless, to be destroyed by the caller. A run
+ *  that *stop has ended is not judged: its losses but the progressive one are NaN, and but that of --validation where
+ *  it has chosen the weights. */
 PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                                    plait_model **model_out);
 
@@ -201,7 +201,8 @@ PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opt
 PLAIT_API plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out);
 
 /** Writes the model for other runtimes. format: "onnx" (docs/onnx.md has its inputs and outputs; it needs the module
- *  plait-onnx.so). Errors: ENAME another format; EMODULE; EREFUSED a model whose weights lie by key, or a graph with an op that ONNX has not (named); EIO; ENOMEM. Not collective. */
+ *  plait-onnx.so). Errors: ENAME another format; EMODULE; EREFUSED a model whose weights lie by key, or a graph with an
+ *  op that ONNX has not (named); EIO; ENOMEM. Not collective. */
 PLAIT_API plait_status plait_model_export(const plait_model *model, const char *format, const char *path,
                                           plait_error *error_out);
 

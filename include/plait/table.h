@@ -113,8 +113,8 @@ typedef struct plait_job_opts {
     int                   exact;       /* 1: default of the job's tables; default 0                    */
     int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
                                           checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
-    int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one may
-                                          die: topology ps, and what else docs/failures.md says; the workers'
+    int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one
+                                          may die: topology ps, and what else docs/failures.md says; the workers'
                                           collectives go on, too (see plait/comm.h)                        */
 } plait_job_opts;
 
@@ -142,23 +142,23 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  are acknowledged (on a table without replicas: owned by the transport, delivered exactly once), and the
  *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
  *  Not collective by itself; every worker must tick as often as the others.
- *  With opts.replicas 2 it returns when both copies hold them: under bsp a clock is complete then. Where meanwhile a worker
- *  has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the dead one's
- *  items that plait_job_inherits gives it would have added (gets still show this clock's values), and calls again, as often
- *  as it returns that. What the dead one had pushed in this clock counts, or what stands in for it, never both. */
+ *  With opts.replicas 2 it returns when both copies hold them: under bsp a clock is complete then. Where meanwhile a
+ *  worker has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the
+ *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
+ *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 
-/** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home that
- *  worker. holder: the home while it lives, as far as the caller's clocks have shown, else one of the others, the same for
- *  all who know of the same deaths; a further death moves only what the dead had. inherits: after PLAIT_STAND_IN, is the
- *  item the caller's, and was not in this clock so far? From the next clock on holder says so, too. Any number as item.
- *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random weight). */
+/** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home
+ *  that worker. holder: the home while it lives, as far as the caller's clocks have shown, else one of the others, the
+ *  same for all who know of the same deaths; a further death moves only what the dead had. inherits: after
+ *  PLAIT_STAND_IN, is the item the caller's, and was not so far? From the next clock on holder says so. Any number as
+ *  item. Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
-/** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends the
- *  clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all workers end
- *  a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's averages.
- *  Refused with opts.replicas 2 (EREFUSED): a clock's end may have to be said again. */
+/** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends
+ *  the clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all
+ *  workers end a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's
+ *  averages. Refused with opts.replicas 2 (EREFUSED): a clock's end may have to be said again. */
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
 /** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped
@@ -252,16 +252,16 @@ PLAIT_API plait_status plait_table_inc_range(plait_table *table, int64_t first, 
 PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int64_t n, const void *delta,
                                                    int64_t examples, plait_request **request_out);
 
-/** No inc of the table follows in this clock (one is refused, EINVAL). On a ruled table what the worker has pushed leaves
- *  now, while it computes on, as the gradients of a net's last layers do: to servers as a push (small ones together); under
- *  allreduce, where sums go by messages, as sums, begun from the table that was created last to the first, whichever is
- *  flushed first: so create a net's tables in the order in which it reads them. Else it leaves with the clock: additive
- *  tables, sharded ones, policies that hold updates back, hosts that add up, backup workers, a program's own policies that
- *  end clocks without some workers or, at clocks, show the worker its own updates, and memory that is shared; where
- *  threads may update it side by side (async over local) the call does nothing, and refuses no inc. Values and bits are
- *  the same in any case. A worker need not flush what others do; but until the clock has ended it calls no collective,
- *  and no table_create, barrier, leave or destroy (EINVAL). ENOMEM: it is as if the call had not been made, or the
- *  clock fails. Not collective; does not wait for others.
+/** No inc of the table follows in this clock (one is refused, EINVAL). On a ruled table what the worker has pushed
+ *  leaves now, while it computes on, as the gradients of a net's last layers do: to servers as a push (small ones
+ *  together); under allreduce, where sums go by messages, as sums, begun from the table that was created last to the
+ *  first, whichever is flushed first: so create a net's tables in the order in which it reads them. Else it leaves with
+ *  the clock: additive tables, sharded ones, policies that hold updates back, hosts that add up, backup workers, a
+ *  program's own policies that end clocks without some workers or, at clocks, show the worker its own updates, and
+ *  memory that is shared; where threads may update it side by side (async over local) the call does nothing, and
+ *  refuses no inc. Values and bits are the same in any case. A worker need not flush what others do; but until the
+ *  clock has ended it calls no collective, and no table_create, barrier, leave or destroy (EINVAL). ENOMEM: it is as if
+ *  the call had not been made, or the clock fails. Not collective; does not wait for others.
  *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
 PLAIT_API plait_status plait_table_flush(plait_table *table);
 

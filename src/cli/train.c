@@ -197,8 +197,8 @@ static void save_unjudged(run *r, const plait_model *model) {
     r->saved = plait_model_save(model, r->settings->out, &why) >= 0;
 }
 
-/* What all ranks know of themselves comes together. Where a run has gone on without one, it does not: who hears of a death
- * only now hears, too, that the others have left. */
+/* What all ranks know of themselves comes together. Where a run has gone on without one, it does not: who hears of a
+ * death only now hears, too, that the others have left. */
 static plait_status gather(run *r, plait_comm *comm, const plait_report *report, plait_error *err) {
     int32_t      deaths = 0;
     plait_error  death;

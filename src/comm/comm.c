@@ -58,7 +58,8 @@ void pli_comm_computed(plait_comm *comm) {
 bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
 
-/* The job ends with the first rank that dies (member.c), save where collectives are carried, which tell who is missing. */
+/* The job ends with the first rank that dies (member.c), save where collectives are carried, which tell who is
+ * missing. */
 int32_t pli_comm_lead(const plait_comm *comm) {
     int32_t lead = 0;
     while (pli_comm_is_absent(comm, lead)) lead++;

@@ -29,8 +29,8 @@ int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data
 /** Lengths of the axes that a row's features are an array of (an image); 1, and all of them, where they are none. */
 int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]);
 /** Of text by characters: how many there are, beside the one for a text's beginning and for others. A row is then a
- *  sequence of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and label k
- *  is symbol k. 0: it is no text. */
+ *  sequence of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and
+ *  label k is symbol k. 0: it is no text. */
 int32_t      pli_schema_symbols(const pli_schema *schema);
 /** Labels that a row has in training; 1 but for text windows that lie apart. */
 int64_t      pli_schema_row_labels(const pli_schema *schema);
@@ -93,9 +93,10 @@ int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
 const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
 int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
 int32_t pli_dataset_home(const pli_dataset *dataset, int32_t block); /* whose own block is it?     */
-/** Block `block` of the whole data set, loaded and agreed, perhaps another worker's: that is read once more. Any thread.
- *  Errors: EIO, EFORMAT, ENOMEM. */
-plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_borrowed **borrowed_out, plait_error *err);
+/** Block `block` of the whole data set, loaded and agreed, perhaps another worker's: that is read once more. Any
+ *  thread. Errors: EIO, EFORMAT, ENOMEM. */
+plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_borrowed **borrowed_out,
+                                plait_error *err);
 const pli_block *pli_borrowed_block(const pli_borrowed *borrowed);
 void             pli_borrowed_free(pli_borrowed **borrowed);
 /** Are its labels in a file of their own (images in idx format)? */

@@ -151,8 +151,8 @@ bool pli_run_streams(const pli_run *run);
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
 
-/** What all workers found in a data set, joined, and the set numbered by it; whole: it is in memory. Collective over the
- *  workers. */
+/** What all workers found in a data set, joined, and the set numbered by it; whole: it is in memory. Collective over
+ *  the workers. */
 plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out);
 
 /** run->test and run->validation, by the run's schema. Errors: as pli_run_open, EFORMAT a row without a label that the
@@ -175,9 +175,9 @@ plait_status pli_run_penalty(const pli_run *run, plait_type type, void **penalty
 /** The solution from values [features + intercept, K] in training's units. */
 plait_status pli_run_solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out);
 
-/** Of a net, net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's units;
- *  the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have; the feeds of the
- *  first n rows: x, label, weight. */
+/** Of a net, net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in
+ *  training's units; the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels
+ *  they have; the feeds of the first n rows: x, label, weight. */
 void    pli_net_first_values(const pli_run *run, float *values);
 void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
@@ -203,7 +203,8 @@ static inline bool pli_run_stopped(const pli_run *run) {
 
 /* --- trace ----------------------------------------------------------------------------------------------- */
 
-/** Tells the trace of a step (or phase) that began at *at_ns, by pli_comm_span_begin, and ends now, where the next one begins. */
+/** Tells the trace of a step (or phase) that began at *at_ns, by pli_comm_span_begin, and ends now, where the next one
+ *  begins. */
 static inline void pli_run_step(const pli_run *run, const char *name, uint64_t *at_ns) {
     *at_ns = pli_comm_span_end(run->comm, PLI_SPAN_STEP, name, run->clocks_done, *at_ns);
 }

@@ -136,7 +136,7 @@ plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, pl
     return pli_comm_leave(job->comm, create(job, opts, table_out));
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------- */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 static plait_status check_keys(const plait_table *table, int64_t n, const uint64_t *keys, const void *values,
                                plait_error *err) {
@@ -183,7 +183,7 @@ static void charge(const plait_table *table, const pli_rows *rows) {
     pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(rows->n * table->spec.cols));
 }
 
-/* --- get ---------------------------------------------------------------------------------------------------------------- */
+/* --- get ---------------------------------------------------------------------------------------------------------- */
 
 static plait_status get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
@@ -266,7 +266,7 @@ plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, c
     return n == 0 ? PLAIT_OK : table->ops->get(table, &(pli_rows){ .first = first, .n = n }, pli_msg_body(copy), err);
 }
 
-/* --- inc ---------------------------------------------------------------------------------------------------------------- */
+/* --- inc ---------------------------------------------------------------------------------------------------------- */
 
 static plait_status inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                         plait_error *err) {
@@ -345,7 +345,8 @@ plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int6
 /* An additive table's own updates must stay visible: they leave with the clock. */
 static plait_status flush(plait_table *table, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
-    if (table->flushed || table->job->client.ending) return PLAIT_OK; /* ending: all goes at once, in a dead one's stead */
+    if (table->flushed) return PLAIT_OK;
+    if (table->job->client.ending) return PLAIT_OK; /* all goes at once, in a dead one's stead */
     if (table->spec.ruled && table->ops->depart != NULL) PLI_TRY(table->ops->depart(table, err));
     table->flushed = true;
     table->job->flushed++;
@@ -360,7 +361,7 @@ plait_status plait_table_flush(plait_table *table) {
     return leave(table, flush(table, err));
 }
 
-/* --- server functions ------------------------------------------------------------------------------------------------------ */
+/* --- server functions --------------------------------------------------------------------------------------------- */
 
 static plait_status find_function(const plait_job *job, const char *name, int32_t *at_out, plait_error *err) {
     for (int32_t i = 0; i < job->layout.n_functions; i++)
@@ -413,7 +414,7 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
                                                               answer_bytes, err));
 }
 
-/* --- dump --------------------------------------------------------------------------------------------------------------------- */
+/* --- dump --------------------------------------------------------------------------------------------------------- */
 
 static plait_status dump_dense(plait_table *table, uint64_t **keys_out, void **values_out, plait_error *err) {
     const pli_spec *spec = &table->spec;

@@ -1,8 +1,8 @@
 /* Collectives that are waited for where they begin, straight through MPI; mpi.h has the idea.
  *
- * The steps are those of the message form. A step's message says of which call it is, as the collective machine's do, and
- * has the data behind that. Messages of one sender come in order, and nobody sends a second one to the same worker in a
- * step, so the next message of a peer is for the next step that receives from it. All memory that MPI sees is the
+ * The steps are those of the message form. A step's message says of which call it is, as the collective machine's do,
+ * and has the data behind that. Messages of one sender come in order, and nobody sends a second one to the same worker
+ * in a step, so the next message of a peer is for the next step that receives from it. All memory that MPI sees is the
  * transport's, save that of an MPI_Allreduce, which ends: everybody has come to it. */
 #include <sched.h>
 #include <string.h>
@@ -45,7 +45,7 @@ pli_coll pli_mpi_stamped(const pli_mpi_stamp *stamp) {
                        .n = stamp->n };
 }
 
-/* --- steps: all under lock ------------------------------------------------------------------------------------------------ */
+/* --- steps: all under lock ---------------------------------------------------------------------------------------- */
 
 static bool fail(direct *d, plait_status code, const char *text) {
     pli_fail(&d->error, code, "%s", text);
@@ -182,10 +182,10 @@ bool pli_mpi_step(pli_transport *t) {
     return any;
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Has the one that this worker waits for left without having ended this call? Who has ended it has sent its part, which may
- * still be on its way. */
+/* Has the one that this worker waits for left without having ended this call? Who has ended it has sent its part, which
+ * may still be on its way. */
 static bool comes_no_more(const pli_transport *t, const pli_call *call) {
     int32_t from = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
     return from >= 0 && pli_world_has_ended(t->world, from) && t->left_after[from] < call->number;

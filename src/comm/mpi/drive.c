@@ -40,9 +40,9 @@ static void add_part(pli_transport *t, flight *f, MPI_Request request) {
     f->parts++;
 }
 
-/* Bytes of a body that go as one message of MPI's: as many as an int can count, but by TCP as many as it sends unasked. Of more
- * it first asks the receiver whether there is room; question and answer stand in line behind all that is under way on
- * the link, and the line gets shorter meanwhile. */
+/* Bytes of a body that go as one message of MPI's: as many as an int can count, but by TCP as many as it sends unasked.
+ * Of more it first asks the receiver whether there is room; question and answer stand in line behind all that is under
+ * way on the link, and the line gets shorter meanwhile. */
 static size_t part_bytes(const pli_transport *t, int32_t peer) {
     const int32_t *host_of = t->world->place.host_of;
     return t->by_tcp && host_of[peer] != host_of[t->rank] ? TCP_BYTES : CHUNK_BYTES;

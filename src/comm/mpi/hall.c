@@ -1,16 +1,18 @@
 /* Collectives of workers who are all on one host: in memory that they share; mpi.h has the idea.
  *
  * A call goes in rounds. In a round each worker lays its part into its own seat and comes to the first meeting; then it
- * helps itself from all seats. A small sum needs no more: everyone adds up everything. Of a large one worker r adds up piece r,
- * leaves it in its seat, and after the second meeting everyone takes the other pieces from there. Nobody touches
- * another's buffer, so a worker may give up at any time. Sums go in the order of ranks, as they do on `threads`.
+ * helps itself from all seats. A small sum needs no more: everyone adds up everything. Of a large one worker r adds up
+ * piece r, leaves it in its seat, and after the second meeting everyone takes the other pieces from there. Nobody
+ * touches another's buffer, so a worker may give up at any time. Sums go in the order of ranks, as they do on
+ * `threads`.
  *
  * Invariants:
- *   1. Before the second meeting of round r a worker lays out round r + 1, so that it has work while others finish. There
- *      are 3 buffers: who lays out r + 3 has met all at r + 2, and they came there after they were done with r.
- *   2. `in` counts arrivals at meetings of one sort. Nobody comes to a next one before the last is complete, so that the m-th
- *      is complete when in >= m * workers, and stays so. The last one to come rings, if somebody sleeps.
- *   3. Sleep and ring are an event count (comm/wait.c): `resting` is counted before the last look, and read after the arrival. */
+ *   1. Before the second meeting of round r a worker lays out round r + 1, so that it has work while others finish.
+ *      There are 3 buffers: who lays out r + 3 has met all at r + 2, and they came there after they were done with r.
+ *   2. `in` counts arrivals at meetings of one sort. Nobody comes to a next one before the last is complete, so that
+ *      the m-th is complete when in >= m * workers, and stays so. The last one to come rings, if somebody sleeps.
+ *   3. Sleep and ring are an event count (comm/wait.c): `resting` is counted before the last look, and read after the
+ *      arrival. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +85,7 @@ void pli_mpi_close_hall(pli_transport *t) {
     *hall = (pli_hall){ 0 };
 }
 
-/* --- meetings -------------------------------------------------------------------------------------------------------- */
+/* --- meetings ----------------------------------------------------------------------------------------------------- */
 
 static void come(pli_transport *t, int sort) {
     pli_hall             *hall = &t->hall;
@@ -155,9 +157,10 @@ static plait_status meet(pli_transport *t, int sort, plait_error *err) {
     return pli_world_missed(t->world, &hall->call->coll, who_is_gone(t), err);
 }
 
-/* --- the data --------------------------------------------------------------------------------------------------------- */
+/* --- the data ----------------------------------------------------------------------------------------------------- */
 
-/* How a call is cut. Pieces: as many elements of each slice of the vector (bytes of each worker's part, of all) a round. */
+/* How a call is cut. Pieces: as many elements of each slice of the vector (bytes of each worker's part, of all) a
+ * round. */
 typedef struct plan {
     pli_coll coll;
     size_t   size;   /* of an element; of gathers and broadcasts 1 */
@@ -296,7 +299,7 @@ static void take_sums(const pli_transport *t, const plan *p, int64_t round) {
     }
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 static plait_status check_stamps(const pli_transport *t, const plan *p, plait_error *err) {
     const pli_mpi_stamp *first = &t->hall.seat[0].stamp[p->buffer];

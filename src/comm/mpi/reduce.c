@@ -17,7 +17,7 @@ int pli_mpi_sum(pli_transport *t, const pli_coll *coll) {
     return MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->direct_comm);
 }
 
-/* --- exact sums: slices change places, each worker has all terms of its own at once ------------------------------------- */
+/* --- exact sums: slices change places, each worker has all terms of its own at once ------------------------------- */
 
 typedef struct terms {
     int *count, *at;           /* [workers] of slices of the buffer */

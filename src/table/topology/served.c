@@ -62,8 +62,8 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     return status;
 }
 
-/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. Where it dies
- * while it does, and the job goes on, another tells them once more. */
+/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. Where
+ * it dies while it does, and the job goes on, another tells them once more. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = pli_client_table_open(&table->spec, &job->layout, &table->served, err);
@@ -72,7 +72,8 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     int32_t teller, workers = job->layout.workers;
     snprintf(what, sizeof what, "table %s", table->spec.name);
     do {
-        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, table->spec.id % workers, (uint64_t)table->spec.id);
+        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, table->spec.id % workers,
+                             (uint64_t)table->spec.id);
         if (status >= 0 && plait_comm_rank(job->comm) == teller) status = create_shards(table, initial, penalty, err);
         status = pli_job_agree(job, what, 0, status, err);
     } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
@@ -334,8 +335,8 @@ static bool ends_clocks_without_some(const pli_layout *layout, const pli_policy 
     return false;
 }
 
-/* Where a clock may end without a worker, all of its updates must come with its end, or half of them would count; where own
- * updates are read, they must be at hand until they are applied. */
+/* Where a clock may end without a worker, all of its updates must come with its end, or half of them would count; where
+ * own updates are read, they must be at hand until they are applied. */
 static bool may_depart(const plait_table *table) {
     const plait_job  *job = table->job;
     const pli_layout *layout = &job->layout;
