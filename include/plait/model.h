@@ -95,6 +95,9 @@ typedef struct plait_train_opts {
     int32_t                backup;        /* as plait_job_opts has it; default 0                             */
     int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die once tables
                                              are there, and the run goes on; as plait_job_opts has it       */
+    int32_t                spares;        /* with replicas 2: the last `spares` workers have no rows, and take the
+                                             place of who dies; as plait_job_opts has it; default 0. The model is
+                                             that of a run of the other workers alone                       */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
     int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
                                              gradients are formed block by block and summed as plait_table_opts.exact
@@ -166,6 +169,7 @@ enum { PLAIT_REPORT_TABLES = 64 };
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
+    int64_t spares; /* of the workers: stood ready for who dies */
     char    model[32], transport[32], topology[48], consistency[48], optimizer[32], collective[16];
     double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse,
         test_mae;

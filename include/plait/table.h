@@ -93,18 +93,14 @@ typedef struct plait_job_opts {
     int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
     const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
     int32_t               n_functions;
-    const plait_consistency *policies; /* consistency policies of the program's own [n_policies], beside Plait's;
-                                          the same on every rank                                       */
+    const plait_consistency *policies; /* the program's own [n_policies], beside Plait's; the same on every rank */
     int32_t               n_policies;
     int32_t               backup;      /* bsp on servers only: a clock is complete without its `backup` slowest workers,
                                           whose late updates are dropped (Chen et al. 2016); default 0 */
-    const char           *filter;      /* filters on messages, default of the job's tables: "key-cache,fixed8"; NULL:
-                                          none */
-    const plait_filter   *filters;     /* filters of the program's own [n_filters], beside Plait's; the same on every
-                                          rank */
+    const char           *filter;      /* on messages, default of the job's tables: "key-cache,fixed8"; NULL: none */
+    const plait_filter   *filters;     /* the program's own [n_filters], beside Plait's; the same on every rank */
     int32_t               n_filters;
-    const plait_rule     *rules;       /* update rules of the program's own [n_rules], at most 16, beside Plait's; the
-                                          same on every rank */
+    const plait_rule     *rules;       /* the program's own [n_rules], 16 at most, beside Plait's; alike on all ranks */
     int32_t               n_rules;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
     const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it
@@ -116,6 +112,10 @@ typedef struct plait_job_opts {
     int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one
                                           may die: topology ps, and what else docs/failures.md says; the workers'
                                           collectives go on, too (see plait/comm.h)                        */
+    int32_t               spares;      /* with replicas 2: the last `spares` workers have no shards, and of the program
+                                          no items; they take part in all clocks (ssp, essp: with a get in each, to keep
+                                          in step; under async nothing does), barriers and collectives. What a dead
+                                          worker held falls to spares that live first. 0 <= spares < workers */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
@@ -149,10 +149,10 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 
 /** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home
- *  that worker. holder: the home while it lives, as far as the caller's clocks have shown, else one of the others, the
- *  same for all who know of the same deaths; a further death moves only what the dead had. inherits: after
- *  PLAIT_STAND_IN, is the item the caller's, and was not so far? From the next clock on holder says so. Any number as
- *  item. Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
+ *  that worker. holder: the home while it lives, as far as the caller's clocks have shown, else another, a spare while
+ *  one lives, alike for all who know of the same deaths; a further death moves only what the dead had. inherits: after
+ *  PLAIT_STAND_IN, is the item the caller's, and was not in this clock so far? From the next clock holder says so, too.
+ *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random weight). */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
 /** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends

@@ -19,6 +19,9 @@
  *   2: usage, refused; 4: the answer is no          | no    | so would they
  *   75, or a signal asked to stop                   | no    | somebody wants it to stop
  *
+ * --spares S starts S processes more, and tells the train of them (train --spares): a rank that dies has its place
+ * taken while the run goes on, and a restart, where it comes to that, begins with all of them again.
+ *
  * Before a restart nothing is left of the life before: comm/launch.c ends whatever mpirun leaves behind. And what
  * hangs, after a rank has ended badly or all have ended, is ended after some seconds, since no rank leaves before all
  * are done. */
@@ -44,7 +47,7 @@ static const pli_opt rows[] = {
     { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is short for it", 1,
       65536, "run" },
     { "spares", PLI_OPT_I64, offsetof(launch_settings, spares), "0", "N",
-      "processes that take a dead one's place: refused; see train --replicas", 0, 65536, "run" },
+      "start N processes more, which take the place of ranks that die: of a train with --replicas 2", 0, 65536, "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
       "start a job that was lost again, at most so often, from its newest checkpoint", 0, 1000000, "run" },
     { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL,
@@ -52,41 +55,55 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* The words of the command, its first one being a path: "plait" and a bare command name mean this program.
- * owned_out: what to free beside the array. NULL: no memory. */
-static char **command_of(const pli_text_list *words, char **owned_out) {
+/* The command to run. Words of its own are owned. */
+typedef struct command {
+    char **argv; /* NULL: no memory */
+    char  *path, *spares;
+} command;
+
+static void free_command(command *c) {
+    pli_free(c->argv);
+    pli_free(c->path);
+    pli_free(c->spares);
+    *c = (command){ 0 };
+}
+
+/* Its first word is a path: "plait" and a bare command name mean this program. */
+static command command_of(const pli_text_list *words, int64_t spares) {
     char        own[4096];
-    bool        bare = pli_command_find(words->item[0]) != NULL;
-    char      **argv = pli_calloc((size_t)words->n + 2, sizeof *argv);
     const char *first = words->item[0];
+    const bool  bare = pli_command_find(first) != NULL, is_own = bare || strcmp(first, "plait") == 0;
+    command     c = { .argv = pli_calloc((size_t)words->n + 3, sizeof *c.argv) };
     int64_t     n = 0;
-    *owned_out = NULL;
-    if (argv == NULL) return NULL;
-    if (bare || strcmp(first, "plait") == 0) {
-        pli_own_directory(own);
-        *owned_out = pli_format("%s/plait", own);
-        if (*owned_out == NULL) {
-            pli_free(argv);
-            return NULL;
-        }
-        argv[n++] = *owned_out;
+    pli_own_directory(own);
+    if (is_own) c.path = pli_format("%s/plait", own);
+    if (spares > 0) c.spares = pli_format("--spares=%" PRId64, spares);
+    if (c.argv == NULL || (is_own && c.path == NULL) || (spares > 0 && c.spares == NULL)) {
+        free_command(&c);
+        return c;
     }
-    for (int64_t i = n > 0 && !bare; i < words->n; i++) argv[n++] = (char *)(uintptr_t)words->item[i];
-    return argv;
+    if (is_own) c.argv[n++] = c.path;
+    for (int64_t i = is_own && !bare; i < words->n; i++) c.argv[n++] = (char *)(uintptr_t)words->item[i];
+    if (spares > 0) c.argv[n++] = c.spares;
+    return c;
+}
+
+static bool is_train(const pli_text_list *words) {
+    for (int64_t i = 0; i < words->n && i < 2; i++)
+        if (strcmp(words->item[i], "train") == 0) return true;
+    return false;
 }
 
 /* The value of a train's option, as last given; NULL: it is no train, or has none. Freed by the caller. */
 static char *value_of(const pli_text_list *words, const char *option) {
     const char *value = NULL;
-    bool        train = false;
     size_t      length = strlen(option);
     for (int64_t i = 0; i < words->n; i++) {
         const char *word = words->item[i];
-        if (i < 2 && strcmp(word, "train") == 0) train = true;
         if (strcmp(word, option) == 0 && i + 1 < words->n) value = words->item[i + 1];
         if (strncmp(word, option, length) == 0 && word[length] == '=') value = word + length + 1;
     }
-    return train && value != NULL ? pli_strdup(value) : NULL;
+    return is_train(words) && value != NULL ? pli_strdup(value) : NULL;
 }
 
 /* FILE.done if the command is a train with --out FILE, else NULL. Freed by the caller. */
@@ -175,8 +192,8 @@ static ending live(supervisor *s, char *const *argv) {
     strncat(own, "/plait", sizeof own - strlen(own) - 1);
     char *const    keeper[] = { own, (char *)(uintptr_t) "launch", (char *)(uintptr_t) "--keeper",
                                 (char *)(uintptr_t) "--", NULL };
-    pli_launch_job job = { .processes = (int32_t)s->set->ranks, .argv = argv, .keeper = keeper, .is_over = is_over,
-                           .user = s };
+    pli_launch_job job = { .processes = (int32_t)(s->set->ranks + s->set->spares), .argv = argv, .keeper = keeper,
+                           .is_over = is_over, .user = s };
     s->before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     s->verdicts = pli_verdicts_open();
     s->over_ns = 0;
@@ -258,11 +275,11 @@ static void pause_before(int64_t restart) {
 }
 
 static int supervise(supervisor *s) {
-    char *owned = NULL, **argv = command_of(s->words, &owned), **again = NULL;
-    if (argv == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
-    ending  end = live(s, argv);
+    command c = command_of(s->words, s->set->spares);
+    if (c.argv == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
+    ending  end = live(s, c.argv);
     int64_t restarts = 0;
-    again = going_on(s, argv);
+    char  **again = going_on(s, c.argv);
     while (again != NULL && end.ran && !end.asked && restarts < s->set->max_restarts &&
            (is_worth_a_restart(end.code) || (end.launchers && restarts > 0))) {
         say_restart(s, &end, ++restarts);
@@ -271,22 +288,27 @@ static int supervise(supervisor *s) {
     }
     if (end.ran && end.code == PLI_EXIT_PEERS) say_end(s, &end, restarts);
     pli_free(again);
-    pli_free(argv);
-    pli_free(owned);
+    free_command(&c);
     return end.code;
 }
 
 static int start(const launch_settings *set, const pli_text_list *words) {
     supervisor s = { .set = set, .words = words, .record = record_of(words) };
     s.checkpoint = value_of(words, "--checkpoint");
-    char      *events = value_of(words, "--events");
+    char      *events = value_of(words, "--events"), *spares = value_of(words, "--spares");
     int        code = PLI_EXIT_USAGE;
-    if (set->spares > 0) {
+    if (set->spares > 0 && !is_train(words)) {
         pli_cli_usage("launch: --spares %" PRId64
-                      " is refused: nobody takes a dead rank's place while a run lasts; the "
-                      "nearest are train --replicas 2, by which a run goes on without one, and --max-restarts %" PRId64
-                      ", which starts it again from its newest checkpoint",
-                      set->spares, set->spares);
+                      " with %s is refused: train alone takes spares; a program sets plait_job_opts.spares itself, and "
+                      "is started with -n %" PRId64,
+                      set->spares, words->item[0], set->ranks + set->spares);
+    } else if (set->spares > 0 && spares != NULL) {
+        pli_cli_usage("launch: --spares %" PRId64 ", and train --spares %s: say it once, to launch, which starts so "
+                      "many processes more and tells train",
+                      set->spares, spares);
+    } else if (set->ranks + set->spares > 65536) {
+        pli_cli_usage("launch: %" PRId64 " processes and %" PRId64 " spares; expected 65536 at most", set->ranks,
+                      set->spares);
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
         pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
                       "run from its first clock on; leave one of them out");
@@ -294,6 +316,7 @@ static int start(const launch_settings *set, const pli_text_list *words) {
         code = supervise(&s);
     }
     pli_free(events);
+    pli_free(spares);
     pli_free(s.record);
     pli_free(s.checkpoint);
     return code;
@@ -353,13 +376,15 @@ static int launch(int argc, char *const *argv) {
 
 const pli_command pli_command_launch = {
     .name = "launch",
-    .usage = "launch -n N [--max-restarts R] -- plait train ...",
+    .usage = "launch -n N [--spares S] [--max-restarts R] -- plait train ...",
     .summary = "start ranks as processes",
     .details =
         "Runs mpirun (of .venv/, else of the path, else of PLAIT_MPIRUN) with the settings that root, few slots and "
         "shared cores need, and hands signals on. mpirun and srun by hand do as well.\n\n"
         "A train with --out FILE is done when FILE.done says so. With --max-restarts a job of which a rank, a host or "
-        "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.",
+        "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.\n\n"
+        "With --spares S and a train with --replicas 2, N + S ranks are started, of which the last S stand ready: who "
+        "dies has its place taken while the run goes on.",
     .rows = rows,
     .run = launch,
 };

@@ -10,8 +10,8 @@
 
 void pli_record_init(plait_report *r) {
     *r = (plait_report){
-        .rows = -1, .features = -1, .workers = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1, .peak_rss_bytes = -1,
-        .updates_dropped = -1, .clocks_skipped = -1
+        .rows = -1, .features = -1, .workers = -1, .spares = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1,
+        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
@@ -57,6 +57,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     count(text, "features", r->features);
     count(text, "classes", r->classes > 0 ? r->classes : -1);
     count(text, "workers", r->workers);
+    count(text, "spares", r->spares);
     name(text, "transport", r->transport);
     name(text, "topology", r->topology);
     name(text, "consistency", r->consistency);
@@ -100,8 +101,9 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
     if (r->features >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "features", r->features);
     if (r->classes > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "classes", r->classes);
     if (r->topology[0] != '\0') {
-        pli_text_add(text, "%-18s %" PRId64 " on %s, %s, %s, %s\n", "workers", r->workers, r->transport, r->topology,
-                     r->consistency, r->optimizer);
+        pli_text_add(text, "%-18s %" PRId64, "workers", r->workers);
+        if (r->spares > 0) pli_text_add(text, " (%" PRId64 " of them spare)", r->spares);
+        pli_text_add(text, " on %s, %s, %s, %s\n", r->transport, r->topology, r->consistency, r->optimizer);
     }
     for (int32_t i = 0; i < r->n_tables; i++) {
         const plait_report_table *t = &r->tables[i];

@@ -110,6 +110,10 @@ const pli_opt pli_train_rows[] = {
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
       "copies of each shard, 1 or 2; with 2 the run goes on when a rank dies; ps with bsp, ssp:S, essp:S or async", 1,
       RANKS_MAX, "distribution" },
+    { "spares", PLI_OPT_I64, AT(spares), "0", "N",
+      "with --replicas 2: the last N of the workers have no rows and no shards until one of the others dies, whose place "
+      "they take; not with async",
+      0, RANKS_MAX, "distribution" },
     { "collective", PLI_OPT_CHOICE, AT(collective), "auto",
       "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",
       "how the workers' sums go; auto: as suits their size, workers and hosts, or as the transport does by itself", 0,
@@ -287,6 +291,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->patience = s->patience;
     t->backup = (int32_t)s->backup;
     t->replicas = (int32_t)s->replicas;
+    t->spares = (int32_t)s->spares;
     t->staleness_aware = s->staleness_aware;
     t->exact = is(s->reduce, "exact");
     t->curve = s->metrics != NULL ? s->curve : 0;

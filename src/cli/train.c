@@ -117,20 +117,20 @@ typedef struct member {
     char    host[256];
 } member;
 
-static plait_status tell_members(plait_comm *comm, pli_metrics *metrics) {
+static plait_status tell_members(plait_comm *comm, int32_t spares, pli_metrics *metrics) {
     member mine = { .rank = plait_comm_rank(comm), .pid = pli_pid() };
     snprintf(mine.host, sizeof mine.host, "%s", plait_comm_host(comm));
-    int32_t workers = plait_comm_workers(comm);
+    int32_t workers = plait_comm_workers(comm), holders = workers - spares;
     if (mine.rank >= workers) return plait_comm_send(comm, pli_comm_lead(comm), TAG_START, &mine, sizeof mine);
     member *all = pli_array((size_t)workers, sizeof *all);
     if (all == NULL) return PLAIT_ENOMEM;
     plait_status status = plait_comm_allgather(comm, &mine, sizeof mine, all);
     for (int32_t i = 0; i < workers && status >= 0; i++)
-        pli_metrics_start(metrics, all[i].rank, all[i].host, all[i].pid, false);
+        pli_metrics_start(metrics, all[i].rank, all[i].host, all[i].pid, i < holders ? "worker" : "spare");
     for (int32_t i = workers; i < plait_comm_size(comm) && pli_comm_leads(comm) && status >= 0; i++) {
         size_t bytes = 0;
         status = plait_comm_recv(comm, i, TAG_START, &mine, sizeof mine, &bytes, NULL);
-        if (status >= 0) pli_metrics_start(metrics, mine.rank, mine.host, mine.pid, true);
+        if (status >= 0) pli_metrics_start(metrics, mine.rank, mine.host, mine.pid, "server");
     }
     pli_free(all);
     return status;
@@ -226,7 +226,7 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
-        status = tell_members(comm, pli_comm_leads(comm) ? r->metrics : NULL);
+        status = tell_members(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)

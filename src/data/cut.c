@@ -59,8 +59,9 @@ static void add_segments(pli_dataset *d, const size_t *start, int32_t block, siz
 }
 
 void pli_dataset_own(pli_dataset *d) {
-    d->first = (int32_t)share((size_t)d->blocks, d->worker, d->workers);
-    d->own = (int32_t)share((size_t)d->blocks, d->worker + 1, d->workers) - d->first;
+    const int32_t next = d->worker < d->workers ? d->worker + 1 : d->workers, me = d->worker < next ? d->worker : next;
+    d->first = (int32_t)share((size_t)d->blocks, me, d->workers);
+    d->own = (int32_t)share((size_t)d->blocks, next, d->workers) - d->first;
 }
 
 int32_t pli_dataset_home(const pli_dataset *d, int32_t block) {

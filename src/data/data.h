@@ -65,7 +65,7 @@ static inline int64_t pli_block_labels(const pli_block *block, int64_t row) {
     return most == 1 || places >= most ? most : places;
 }
 
-/* Opened sources of one data set for worker w of W, whose run of blocks it owns. */
+/* Opened sources of one data set for worker w of W, whose run of blocks it owns; one behind them (w >= W) owns none. */
 typedef struct pli_dataset  pli_dataset;
 typedef struct pli_borrowed pli_borrowed; /* a block of another worker */
 

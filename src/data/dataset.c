@@ -161,7 +161,7 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
 }
 
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
-    if (d->workers < 1 || d->worker < 0 || d->worker >= d->workers)
+    if (d->workers < 1 || d->worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
     if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
     if (d->wish != NULL && pli_datacache_attach(d, d->wish)) return PLAIT_OK;
@@ -375,6 +375,9 @@ static plait_status first_error(const load_job *job, int64_t n, plait_error *err
     return PLAIT_OK;
 }
 
+/* Has it read all that there is? Then nobody has to be asked. */
+static bool is_alone(const pli_dataset *d) { return d->workers == 1 && d->own == d->blocks; }
+
 static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, plait_error *err) {
     if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err)); /* dictionaries first */
     pli_pool_for(pool, d->own, load_one, job);
@@ -385,9 +388,9 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
         PLI_TRY(pli_table_settle(d, err));
     else
         rebase(d, d->schema->index_base);
-    if (d->chars != NULL && d->workers == 1) pli_chars_number(d, d->schema);
+    if (d->chars != NULL && is_alone(d)) pli_chars_number(d, d->schema);
     d->loaded = true;
-    return d->workers == 1 ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
+    return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
 
 /* Builds the cache and lives on it. false: it cannot be; the ordinary way then, which also tells what is malformed. */
@@ -471,7 +474,7 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     pli_schema_destroy(&d->schema);
     d->schema = copy;
     for (int32_t i = 0; d->table != NULL && d->loaded && i < d->own; i++) pli_table_fill(d, &d->rows[i]);
-    if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && d->workers > 1 && !d->agreed, err);
+    if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && !is_alone(d) && !d->agreed, err);
     d->agreed = true;
     return status;
 }

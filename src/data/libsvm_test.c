@@ -144,22 +144,25 @@ static void write_many(int rows) {
 enum { MANY = 3000 };
 
 /* Opens, loads, agrees for all workers and gives the rows in order; also checks numbers of blocks and rows. */
-static void rows_of_workers(int32_t workers, char *text, size_t size) {
+static void rows_of_workers(int32_t workers, int32_t spares, char *text, size_t size) {
+    const int32_t     all = workers + spares; /* the last ones own nothing */
     pli_dataset      *d[128] = { NULL };
     const pli_schema *part[128] = { NULL };
     pli_schema       *joined = NULL;
     plait_error       err;
     int64_t           rows = 0;
-    for (int32_t w = 0; w < workers; w++) {
+    for (int32_t w = 0; w < all; w++) {
         assert_int_equal(open_text(NULL, "auto", w, workers, &d[w], &err), PLAIT_OK);
         assert_int_equal(pli_dataset_load(d[w], NULL, &err), PLAIT_OK);
         part[w] = pli_dataset_schema(d[w]);
     }
-    assert_int_equal(pli_schema_merge(part, workers, &joined, &err), PLAIT_OK);
+    assert_int_equal(pli_schema_merge(part, all, &joined, &err), PLAIT_OK);
     assert_int_equal(pli_schema_rows(joined), MANY);
     assert_int_equal(pli_schema_labels(joined), 7);
-    for (int32_t w = 0; w < workers; w++) {
+    for (int32_t w = 0; w < all; w++) {
         assert_int_equal(pli_dataset_agree(d[w], joined, &err), PLAIT_OK);
+        if (w >= workers) assert_int_equal(pli_dataset_own_blocks(d[w]), 0);
+        for (int32_t b = 0; b < pli_dataset_blocks(d[w]); b++) assert_true(pli_dataset_home(d[w], b) < workers);
         rows_text(d[w], text + strlen(text), size - strlen(text));
         for (int32_t b = 0; b < pli_dataset_own_blocks(d[w]); b++) {
             assert_int_equal(pli_dataset_block(d[w], b)->first_row, rows);
@@ -168,7 +171,7 @@ static void rows_of_workers(int32_t workers, char *text, size_t size) {
         }
     }
     assert_int_equal(rows, MANY);
-    for (int32_t w = 0; w < workers; w++) pli_dataset_destroy(&d[w]);
+    for (int32_t w = 0; w < all; w++) pli_dataset_destroy(&d[w]);
     pli_schema_destroy(&joined);
 }
 
@@ -178,10 +181,13 @@ static void test_workers_see_the_same_rows(void **state) {
     char                *one = calloc(1, SIZE), *many = calloc(1, SIZE);
     (void)state;
     write_many(MANY);
-    rows_of_workers(1, one, SIZE);
+    rows_of_workers(1, 0, one, SIZE);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         many[0] = '\0';
-        rows_of_workers(counts[i], many, SIZE);
+        rows_of_workers(counts[i], 0, many, SIZE);
+        assert_string_equal(one, many);
+        many[0] = '\0';
+        rows_of_workers(counts[i] - 1, 2, many, SIZE);
         assert_string_equal(one, many);
     }
     free(one);

@@ -194,7 +194,7 @@ void plait_data_destroy(plait_data **data) {
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err) {
     const pli_dataset *all = data->dataset;
-    if (workers < 1 || worker < 0 || worker >= workers)
+    if (workers < 1 || worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", worker, workers);
     pli_dataset *d = pli_calloc(1, sizeof *d);
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
@@ -202,8 +202,7 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
         .blocks = all->blocks, .worker = worker, .workers = workers, .of_memory = true, .loaded = true, .agreed = true,
         .whole = all
     };
-    d->first = (int32_t)((int64_t)all->blocks * worker / workers);
-    d->own = (int32_t)((int64_t)all->blocks * (worker + 1) / workers) - d->first;
+    pli_dataset_own(d);
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
     d->schema = pli_schema_copy(all->schema);
     if (d->rows == NULL || d->schema == NULL) {

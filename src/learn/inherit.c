@@ -10,7 +10,18 @@ static plait_status refuse(const pli_run *run, const char *what, const char *why
                     (int)run->opts->replicas, what, why, nearest);
 }
 
+/* Who has no rows yet takes part in every clock, as fast as it may. */
+static plait_status check_spares(const pli_run *run) {
+    PLI_TRY(pli_spares_check(run->opts->spares, plait_comm_workers(run->comm), run->err));
+    if (run->opts->spares == 0 || run->opts->replicas <= 1 || strcmp(run->consistency, "async") != 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "%d spares with consistency async are refused: nothing keeps a worker without rows in step with "
+                    "the others, so it would have no clock left when one of them dies; nearest is ssp:4",
+                    (int)run->opts->spares);
+}
+
 plait_status pli_inherit_check(const pli_run *run) {
+    PLI_TRY(check_spares(run));
     if (run->opts->replicas <= 1) return PLAIT_OK;
     if (run->lbfgs)
         return refuse(run, "optimizer lbfgs", "its steps are functions that update tables", "--optimizer adagrad");
@@ -59,8 +70,8 @@ plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool i
 /* Does the block fall to this worker, who is not its home? */
 static bool is_heir(const pli_run *run, const pli_dataset *data, int32_t block) {
     const int32_t me = plait_comm_rank(run->comm), home = pli_dataset_home(data, block);
-    return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), home,
-                                     (uint64_t)block) == me;
+    return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
+                                     home, (uint64_t)block) == me;
 }
 
 plait_status pli_run_judge(const pli_run *run, const pli_linear *linear, const pli_solution *solution,

@@ -9,6 +9,9 @@
  *   in sums of all  that of the collectives, which all workers have alike (comm/carried.h). A sum from which somebody was
  *                   missing is made again, over the blocks as they lie then: pli_run_again.
  *
+ * Spares (plait_train_opts.spares) are workers without blocks, to whom those of the dead fall first: while one lives,
+ * nobody else gets more to do.
+ *
  * What cannot be had again is left out: the progressive loss of the dead one's rows, its share of the seconds that a
  * report adds up. */
 #ifndef PLI_LEARN_INHERIT_H

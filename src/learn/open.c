@@ -36,9 +36,9 @@ static plait_status check_pipes(const pli_run *run, const plait_data_opts *files
  * on before all have done so. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
                                   pli_dataset **data_out) {
-    int32_t            worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
+    int32_t            worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
     const pli_dataset *first = NULL;
-    if (workers == 1 || !pli_comm_shares_process(run->comm) || files->cache)
+    if (plait_comm_workers(run->comm) == 1 || !pli_comm_shares_process(run->comm) || files->cache)
         return pli_dataset_open(files, fixed, worker, workers, data_out, run->err);
     if (pli_comm_leads(run->comm)) {
         PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
@@ -87,7 +87,7 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
 
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out) {
-    int32_t worker = plait_comm_rank(run->comm), workers = plait_comm_workers(run->comm);
+    int32_t worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
     if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
     plait_data_opts quiet = *files; /* the notes of all workers are told here */
     quiet.log = NULL;

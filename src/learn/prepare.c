@@ -317,7 +317,7 @@ static void settle_defaults(pli_run *run) {
     double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)run->linear.columns;
     bool   dense = values <= 4096 || values <= 2 * touched;
     if (values > 4096 && !run->exact && topology->on_servers)
-        dense = dense && values <= 16 * touched / plait_comm_workers(run->comm);
+        dense = dense && values <= 16 * touched / pli_run_holders(run);
     if (run->net != NULL) run->form = PLI_NET;
     else if (run->lbfgs) run->form = PLI_DENSE;
     else if (run->linear.features == 0 || values > (double)(INT64_C(1) << 28)) run->form = PLI_SPARSE;

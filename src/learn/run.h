@@ -111,6 +111,12 @@ typedef struct pli_run {
     pli_curve    curve;
 } pli_run;
 
+/** The workers that have rows of their own: the first of all. Behind them are the spares. */
+static inline int32_t pli_run_holders(const pli_run *run) {
+    return plait_comm_workers(run->comm) - run->opts->spares;
+}
+static inline bool pli_run_is_spare(const pli_run *run) { return plait_comm_rank(run->comm) >= pli_run_holders(run); }
+
 /* How a table travels: borrowed from the run's options. filter "": none. */
 typedef struct pli_travel {
     const char *topology, *consistency, *filter;

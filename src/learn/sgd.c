@@ -319,6 +319,17 @@ static plait_status net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sum
     return PLAIT_OK;
 }
 
+/* A spare without rows reads nevertheless where only that keeps it in step with the others: it may have rows soon. */
+static plait_status stay_in_step(pli_sgd *sgd) {
+    pli_run       *run = sgd->run;
+    plait_table   *table = run->form == PLI_NET ? run->net_table[0] : run->w;
+    const uint64_t any = 0;
+    const void    *values;
+    if (!run->paced || !pli_run_is_spare(run)) return PLAIT_OK;
+    return run->form == PLI_SPARSE ? plait_table_get(table, 1, &any, sgd->narrow)
+                                   : plait_table_read(table, 0, 1, &values);
+}
+
 static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *sums_out) {
     pli_run         *run = sgd->run;
     const pli_batch *batch = &sgd->batch;
@@ -327,7 +338,7 @@ static plait_status step(pli_sgd *sgd, int64_t epoch, int64_t clock, pli_sums *s
     if (run->rowwise && run->stream) return pli_hogwild_step(sgd, NULL, clock, sums_out);
     if (!sgd->fetched) PLI_TRY(fetch(sgd, epoch, clock, false));
     sgd->fetched = false;
-    if (batch->rows == 0) return PLAIT_OK;
+    if (batch->rows == 0) return stay_in_step(sgd);
     if (run->rowwise) return pli_hogwild_step(sgd, batch, clock, sums_out);
     if (run->form == PLI_NET) return net_step(sgd, batch, sums_out);
     if (!plait_job_is_late(run->job)) PLI_TRY(run->form == PLI_DENSE ? dense_step(sgd, batch) : keyed_step(sgd, batch));

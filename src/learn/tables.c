@@ -68,7 +68,8 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                   .filter = travel.filter,
                                   .aggregates = run->opts->aggregate != NULL,
                                   .replicas = run->opts->replicas,
-                                  .servers = servers > 0 ? servers : plait_comm_workers(run->comm),
+                                  .spares = run->opts->spares,
+                                  .servers = servers > 0 ? servers : pli_run_holders(run),
                                   .logged = pli_comm_events(run->comm) != NULL,
                                   .collective = pli_comm_collective(run->comm),
                                   .sharded = run->sharded && strcmp(name, "b") != 0 };

@@ -29,6 +29,12 @@ void pli_meter_start(pli_meter *meter, pli_run *run) {
     *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
 }
 
+/* How many workers have rows: spares stand in for who has died as far as they go. */
+static int32_t computing(const pli_run *run) {
+    const int32_t living = plait_comm_workers(run->comm) - pli_comm_absent(run->comm);
+    return living < pli_run_holders(run) ? living : pli_run_holders(run);
+}
+
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
     pli_run *run = meter->run;
     if (run->opts->progress == NULL || !pli_comm_leads(run->comm)) return;
@@ -45,8 +51,7 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
                          .clocks = all,
                          .loss = pli_sums_loss(&meter->lately),
                          .validation_loss = run->validation_loss,
-                         .rows_per_second = (meter->rows - meter->told_rows) *
-                                            (plait_comm_workers(run->comm) - pli_comm_absent(run->comm)) / lately,
+                         .rows_per_second = (meter->rows - meter->told_rows) * computing(run) / lately,
                          .seconds = seconds,
                          .seconds_left = done > before && all > 0
                                              ? seconds / (double)(done - before) * (double)(all - done)
@@ -113,9 +118,9 @@ static plait_status agree_options(pli_run *run) {
                  o->checkpoint != NULL ? o->checkpoint : "none", (long long)o->checkpoint_clocks, o->checkpoint_seconds,
                  o->resume != NULL ? o->resume : "none");
     pli_text_add(&text, "--aggregate %s\n", o->aggregate != NULL ? o->aggregate : "none");
-    pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--staleness-aware %d\n",
+    pli_text_add(&text, "--filter %s\n--reduce %s\n--backup %d\n--spares %d\n--staleness-aware %d\n",
                  o->filter != NULL ? o->filter : "none", o->exact != 0 ? "exact" : "plain", (int)o->backup,
-                 o->staleness_aware != 0);
+                 (int)o->spares, o->staleness_aware != 0);
     pli_text_add(&text, "--optimizer-state %s\n", run->sharded ? "sharded" : "whole");
     pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
@@ -151,6 +156,7 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.first_clock = first_clock;
     j.backup = o->backup;
     j.replicas = o->replicas;
+    j.spares = o->spares;
     j.filter = w.filter;
     j.aggregate = o->aggregate;
     j.exact = o->exact;
@@ -261,13 +267,15 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
 }
 
 static plait_status fill_report(pli_run *run, plait_report *r) {
-    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, run->idle_seconds, run->train_seconds,
-                       (double)run->clocks_skipped };
+    const bool ready = pli_run_is_spare(run); /* it stands still on purpose */
+    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
+                       ready ? 0 : run->train_seconds, (double)run->clocks_skipped };
     double peak = (double)pli_peak_rss_bytes();
     r->rows = run->rows;
     r->features = run->linear.features;
     r->classes = run->linear.classes;
     r->workers = plait_comm_workers(run->comm);
+    r->spares = run->opts->spares;
     r->epochs = run->epochs_done;
     r->clocks = run->clocks_done;
     snprintf(r->model, sizeof r->model, "%s", run->opts->model);

@@ -235,14 +235,16 @@ void pli_client_end_clock(pli_client *client) {
 }
 
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next) {
-    return pli_heir_of(next ? client->next : client->replaced, client->layout.workers, home, item);
+    const pli_layout *layout = &client->layout;
+    return pli_heir_of(next ? client->next : client->replaced, layout->workers, layout->spares, home, item);
 }
 
-int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t home, uint64_t item) {
+int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item) {
     int32_t  best = home;
     uint64_t most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
     if (dead == NULL || home < 0 || home >= workers || !dead[home]) return home;
-    for (int32_t w = 0; w < workers; w++) {
+    for (int32_t w = workers - 1; w >= 0; w--) {
+        if (w < workers - spares && best != home) break; /* a spare lives */
         const uint64_t draw = pli_hash_u64(seed + (uint64_t)w) | 1;
         if (dead[w] || draw <= most) continue;
         most = draw;

@@ -240,6 +240,36 @@ static void test_malformed_pushed_copies_fail(void **state) {
     }
 }
 
+/* Of the dead one's items each has one heir, a spare while one lives, and a death moves what that one held alone. */
+static void test_heirs(void **state) {
+    enum { WORKERS = 6, ITEMS = 600 };
+    static const int32_t deaths[] = { 1, 4, 0, 5, 3 };
+    (void)state;
+    for (int32_t spares = 0; spares <= 2; spares++) {
+        uint8_t dead[WORKERS] = { 0 };
+        int32_t was[ITEMS], home[ITEMS];
+        for (int64_t i = 0; i < ITEMS; i++) was[i] = home[i] = (int32_t)(i % (WORKERS - spares));
+        for (size_t d = 0; d < sizeof deaths / sizeof *deaths; d++) {
+            int64_t held[WORKERS] = { 0 }, moved = 0;
+            bool    ready = false;
+            dead[deaths[d]] = 1;
+            for (int32_t w = WORKERS - spares; w < WORKERS; w++) ready = ready || !dead[w];
+            for (int64_t i = 0; i < ITEMS; i++) {
+                const int32_t now = pli_heir_of(dead, WORKERS, spares, home[i], (uint64_t)i);
+                assert_false(dead[now]);
+                if (was[i] != deaths[d]) assert_int_equal(now, was[i]);
+                else if (ready) assert_true(now >= WORKERS - spares);
+                moved += now != was[i];
+                held[now]++;
+                was[i] = now;
+            }
+            for (int32_t w = 0; w < WORKERS && !ready; w++) assert_true(dead[w] || held[w] > 0);
+            assert_true(moved > 0 || deaths[d] >= WORKERS - spares);
+        }
+    }
+    assert_int_equal(pli_heir_of(NULL, WORKERS, 2, 3, 7), 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_second_answer_of_a_server_does_not_count),
@@ -248,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_pushed_copies_before_a_barrier_or_an_answer_are_old),
         cmocka_unit_test(test_malformed_pushed_copies_fail),
         cmocka_unit_test(test_an_older_answer_is_not_held),
+        cmocka_unit_test(test_heirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,8 +178,9 @@ static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_byt
 /* Of what servers must know too; the batch and the first clock follow from data and checkpoint, which only workers read,
  * and come with a table. */
 static uint64_t job_hash(const plait_job *job) {
-    uint64_t hash =
-        3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 + (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41;
+    uint64_t hash = 3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 +
+                    (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
+                    (uint64_t)job->layout.spares * 131101;
     hash = hash_text(job->consistency, hash_text(job->topology, hash));
     for (int32_t i = 0; i < job->layout.n_functions; i++)
         hash = hash_text(job->functions[i].name, hash) + (uint64_t)(job->functions[i].updates != 0);
@@ -274,6 +275,9 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     job->layout.aggregates = opts->aggregate != NULL;
     if (opts->replicas < 0) return pli_fail(err, PLAIT_EINVAL, "%d replicas; expected 1 or 2", opts->replicas);
     job->layout.replicas = opts->replicas;
+    PLI_TRY(pli_spares_check(opts->spares, workers, err));
+    job->layout.spares = opts->spares;
+    if (servers == 0) job->layout.servers -= opts->spares;
     job->exact = opts->exact != 0;
     PLI_TRY(copy_policies(job, opts, err));
     PLI_TRY(copy_filters(job, opts, err));
@@ -282,7 +286,7 @@ static plait_status take_options(plait_job *job, const plait_job_opts *opts, pla
     scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
-                     .replicas = opts->replicas, .servers = job->layout.servers,
+                     .replicas = opts->replicas, .spares = opts->spares, .servers = job->layout.servers,
                      .aggregates = opts->replicas > 1 && job->layout.aggregates,
                      .filter = opts->replicas > 1 ? job->filter : NULL },
         err));

@@ -97,7 +97,8 @@ struct pli_capture {
 /* A shard's rows go to the worker that lives with it, or to an heir of that. */
 static int32_t taker_of(const plait_job *job, const pli_placement *placement, int32_t shard) {
     const int32_t server = pli_placement_rank(placement, shard) - placement->first_rank, workers = job->layout.workers;
-    return pli_heir_of(pli_comm_absentees(job->comm), workers, server % workers, (uint64_t)server);
+    return pli_heir_of(pli_comm_absentees(job->comm), workers, job->layout.spares, server % workers,
+                       (uint64_t)server);
 }
 
 static plait_status no_memory(plait_error *err) {

@@ -81,6 +81,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .aggregates = job->layout.aggregates,
                                         .logged = pli_comm_events(job->comm) != NULL,
                                         .replicas = job->layout.replicas,
+                                        .spares = job->layout.spares,
                                         .servers = job->layout.servers,
                                         .collective = pli_comm_collective(job->comm),
                                         .filter = own.filter,

@@ -82,14 +82,14 @@ static void begin(pli_text *line, const char *event) {
     pli_json_text(line, "event", event);
 }
 
-void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server) {
+void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, const char *role) {
     if (metrics == NULL) return;
     pli_text line = { 0 };
     begin(&line, "start");
     pli_json_i64(&line, "rank", rank);
     pli_json_text(&line, "host", host);
     pli_json_i64(&line, "pid", pid);
-    pli_json_text(&line, "role", server ? "server" : "worker");
+    pli_json_text(&line, "role", role);
     put(metrics, &line, true);
 }
 

@@ -26,7 +26,8 @@ typedef struct pli_metrics pli_metrics;
 plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
 /** The same file once more, behind what another process has written. */
 plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err);
-void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, bool server);
+/** role: "worker", "spare" or "server". */
+void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, const char *role);
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 /** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);

@@ -79,7 +79,6 @@ echo "$((runs + stops)) runs, $killed were restarted"
 # What is not restarted: what would only repeat, and what was asked for.
 exits 1 'gone' fails launch -n 2 --max-restarts 3 -- "$PLAIT" train --data gone
 grep -q restart fails.err && fail "a failure that repeats is restarted"
-exits 2 'spares 1 is refused.*max-restarts' spares launch -n 2 --spares 1 -- "$PLAIT" train --data part
 exits 2 'events' events launch -n 2 --max-restarts 1 -- "$PLAIT" train --data part --checkpoint d --events e
 rm -rf d m
 "$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" train --data part --epochs 1000000 --metrics m --checkpoint d 2>err >out &

@@ -70,7 +70,18 @@ for words in "--join etcd://h:1/j" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*later" later $t $words
 done
-exits 2 "spares 1 is refused.*max-restarts" refused launch -n 2 --spares 1 -- plait train
+exits 2 "spares 1 with true is refused: train alone.*-n 3" refused launch -n 2 --spares 1 -- true
+exits 2 "spares 1, and train --spares 2: say it once" refused launch -n 2 --spares 1 -- plait $t --spares 2
+exits 2 "1 spares with one copy.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
+k="--topology ps --replicas 2"
+exits 2 "3 spares of 3 workers; expected.*one worker that is none" refused $t --workers 3 --spares 3 $k
+exits 2 "2 spares with consistency async.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
+works spares $t --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
+works without $t --epochs 2 --workers 3 --topology ps --reduce exact --json
+[ "$(field spares model_hash)" = "$(field without model_hash)" ] || fail "spares change the model"
+[ "$(field spares spares)" = 2 ] && [ "$(field spares workers)" = 5 ] && [ "$(field without spares)" = 0 ] ||
+    fail "the record does not tell of spares"
+[ "$(grep -c '"role": "spare"' m)" -eq 2 ] || fail "the metrics do not tell of spares: $(head -n 5 m)"
 exits 2 "max-restarts" refused launch -n 2 --max-restarts -1 -- plait train
 works plain $t --epochs 1 --reduce plain --balance static --replicas 1 --quiet
 [ -s plain.out ] || [ -s plain.err ] && fail "--quiet is not"

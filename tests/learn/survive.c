@@ -1,7 +1,7 @@
 /* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or end: the
- * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it. So have its
- * checkpoints: what is resumed from one of them, by any number of workers, with two copies or one, and with another death,
- * ends with these bits.
+ * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it; so with
+ * spares, who have no rows until then, whether somebody dies or not. So have its checkpoints: what is resumed from one of
+ * them, by any number of workers, with two copies or one, and with another death, ends with these bits.
  *
  * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank counts how
  * often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there is a job ends the
@@ -15,7 +15,7 @@
 #include "comm/comm.h"
 #include "data/checkpoint.h"
 
-enum { RANKS_MAX = 6, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };
+enum { RANKS_MAX = 8, HOLDERS = 3, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };
 
 typedef struct story {
     plait_train_opts     opts;
@@ -163,7 +163,7 @@ static plait_data *by_key(void) {
 }
 
 static story story_of(const kind *k, plait_data *const data[2], const int *stop) {
-    story s = { .at = -1, .workers = 3 };
+    story s = { .at = -1, .workers = HOLDERS };
     plait_train_opts_init(&s.opts);
     s.opts.memory = s.opts.test_memory = data[k->keyed];
     s.opts.model = k->model;
@@ -208,6 +208,8 @@ static void check(const story *s, const kind *k, const story *whole, const char 
     int32_t             ended, all;
     const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
     if (ended < s->workers - (s->victim < s->workers)) fail_msg("%s: %d have ended", seed, (int)ended);
+    if (r->workers != s->workers || r->spares != s->opts.spares)
+        fail_msg("%s: %lld spares", seed, (long long)r->spares);
     if (r->clocks != want->clocks || !isfinite(r->train_loss)) fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
     if (s->kept_clocks != want->clocks) fail_msg("%s: the model was not handed over", seed);
     if (k->exact && strcmp(s->kept_hash, want->model_hash) != 0) fail_msg("%s: another model was kept", seed);
@@ -224,6 +226,29 @@ static void check(const story *s, const kind *k, const story *whole, const char 
                  r->validation_loss, want->train_loss, want->test_loss, want->validation_loss);
 }
 
+/* Not under async, where nothing would keep them in step. */
+static void take_spares(story *s, const kind *k, int32_t spares) {
+    if (strcmp(k->consistency, "async") == 0) return;
+    s->opts.spares = spares;
+    s->workers += spares;
+}
+
+/* Nobody dies: they change nothing. */
+static void stand_ready(const kind *k, plait_data *const data[2], const int *stop, const story *whole) {
+    for (int32_t holders = 1; holders <= HOLDERS; holders += 2) {
+        plait_error err = { 0 };
+        char        what[80];
+        story       s = story_of(k, data, stop);
+        s.workers = holders;
+        s.servers = holders == 1 ? 2 : 0;
+        s.victim = RANKS_MAX;
+        take_spares(&s, k, 2);
+        snprintf(what, sizeof what, "%s, %d workers and 2 spares", k->name, (int)holders);
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, k, whole, what);
+    }
+}
+
 static void test_any_rank_may_die_at_any_moment(void **unused) {
     (void)unused;
     static const int stop = 0;
@@ -235,6 +260,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     for (size_t k = 0; k < KINDS; k++) {
         whole[k] = story_of(&kinds[k], data, &stop);
         if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        if (one == NULL) stand_ready(&kinds[k], data, &stop, &whole[k]);
     }
     for (int64_t i = 0; i < runs; i++) {
         const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
@@ -243,9 +269,11 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         story          s = story_of(&kinds[k], data, &stop);
         char           what[200];
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
+        take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
         draw_death(&s, &r, &whole[k]);
-        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d", (unsigned long long)seed,
-                 kinds[k].name, (int)s.victim, (int)s.workers, (int)s.servers, (long long)s.at, (int)s.killer);
+        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d",
+                 (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
+                 (int)s.servers, (long long)s.at, (int)s.killer);
         if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
         err = (plait_error){ 0 };
         if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
@@ -303,12 +331,13 @@ static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli
     s.opts.curve = 0;
     s.opts.replicas = 1 + (int32_t)pli_random_below(r, 2);
     s.workers = k->exact ? 2 + (int32_t)pli_random_below(r, 3) : 3;
+    if (s.opts.replicas == 2) take_spares(&s, k, (int32_t)pli_random_below(r, 2));
     if (s.opts.replicas == 2 && pli_random_below(r, 2) == 0) {
         draw_death(&s, r, whole);
         s.at /= 3; /* there are fewer calls */
     }
-    snprintf(more, sizeof more, "%s; then %d replicas by %d: rank %d at call %lld of rank %d", what,
-             (int)s.opts.replicas, (int)s.workers, (int)s.victim, (long long)s.at, (int)s.killer);
+    snprintf(more, sizeof more, "%s; then %d replicas by %d (%d spare): rank %d at call %lld of rank %d", what,
+             (int)s.opts.replicas, (int)s.workers, (int)s.opts.spares, (int)s.victim, (long long)s.at, (int)s.killer);
     if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", more);
     if (run(&s, &err) < 0) fail_msg("%s: %s", more, err.text);
     s.kept_clocks = s.opts.replicas == 1 ? whole->kept_clocks : s.kept_clocks;
@@ -338,10 +367,11 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             s.opts.checkpoint_clocks = nobody || pli_random_below(&r, 3) > 0 ? 2 : 0;
             s.opts.checkpoint_seconds = 1e-4;
             s.servers = !nobody && pli_random_below(&r, 3) == 0 ? 2 : 0;
+            if (!nobody) take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
             if (!nobody) draw_death(&s, &r, &whole[k]);
-            snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d",
-                     (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.servers,
-                     (long long)s.at, (int)s.killer);
+            snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d",
+                     (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
+                     (int)s.servers, (long long)s.at, (int)s.killer);
             if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
             s.opts.checkpointed = on_checkpointed;
             if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
@@ -383,6 +413,15 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     o.optimizer = "lbfgs";
     o.exact = 0;
     refused(&o, "nearest is --optimizer adagrad");
+    o = s.opts;
+    o.spares = 1;
+    o.replicas = 1;
+    refused(&o, "nearest are 2 replicas");
+    o = s.opts;
+    o.spares = 1;
+    o.consistency = "async";
+    o.exact = 0;
+    refused(&o, "nearest is ssp:4");
     plait_data_destroy(&data);
 }
 

@@ -196,6 +196,20 @@ static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pa
                     pair->rule, pair->topology, pair->consistency);
 }
 
+plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err) {
+    if (spares >= 0 && (spares == 0 || spares < workers)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%d spares of %d workers; expected 0 or more, and one worker that is none",
+                    spares, workers);
+}
+
+/* Who stands ready for the dead has something to do only where a job outlives them. */
+static plait_status check_spares(const pli_pair *pair, plait_error *err) {
+    if (pair->spares == 0 || pair->replicas > 1) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "%d spares with one copy of each shard are refused: a death ends the run, so they would be of no "
+                    "use; nearest are 2 replicas", pair->spares);
+}
+
 /* Copies of what servers hold (table/copies.h). */
 static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     static const char *const with[] = { "bsp", "ssp", "essp", "async" };
@@ -236,6 +250,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_matrix(topology.kind, pair, err));
     PLI_TRY(check_steps(topology.kind, pair, err));
     PLI_TRY(check_backup(topology.kind, pair, err));
+    PLI_TRY(check_spares(pair, err));
     PLI_TRY(check_replicas(topology.kind, pair, err));
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     PLI_TRY(check_sharded(topology.kind, pair, err));

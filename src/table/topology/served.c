@@ -72,7 +72,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     int32_t teller, workers = job->layout.workers;
     snprintf(what, sizeof what, "table %s", table->spec.name);
     do {
-        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, table->spec.id % workers,
+        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, job->layout.spares, table->spec.id % workers,
                              (uint64_t)table->spec.id);
         if (status >= 0 && plait_comm_rank(job->comm) == teller) status = create_shards(table, initial, penalty, err);
         status = pli_job_agree(job, what, 0, status, err);

@@ -71,6 +71,7 @@ typedef struct pli_pair {
     bool             aggregates;      /* hosts add up before anything leaves them */
     bool             logged;          /* there is an event log */
     int32_t          replicas;        /* copies of each shard; 0, 1: the one */
+    int32_t          spares;          /* workers without shards and items, for who dies */
     int32_t          servers;         /* ranks with shards; 0: not known yet */
     const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
     const char      *filter;          /* NULL, "": none */
@@ -81,6 +82,8 @@ typedef struct pli_pair {
 /** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one
  *  place that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
+/** Are there so many spares among the workers, and one at least that is none? Errors: EINVAL. */
+plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
 /** Has each worker under this pair, which trains, a copy of its own, which is averaged with others'? */
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
