@@ -12,10 +12,14 @@
 
 #include <unistd.h>
 
+#include <plait/checkpoint.h>
+
 #include "comm/comm.h"
 #include "data/checkpoint.h"
+#include "table/table.h"
 
 enum { RANKS_MAX = 8, HOLDERS = 3, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };
+enum { ITEMS = 12, TABLE_ROWS = ITEMS * 3, SAVED_AT = 3, SAVES = 40, SAVES_FULL = 300 }; /* a program's own job */
 
 typedef struct story {
     plait_train_opts     opts;
@@ -33,6 +37,8 @@ typedef struct story {
     _Atomic int64_t      commits;
     int64_t              at_commit;   /* it is the lead that dies, at this commit of a checkpoint; -1: it is not */
     bool                 committed;   /* behind it, else before */
+    bool                 restores;    /* a program's own job: it restores what it has saved */
+    float                held[RANKS_MAX][TABLE_ROWS * 2]; /* of which each worker has read this in the end */
 } story;
 
 static story *now; /* one at a time */
@@ -134,7 +140,7 @@ static plait_status body(plait_comm *comm, void *user) {
     return status;
 }
 
-static plait_status run(story *s, plait_error *err) {
+static plait_status run_body(story *s, plait_body_fn *work, plait_error *err) {
     plait_comm_opts c;
     plait_comm_opts_init(&c);
     c.transport = "threads";
@@ -143,10 +149,12 @@ static plait_status run(story *s, plait_error *err) {
     c.timeout_ns = UINT64_C(60000000000);
     s->opts.user = s;
     now = s;
-    plait_status status = plait_comm_run(&c, body, s, err);
+    plait_status status = plait_comm_run(&c, work, s, err);
     now = NULL;
     return status;
 }
+
+static plait_status run(story *s, plait_error *err) { return run_body(s, body, err); }
 
 typedef struct kind {
     const char *name, *model, *consistency, *optimizer, *validation;
@@ -312,7 +320,12 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
 
 /* --- with checkpoints --------------------------------------------------------------------------------------------- */
 
-static char dir[] = "/tmp/plait-survive-XXXXXX";
+static char dir[40];
+
+static void make_directory(void) {
+    strcpy(dir, "/tmp/plait-survive-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+}
 
 /* A checkpoint of those that are there becomes the newest; false: there is none. Each that was told of is there; one may be
  * there besides, of which the dead one was to tell. Of what is half written nothing stays but what the dead one alone knew. */
@@ -378,7 +391,7 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
     story      *whole = pli_calloc(KINDS, sizeof *whole);
     plait_error err = { 0 };
-    assert_non_null(mkdtemp(dir));
+    make_directory();
     for (int64_t i = 0; i < runs; i++) {
         const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 8, 0);
@@ -422,6 +435,132 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     plait_data_destroy(&data[1]);
 }
 
+/* --- of a program's own job --------------------------------------------------------------------------------------- */
+
+/* What a worker adds in a clock: that of the items that it holds, or has inherited in the clock that is ending. */
+static plait_status add_items(plait_job *job, plait_table *const table[2], bool inherited) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job)), workers = plait_comm_workers(plait_job_comm(job));
+    for (int32_t i = 0; i < ITEMS; i++) {
+        const float delta[2] = { (float)i, 1 };
+        const int   mine = inherited ? plait_job_inherits(job, i % workers, (uint64_t)i)
+                                     : plait_job_holder(job, i % workers, (uint64_t)i) == me;
+        if (!mine) continue;
+        PLI_TRY(plait_table_inc_range(table[0], 3 * i, 1, delta, 1));
+        PLI_TRY(plait_table_inc(table[1], 1, &(uint64_t){ (uint64_t)i * 1000003 }, delta, 0));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status one_clock(plait_job *job, plait_table *const table[2]) {
+    PLI_TRY(add_items(job, table, false));
+    plait_status status;
+    while ((status = plait_job_clock(job)) == PLAIT_STAND_IN) PLI_TRY(add_items(job, table, true));
+    return status;
+}
+
+/* Three clocks and a checkpoint; or from there on one clock more, and what the tables hold then. */
+static plait_status save_or_restore(plait_job *job, story *s) {
+    plait_table          *table[2];
+    plait_checkpoint     *c = NULL;
+    plait_table_opts      t;
+    plait_checkpoint_opts to;
+    float                 row[2], *held = s->held[plait_comm_rank(plait_job_comm(job))];
+    plait_table_opts_init(&t);
+    t.name = "dense";
+    t.rows = TABLE_ROWS;
+    t.cols = 2;
+    t.rule.name = "momentum";
+    PLI_TRY(plait_table_create(job, &t, &table[0]));
+    t.name = "sparse";
+    t.rows = 0;
+    t.rule.name = NULL;
+    PLI_TRY(plait_table_create(job, &t, &table[1]));
+    for (int clock = 0; !s->restores && clock < SAVED_AT; clock++) PLI_TRY(one_clock(job, table));
+    plait_checkpoint_opts_init(&to);
+    to.dir = dir;
+    if (!s->restores) return plait_checkpoint_save(job, table, 2, &to);
+    PLI_TRY(plait_checkpoint_open(dir, NULL, &c, pli_comm_error(plait_job_comm(job))));
+    plait_status status = plait_checkpoint_restore(c, table[0], NULL);
+    if (status >= 0) status = plait_checkpoint_restore(c, table[1], NULL);
+    plait_checkpoint_close(&c);
+    if (status >= 0) status = one_clock(job, table);
+    PLI_TRY(status);
+    PLI_TRY(plait_table_get_range(table[0], 0, TABLE_ROWS, held));
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        PLI_TRY(plait_table_get(table[1], 1, &(uint64_t){ i * 1000003 }, row));
+        if (row[0] != (SAVED_AT + 1) * (float)i || row[1] != SAVED_AT + 1)
+            return pli_fail(pli_comm_error(plait_job_comm(job)), PLAIT_EMISMATCH, "item %d has %g and %g", (int)i,
+                            (double)row[0], (double)row[1]);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status own_job(plait_comm *comm, void *user) {
+    story         *s = user;
+    plait_job_opts o;
+    plait_job     *job = NULL;
+    plait_job_opts_init(&o);
+    o.topology = "ps";
+    o.replicas = 2;
+    o.first_clock = s->restores ? SAVED_AT : 0;
+    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    plait_status status = plait_comm_rank(comm) < s->workers ? save_or_restore(job, s) : PLAIT_OK;
+    if (status >= 0) status = plait_job_destroy(&job);
+    s->ended[plait_comm_rank(comm)] = status >= 0;
+    if (status < 0) pli_job_abandon(&job);
+    return status;
+}
+
+/* What the lowest worker that has ended well holds; NULL: none does, or it is not asked. */
+static void save_and_restore(story *s, float held[TABLE_ROWS * 2], const char *what) {
+    plait_error err = { 0 };
+    for (int restores = 0; restores < 2; restores++) {
+        s->restores = restores != 0;
+        memset(s->ended, 0, sizeof s->ended);
+        for (int32_t w = 0; w < RANKS_MAX; w++) atomic_store(&s->comm[w], NULL);
+        for (int32_t w = 0; w < RANKS_MAX; w++) atomic_store(&s->calls[w], 0);
+        atomic_store(&s->begun, false);
+        if (run_body(s, own_job, &err) < 0) fail_msg("%s, %s: %s", what, s->restores ? "restored" : "saved", err.text);
+    }
+    int32_t w = 0;
+    while (w < s->workers && !s->ended[w]) w++;
+    assert_true(w < s->workers);
+    memcpy(held, s->held[w], sizeof s->held[w]);
+    remove_checkpoints();
+}
+
+static void test_a_programs_own_checkpoints_outlive_any_rank(void **unused) {
+    (void)unused;
+    const char *one = getenv("PLAIT_SEED");
+    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? SAVES_FULL : SAVES;
+    float       want[TABLE_ROWS * 2], held[TABLE_ROWS * 2];
+    make_directory();
+    story *whole = pli_calloc(1, sizeof *whole), *s = pli_calloc(1, sizeof *s);
+    *whole = (story){ .at = -1, .at_commit = -1, .workers = 3 };
+    save_and_restore(whole, want, "nobody dies");
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
+        char           what[200];
+        *s = (story){ .at = -1, .at_commit = -1, .workers = 3, .servers = pli_random_below(&r, 3) == 0 ? 2 : 0 };
+        if (pli_random_below(&r, 4) > 0)
+            draw_death(s, &r, whole);
+        else
+            s->at_commit = 0;
+        s->committed = pli_random_below(&r, 2) == 0;
+        snprintf(what, sizeof what, "seed %llu: rank %d of %d + %d at call %lld of rank %d, or %s commit %lld",
+                 (unsigned long long)seed, (int)s->victim, (int)s->workers, (int)s->servers, (long long)s->at,
+                 (int)s->killer, s->committed ? "behind" : "before", (long long)s->at_commit);
+        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+        save_and_restore(s, held, what);
+        if (memcmp(held, want, sizeof want) != 0) fail_msg("%s: other rows", what);
+    }
+    pli_free(whole);
+    pli_free(s);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void refused(plait_train_opts *opts, const char *says) {
     training t = { .opts = *opts };
     assert_true(train(&t, 2, 1) == PLAIT_EREFUSED);
@@ -457,6 +596,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
                                         cmocka_unit_test(test_checkpoints_outlive_any_rank),
+                                        cmocka_unit_test(test_a_programs_own_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
