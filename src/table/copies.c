@@ -203,6 +203,11 @@ void pli_copies_ended(pli_server *server, const pli_msg *msg) {
     if (server->copies != NULL) server->copies->ended[msg->head.src] = msg->head.seq;
 }
 
+void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
+    append(server, now_ns, pli_msg_copy(msg), entry_of(-1, 0), out);
+}
+
 enum { HERE, DEAD, LEFT };
 
 /* Behind its parts a SUM has ... */
@@ -644,8 +649,14 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         if (msg->head.body_bytes == 0) break;
         server->copies->gathered = msg;
         return;
-    case PLI_CREATE:
     case PLI_SNAP:
+        if (msg->head.body_bytes == sizeof(pli_wire_taken)) {
+            (void)pli_server_snap(server, now_ns, msg, out);
+            break;
+        }
+        take_message(server, now_ns, msg, out);
+        return;
+    case PLI_CREATE:
     case PLI_RESTORE:
     case PLI_PUSH:
     case PLI_CLOCK: take_message(server, now_ns, msg, out); return;

@@ -12,7 +12,8 @@
  *   PUSH, CLOCK tables that apply at once: as the worker has sent it
  *   MET         a barrier was complete, and with it what is prepared; with what workers brought to it (GATHER, by which
  *               collectives go: comm/carried.h)
- *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies
+ *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
+ *               have all been taken
  * It says of each worker up to which message of its stream it goes. What the other copy has confirmed is *safe*: SAFE
  * tells the worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with all
  * servers.
@@ -119,6 +120,10 @@ void pli_copies_wakeup(pli_server *server, uint64_t now_ns, pli_out *out);
 void pli_copies_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 /** The same of a CREATE, whose answer (taken) waits until it is safe. */
 void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out);
+
+/** A worker has all of a snapshot that is here, by msg: the other copy need not keep it any longer. It may come amid a
+ *  clock, so it makes nothing safe that the worker has said before. */
+void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 
 /** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so
  *  everywhere. */

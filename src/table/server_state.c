@@ -6,6 +6,7 @@
  * others hear of the same one. The next number ends it, taken or not. */
 #include <string.h>
 
+#include "table/copies.h"
 #include "table/server.h"
 #include "table/snap.h"
 #include "table/values.h"
@@ -56,10 +57,20 @@ static pli_msg *describe(const pli_server *server) {
     return answer;
 }
 
+/* Who takes it from here has all. Others may still ask how many rows it had. */
+static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uint64_t number, pli_out *out) {
+    if (number != server->snapped) return;
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->snap != NULL) pli_snap_release(server->table[i]->snap);
+    pli_copies_released(server, now_ns, msg, out);
+}
+
 bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     uint64_t    number = 0;
-    if (msg->head.body_bytes == sizeof number) memcpy(&number, pli_msg_body(msg), sizeof number);
+    if (msg->head.body_bytes >= sizeof number) memcpy(&number, pli_msg_body(msg), sizeof number);
+    if (msg->head.body_bytes == sizeof(pli_wire_taken)) return release(server, now_ns, msg, number, out), false;
+    if (msg->head.body_bytes != sizeof number) number = 0;
     if (number == 0 || number < server->snapped) {
         pli_fail(&why, PLAIT_EFORMAT, "a snapshot's number is missing, or of one that is over");
         return refuse(server, now_ns, msg, &why, out);

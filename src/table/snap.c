@@ -66,6 +66,17 @@ void pli_snap_end(pli_snap **snap_ptr) {
     pli_free(snap);
 }
 
+void pli_snap_release(pli_snap *snap) {
+    for (int64_t i = 0; i < snap->pieces; i++) {
+        pli_snap_piece *piece = &snap->piece[i];
+        for (int32_t a = 0; a < PLI_STATE_KEYS; a++) pli_slab_unref(&piece->aside[a]);
+        *piece = (pli_snap_piece){ .taken = UINT8_MAX, .safe = true };
+    }
+    snap->left = 0;
+    pli_free(snap->keys);
+    snap->keys = NULL;
+}
+
 /* --- copying ------------------------------------------------------------------------------------------------- */
 
 static unsigned char *array_at(const pli_store *store, int32_t array, int64_t row, int64_t row_bytes) {

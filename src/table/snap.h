@@ -51,6 +51,8 @@ typedef struct pli_snap {
 /** Of the rows first .. first + rows - 1; attaches itself to the store, which has one at most. Errors: ENOMEM. */
 plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_snap **snap_out, plait_error *err);
 void         pli_snap_end(pli_snap **snap);
+/** As if all of it had been taken: nothing is kept, or set aside, any more. */
+void pli_snap_release(pli_snap *snap);
 
 /** The rows first .. first + n - 1 (the store's own numbers) of an array, which are one of its pieces, as a message's
  *  body; they can be taken once. Errors: EINVAL no such piece, or it was taken; ENOMEM. */

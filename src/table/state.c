@@ -92,6 +92,7 @@ struct pli_capture {
     piece              *ahead;               /* [PIECES_AHEAD], a ring: from `oldest`, `flying` of them */
     int32_t             oldest, flying;
     pli_snap          **snap; /* [n] of copies */
+    bool                released; /* servers know that all has come */
 };
 
 /* A shard's rows go to the worker that lives with it, or to an heir of that. */
@@ -341,12 +342,42 @@ static plait_status pump(pli_capture *c, int64_t bytes, bool wait, pli_capture_t
     return PLAIT_OK;
 }
 
+static bool takes_from(const pli_capture *c, int32_t server) {
+    for (int64_t i = 0; i < c->parts; i++) {
+        const pli_placement *placement = &c->table[c->part[i].table]->spec.placement;
+        const int32_t        shard = c->source[i].shard;
+        if (shard >= 0 && pli_placement_rank(placement, shard) - placement->first_rank == server) return true;
+    }
+    return false;
+}
+
+/* All has come: the other copies, of which nobody has taken it, need not keep it. */
+static plait_status release(pli_capture *c, plait_error *err) {
+    plait_job           *job = c->job;
+    const pli_wire_taken taken = { .number = job->snaps };
+    plait_status         status = PLAIT_OK;
+    uint64_t             now_ns;
+    pli_out              out;
+    if (c->released || !pli_client_has_copies(&job->client)) return PLAIT_OK;
+    c->released = true;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    for (int32_t s = 0; status >= 0 && s < job->layout.servers; s++) {
+        if (!takes_from(c, s)) continue;
+        pli_msg *msg = pli_msg_new(sizeof taken);
+        if (msg != NULL) memcpy(pli_msg_body(msg), &taken, sizeof taken);
+        status = pli_client_send(&job->client, now_ns, s, PLI_SNAP, msg, NULL, &out, err);
+    }
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
 plait_status pli_capture_pump(pli_capture *capture, int64_t bytes, bool wait, pli_capture_take_fn *take, void *user,
                               bool *done_out, plait_error *err) {
     pli_comm_enter(capture->job->comm, "a capture of tables");
-    plait_status status = pli_comm_leave(capture->job->comm, pump(capture, bytes, wait, take, user, err));
+    plait_status status = pump(capture, bytes, wait, take, user, err);
     *done_out = status >= 0 && capture->flying == 0 && capture->next_part == capture->parts;
-    return status;
+    if (*done_out) status = release(capture, err);
+    return pli_comm_leave(capture->job->comm, status);
 }
 
 void pli_capture_end(pli_capture **capture_ptr) {

@@ -19,6 +19,7 @@
  *            (seq 0), asked now and then                                              -> HELD, if this server holds it
  *   KEYS     pli_wire_keys, a list of keys that the server has asked for by MISSING, filtered
  *   SNAP     number of the snapshot: all tables here as they are now, unless it has begun     -> REPLY: pli_wire_snap [tables]
+ *            or pli_wire_taken: who takes it from here has all; where servers have copies
  *   PIECE    pli_wire_state: of the snapshot, a piece of a table's array (snap.h)             -> REPLY: its rows
  *   RESTORE  pli_wire_state, of a sparse table keys [n], rows (UNITS: an int64_t)             -> REPLY
  * server -> client
@@ -39,7 +40,7 @@
  *            [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded to 8
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
- *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came
+ *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
  *            (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
  *            dead (1) or has left (2), padded to 8, uint64_t n, pli_wire_summed [n] the workers' parts of which it is
@@ -132,6 +133,10 @@ typedef struct pli_wire_snap {
     uint32_t table, zero;
     int64_t  rows, units; /* of this shard, and up to where penalties go (store.h) */
 } pli_wire_snap;
+
+typedef struct pli_wire_taken {
+    uint64_t number, zero; /* of the snapshot */
+} pli_wire_taken;
 
 typedef struct pli_wire_state {
     uint32_t table, array; /* PLI_STATE_VALUES and so on (snap.h)                                    */

@@ -302,6 +302,59 @@ static void test_a_snapshot_outlives_a_copy(void **state) {
     }
 }
 
+static const pli_snap *snap_of(const fixture *f, int32_t rank, int place) {
+    return f->server[rank][place].table[0]->snap;
+}
+
+static void say_taken(fixture *f) {
+    const pli_wire_taken all = { .number = first_snapshot };
+    pli_out              out;
+    pli_msg             *msg = pli_msg_new(sizeof all);
+    memcpy(pli_msg_body(msg), &all, sizeof all);
+    pli_out_init(&out);
+    assert_int_equal(pli_client_send(&f->client[0], 1, HOME - FIRST, PLI_SNAP, msg, NULL, &out, NULL), PLAIT_OK);
+    take_out(f, 0, &out);
+    run(f);
+}
+
+/* When all has been taken neither copy keeps anything aside; who is late may ask what it had been, of the stand-in, too. What
+ * the worker has said before is no safer for it: the clock that is under way counts once. */
+static void test_a_snapshot_that_was_taken_is_kept_nowhere(void **state) {
+    (void)state;
+    static const char *const consistency[] = { "bsp", "async" };
+    for (int i = 0; i < 2; i++) {
+        const uint64_t next = first_snapshot + 1;
+        fixture        f;
+        pli_ticket     ticket;
+        open_all(&f, consistency[i]);
+        begin_snapshot(&f);
+        ask(&f, 0, PLI_PIECE, sizeof rows_of_values, &rows_of_values, &ticket);
+        (void)answer(&ticket, ROWS * sizeof(float));
+        forget(&f, 0, &ticket);
+        assert_true(snap_of(&f, HOME, 0)->left == 0 && snap_of(&f, OTHER, 1)->left > 0);
+        end_clock_of(&f, 0, 4);
+        run(&f);
+        say_taken(&f);
+        assert_int_equal(snap_of(&f, OTHER, 1)->left, 0);
+        begin_snapshot(&f);
+        kill_rank(&f, HOME);
+        end_clock_of(&f, 1, 0);
+        run(&f);
+        for (int32_t k = 0; k < WORKERS; k++) {
+            assert_true(pli_client_is_safe(&f.client[k]));
+            pli_client_end_clock(&f.client[k]);
+        }
+        begin_snapshot(&f);
+        ask(&f, 1, PLI_SNAP, sizeof next, &next, &ticket);
+        (void)answer(&ticket, sizeof(pli_wire_snap));
+        forget(&f, 1, &ticket);
+        say_taken(&f); /* of one that is over */
+        assert_true(snap_of(&f, OTHER, 1)->left > 0);
+        assert_true(pull(&f, 0, 3) == 4);
+        close_all(&f);
+    }
+}
+
 /* --- who may be lost ---------------------------------------------------------------------------------------------- */
 
 static void test_a_server_without_shards_is_lost(void **state) {
@@ -441,6 +494,7 @@ int main(void) {
         cmocka_unit_test(test_requests_are_answered_again),
         cmocka_unit_test(test_what_was_answered_and_is_not_logged_is_said_again),
         cmocka_unit_test(test_a_snapshot_outlives_a_copy),
+        cmocka_unit_test(test_a_snapshot_that_was_taken_is_kept_nowhere),
         cmocka_unit_test(test_a_server_without_shards_is_lost),
         cmocka_unit_test(test_the_last_copy_is_missed),
         cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
