@@ -214,6 +214,55 @@ static plait_status gather(run *r, plait_comm *comm, const plait_report *report,
     return status == PLAIT_EPEER && survives ? PLAIT_OK : status;
 }
 
+/* Trains, and brings together what ranks know of it. */
+static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_model **model_out, plait_error *err) {
+    plait_train_opts opts = r->plan.train;
+    if (r->settings->tensorboard != NULL) { /* on all ranks */
+        opts.weights = on_weights;
+        opts.user = r;
+    }
+    if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
+        opts.graph = on_graph;
+        opts.lost = on_lost;
+        opts.trained = opts.replicas > 1 ? on_trained : NULL;
+        opts.progress = on_progress;
+        opts.shares = on_shares;
+        opts.checkpointed = on_checkpointed;
+        opts.point = on_point;
+        opts.user = r;
+    }
+    plait_status status = plait_train(comm, &opts, report, model_out);
+    if (status >= 0) return gather(r, comm, report, err);
+    *err = *plait_comm_error(comm);
+    return status;
+}
+
+/* The model is saved, if it has not been before the job ended. */
+static plait_status save_at_last(run *r, const plait_model *model, plait_status status, plait_error *err) {
+    const bool tried = r->saved || r->save_failed.code < 0; /* on_trained */
+    if (status >= 0 && !tried) return save(r, model, err);
+    if (status >= 0 && r->save_failed.code < 0) {
+        *err = r->save_failed;
+        return err->code;
+    }
+    if (!tried) save_unjudged(r, model);
+    return status;
+}
+
+/* What the leading rank has to do at the end. */
+static plait_status lead_out(run *r, const plait_model *model, const plait_report *report, plait_status status,
+                             plait_error *err) {
+    r->led = true;
+    r->report = *report;
+    if (r->survived) take_lead(r);
+    status = save_at_last(r, model, status, err);
+    if (status == PLAIT_EPEER && err->rank >= 0) pli_metrics_lost(r->metrics, err->rank, err->text);
+    if (status >= 0) pli_board_end(r->board, report);
+    pli_metrics_end(r->metrics, plait_status_text(report->interrupted ? PLAIT_EINTERRUPTED : status),
+                    status >= 0 ? report : NULL);
+    return status;
+}
+
 static plait_status work(plait_comm *comm, void *user) {
     run         *r = user;
     plait_error  err = { .rank = plait_comm_rank(comm) };
@@ -233,49 +282,14 @@ static plait_status work(plait_comm *comm, void *user) {
         status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
     const bool traces = r->settings->trace != NULL && !r->settings->dry_run;
     if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
-    if (status >= 0) {
-        plait_train_opts opts = r->plan.train;
-        if (r->settings->tensorboard != NULL) { /* on all ranks */
-            opts.weights = on_weights;
-            opts.user = r;
-        }
-        if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
-            opts.graph = on_graph;
-            opts.lost = on_lost;
-            opts.trained = opts.replicas > 1 ? on_trained : NULL;
-            opts.progress = on_progress;
-            opts.shares = on_shares;
-            opts.checkpointed = on_checkpointed;
-            opts.point = on_point;
-            opts.user = r;
-        }
-        status = plait_train(comm, &opts, &report, &model);
-        if (status < 0) err = *plait_comm_error(comm);
-        else status = gather(r, comm, &report, &err);
-    }
+    if (status >= 0) status = fit(r, comm, &report, &model, &err);
     int32_t     deaths = 0;
     plait_error death;
     if (r->settings->replicas > 1 && pli_comm_next_death(comm, &deaths, &death)) r->survived = true;
     /* Was it itself taken for lost? Then another leads, and writes. */
     const bool outcast = r->settings->replicas > 1 && status == PLAIT_EPEER && err.rank == plait_comm_rank(comm);
     if (outcast && r->alone >= 0) r->survived = r->outcast = true;
-    if (pli_comm_leads(comm) && !outcast) {
-        r->led = true;
-        r->report = report;
-        if (r->survived) take_lead(r);
-        const bool kept = r->settings->replicas > 1 && (r->saved || r->save_failed.code < 0);
-        if (status >= 0 && kept && r->save_failed.code < 0) {
-            err = r->save_failed;
-            status = err.code;
-        } else if (status >= 0) {
-            if (!kept) status = save(r, model, &err);
-        } else if (!kept) save_unjudged(r, model);
-        if (status == PLAIT_EPEER && err.rank >= 0) pli_metrics_lost(r->metrics, err.rank, err.text);
-        if (status >= 0) pli_board_end(r->board, &report);
-        pli_metrics_end(r->metrics,
-                        report.interrupted ? plait_status_text(PLAIT_EINTERRUPTED) : plait_status_text(status),
-                        status >= 0 ? &report : NULL);
-    }
+    if (pli_comm_leads(comm) && !outcast) status = lead_out(r, model, &report, status, &err);
     plait_model_destroy(&model);
     pli_signals_leave(&r->signals, comm);
     if (status < 0) *pli_comm_error(comm) = err;
@@ -402,24 +416,46 @@ static int show(run *r) {
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
 }
 
-static int run_all(run *r, int argc, char *const *argv) {
-    plait_error  err = { .rank = -1 };
-    r->plan.comm.simulated = &r->simulated;
-    plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
-    plait_error  metrics_err = { 0 }, events_err = { 0 }, trace_err = { 0 }, board_err = { 0 };
-    bool         metrics_failed = pli_metrics_close(&r->metrics, &metrics_err) < 0;
-    bool         events_failed = pli_run_events_close(&r->events, &events_err) < 0;
-    bool         board_failed = pli_board_close(&r->board, &board_err) < 0;
-    uint64_t     dropped = 0;
-    bool         trace_failed = pli_run_trace_close(&r->trace, r->settings->trace, &dropped, &trace_err) < 0;
-    pli_signals_close(&r->signals);
-    pli_talk_clear(&r->talk);
+/* What was written beside the model: what kept each from being written to its end. */
+typedef struct logs {
+    plait_error lead, metrics, events, trace, board; /* code 0: nothing */
+    uint64_t    dropped;                             /* spans */
+} logs;
+
+static logs close_logs(run *r) {
+    logs ended = { .lead = r->lead_failed };
+    (void)pli_metrics_close(&r->metrics, &ended.metrics);
+    (void)pli_run_events_close(&r->events, &ended.events);
+    (void)pli_board_close(&r->board, &ended.board);
+    (void)pli_run_trace_close(&r->trace, r->settings->trace, &ended.dropped, &ended.trace);
+    return ended;
+}
+
+/* false: something was not written to its end. */
+static bool tell_logs(run *r, const logs *ended) {
+    const plait_error *const all[] = { &ended->lead, &ended->metrics, &ended->events, &ended->trace, &ended->board };
+    bool                     whole = true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i]->code >= 0) continue;
+        pli_talk_tell(&r->talk, "%s", all[i]->text);
+        whole = false;
+    }
+    if (ended->dropped > 0)
+        pli_talk_tell(&r->talk,
+                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
+                      "(fewer --epochs)",
+                      r->settings->trace, ended->dropped);
+    return whole;
+}
+
+/* Talks of the run's end, by who is to; the exit code. */
+static int tell_outcome(run *r, int argc, char *const *argv, plait_status status, plait_error *err) {
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
     bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* usage is wrong on all ranks alike */
-    if (status < 0 && err.rank >= 0 && r->size > 1 && of_one) pli_fail_at(&err, "rank %" PRId32, err.rank);
-    bool told = r->alone >= 0 && err.rank >= 0 && err.rank < r->alone; /* by that rank, for all that failed alike */
+    if (status < 0 && err->rank >= 0 && r->size > 1 && of_one) pli_fail_at(err, "rank %" PRId32, err->rank);
+    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* by that rank, for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
-        const char *text = err.text[0] != '\0' ? err.text : plait_status_text(status);
+        const char *text = err->text[0] != '\0' ? err->text : plait_status_text(status);
         if (r->alone >= 0 && !r->outcast) pli_verdict_why(r->alone, text);
         if (!told && !pli_talk_has_heard(&r->talk, text)) tell_end(r, argc, argv, status, text);
         if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
@@ -430,28 +466,31 @@ static int run_all(run *r, int argc, char *const *argv) {
         code = status < 0 ? code : show(r);
         if (interrupted) code = PLI_EXIT_INTERRUPTED;
     }
-    const bool lead_failed = r->lead_failed.code < 0;
-    if (lead_failed) pli_talk_tell(&r->talk, "%s", r->lead_failed.text);
-    pli_free(r->lost);
-    if (metrics_failed) pli_talk_tell(&r->talk, "%s", metrics_err.text);
-    if (events_failed) pli_talk_tell(&r->talk, "%s", events_err.text);
-    if (trace_failed) pli_talk_tell(&r->talk, "%s", trace_err.text);
-    if (dropped > 0)
-        pli_talk_tell(&r->talk,
-                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
-                      "(fewer --epochs)",
-                      r->settings->trace, dropped);
-    if (board_failed) pli_talk_tell(&r->talk, "%s", board_err.text);
-    if ((lead_failed || metrics_failed || events_failed || trace_failed || board_failed) && code == PLI_EXIT_DONE)
-        code = PLI_EXIT_FAILED;
-    if (!r->survived || r->alone < 0) return code;
+    return code;
+}
+
+/* A process that has gone on without another ends at once, with its verdict given. */
+static int end_after_a_death(const run *r, int code, const plait_error *err) {
     if (r->outcast) { /* one that has died, to the others; a code of its own would have mpirun end them */
-        pli_verdict_lost(r->alone, pli_pid(), 0, err.text);
+        pli_verdict_lost(r->alone, pli_pid(), 0, err->text);
         return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
     }
     pli_verdict_give(code);
     if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();
     return code | PLI_EXIT_AT_ONCE;
+}
+
+static int run_all(run *r, int argc, char *const *argv) {
+    plait_error err = { .rank = -1 };
+    r->plan.comm.simulated = &r->simulated;
+    plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
+    const logs   ended = close_logs(r);
+    pli_signals_close(&r->signals);
+    pli_talk_clear(&r->talk);
+    int code = tell_outcome(r, argc, argv, status, &err);
+    if (!tell_logs(r, &ended) && code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
+    pli_free(r->lost);
+    return r->survived && r->alone >= 0 ? end_after_a_death(r, code, &err) : code;
 }
 
 static int train(int argc, char *const *argv) {
