@@ -74,6 +74,8 @@ bool pli_cli_help_choice(const char *name, pli_text *text);
 bool pli_cli_help_filter(const char *name, pli_text *text);
 /** A consistency with an example of its parameters: "ssp:2". */
 void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_TEXT]);
+/** The commands, each with what it does. */
+void pli_cli_list(pli_text *text);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);
 

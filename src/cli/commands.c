@@ -149,13 +149,15 @@ int pli_cli_end(int code) {
 }
 
 static void short_usage(FILE *file) {
-    fputs("usage: plait COMMAND [options]\n\n", file);
-    for (size_t i = 0; commands[i] != NULL; i++) fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\nA first run:\n"
-          "  plait train --model logistic --data train.svm --test test.svm --out model\n"
-          "  plait predict --model-file model --data test.svm\n\n"
-          "'plait help COMMAND' tells more; so does -h after any command.\n",
-          file);
+    pli_text text = { 0 };
+    pli_text_add(&text, "usage: plait COMMAND [options]\n\n");
+    pli_cli_list(&text);
+    pli_text_add(&text, "\nA first run:\n"
+                        "  plait train --model logistic --data train.svm --test test.svm --out model\n"
+                        "  plait predict --model-file model --data test.svm\n\n"
+                        "'plait help COMMAND' tells more; so does -h after any command.\n");
+    fputs(text.data != NULL ? text.data : "", file);
+    pli_text_free(&text);
 }
 
 static int unknown_command(const char *name) {

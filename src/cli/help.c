@@ -47,8 +47,8 @@ static const struct topic {
     { "mlp",
       "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
       "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
-      "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where\n"
-      "           labels are no classes\n"
+      "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
+      "labels are no classes\n"
       "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
       "  tells    as the model of that loss\n",
       true },
@@ -60,8 +60,8 @@ static const struct topic {
       true },
     { "lstm",
       "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
-      "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines\n"
-      "           of pixels; else: the features, in their order\n"
+      "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
+      "pixels; else: the features, in their order\n"
       "  layers   --layers 256,256: units of each layer, default 128\n"
       "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
       "  loss, tells: as mlp has them; of text in nats a character\n",
@@ -69,8 +69,7 @@ static const struct topic {
     { "graph",
       "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
       "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
-      "classes\n"
-      "           (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
+      "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
       "  units    x is the data as they are: --normalize has no effect\n"
       "  tables   its variables, by their names; those of two axes and more are penalised\n"
       "  loss, tells: as mlp has them\n",
@@ -79,9 +78,8 @@ static const struct topic {
 enum { MODELS = sizeof models / sizeof models[0] };
 
 static const char objective[] =
-    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never "
-    "penalised.\nOptions of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer;\n"
-    "see 'plait help train'.\n";
+    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never penalised.\n"
+    "Options of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer; see 'plait help train'.\n";
 
 static const char objective_of_net[] =
     "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, biases never penalised.\n"
@@ -89,25 +87,46 @@ static const char objective_of_net[] =
     "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "
     "all values.\n";
 
+static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
+
+/* Each line wrapped; of those that begin with two spaces, an item, what it says stands in a column of its own. */
+static void add_lines(pli_text *text, const char *lines) {
+    enum { ITEM = 11 };
+    while (*lines != '\0') {
+        const int indent = lines[0] == ' ' ? ITEM : 0, length = (int)strcspn(lines, "\n");
+        pli_text  line = { 0 };
+        pli_text_add(&line, "%.*s", length - indent, lines + indent);
+        pli_text_add(text, "%.*s", indent, lines);
+        pli_cli_wrap(text, line.data != NULL ? line.data : "", indent, width());
+        pli_text_free(&line);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
 static void add_tables(pli_text *text) {
     const pli_model_table *table = pli_model_tables();
-    int                    width = pli_terminal_columns(1);
-    pli_text_add(text, "\nTables, as --table NAME:topology=T,consistency=C,filter=F names them:\n");
+    add_lines(text, "\nTables, as --table NAME:topology=T,consistency=C,filter=F names them:\n");
     for (; table->name != NULL; table++) {
         pli_text_add(text, "  %-9s", table->name);
-        pli_cli_wrap(text, table->what, 11, width < 100 ? width : 100);
+        pli_cli_wrap(text, table->what, 11, width());
+    }
+}
+
+void pli_cli_list(pli_text *text) {
+    const pli_command *const *commands = pli_commands();
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        pli_text_add(text, "  %-10s ", commands[i]->name);
+        pli_cli_wrap(text, commands[i]->summary, 13, width());
     }
 }
 
 static void overview(pli_text *text) {
-    const pli_command *const *commands = pli_commands();
     pli_text_add(text, "usage: plait COMMAND [options]\n\ncommands:\n");
-    for (size_t i = 0; commands[i] != NULL; i++)
-        pli_text_add(text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    pli_cli_list(text);
     pli_text_add(text, "\nmodels:\n ");
     for (int i = 0; i < MODELS; i++) pli_text_add(text, " %s", models[i].name);
-    pli_text_add(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency,\n"
-                       "plait help pairs, plait help filters\n");
+    add_lines(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
+                    "plait help pairs, plait help filters\n");
 }
 
 /* --- the command ------------------------------------------------------------------------------------ */
@@ -121,8 +140,11 @@ static bool topic(const char *name, pli_text *text) {
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text)) return true;
     for (int i = 0; i < MODELS; i++) {
         if (strcmp(name, models[i].name) == 0) {
-            pli_text_add(text, "%s: %s%s", models[i].name, models[i].text,
+            pli_text all = { 0 };
+            pli_text_add(&all, "%s: %s%s", models[i].name, models[i].text,
                          models[i].net ? objective_of_net : objective);
+            add_lines(text, all.data != NULL ? all.data : "");
+            pli_text_free(&all);
             if (!models[i].net) add_tables(text);
             return true;
         }
