@@ -160,6 +160,10 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
         if (status == PLAIT_OK) t->cells = count_cells(l, t->title && l->n > 1 ? 1 : 0, t->delimiter);
     }
     pli_free(l);
+    if (status == PLAIT_OK && t->cells == 1 && fixed == NULL &&
+        (opts->format == NULL || strcmp(opts->format, "auto") == 0))
+        pli_dataset_note(d, "%s: read as a table of one column, the labels: its rows have no features; --format says "
+                         "otherwise", d->sources->source[0].path);
     if (status == PLAIT_OK && t->cells == 0)
         status =
             pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter behind them",

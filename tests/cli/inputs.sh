@@ -84,4 +84,11 @@ exits 2 'above 0' rate train --data part --learning-rate 0
 exits 2 'a file of labels goes with images in idx format' labels train --data sizes.csv --label part
 works unused train --data part --optimizer lbfgs --epochs 3 --batch 10
 grep -q 'batch has no effect' unused.err || fail "lbfgs does not say that --batch has no effect"
+
+# A file that is no data at all, as a list of names, is told for what it was taken.
+printf 'ann\nbob\ncarl\nann\nbob\ncarl\n' >names
+works names train --data names --epochs 1
+grep -q 'names: read as a table of one column, the labels' names.err || fail "a list of names: $(cat names.err)"
+works said train --data names --epochs 1 --format csv
+grep -q 'read as' said.err && fail "what was asked for is told: $(cat said.err)"
 finish
