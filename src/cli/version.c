@@ -57,13 +57,13 @@ static void as_json(pli_text *text) {
 }
 
 static void as_text(pli_text *text) {
-    pli_text_add(text, "plait     %s\ncompiler  %s\nBLAS      %s\n", plait_version(), compiler, PLI_BLAS);
+    pli_text_add(text, "plait       %s\ncompiler    %s\nBLAS        %s\n", plait_version(), compiler, PLI_BLAS);
     for (const pli_module *module = pli_modules(); module->name != NULL; module++) {
         plait_error err = { 0 };
         if (found(module, &err)) {
-            pli_text_add(text, "%-9s found: %s\n", module->name, module->gives);
+            pli_text_add(text, "%-11s found: %s\n", module->name, module->gives);
         } else {
-            pli_text_add(text, "%-9s missing (%s); to install: %s\n", module->name, module->gives, module->install);
+            pli_text_add(text, "%-11s missing (%s); to install: %s\n", module->name, module->gives, module->install);
         }
     }
 }
