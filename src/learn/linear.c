@@ -305,7 +305,7 @@ static pli_slopes clear_group(pli_gradient *gradient, int64_t own) {
     if (gradient->is_narrow) g.f32 = gradient->narrow + own * gradient->size;
     else g.f64 = gradient->sum + own * gradient->size;
     if (g.f32 != NULL) memset(g.f32, 0, (size_t)gradient->size * sizeof *g.f32);
-    else memset(g.f64, 0, (size_t)gradient->size * sizeof *g.f64);
+    if (g.f64 != NULL) memset(g.f64, 0, (size_t)gradient->size * sizeof *g.f64); /* neither: there are no features */
     memset(g.bias, 0, (size_t)gradient->linear->columns * sizeof *g.bias);
     return g;
 }
