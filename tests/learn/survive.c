@@ -1,7 +1,8 @@
 /* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or end: the
  * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it; so with
- * spares, who have no rows until then, whether somebody dies or not. So have its checkpoints: what is resumed from one of
- * them, by any number of workers, with two copies or one, and with another death, ends with these bits.
+ * spares, who have no rows until then, whether one dies, two (not both with all copies of a shard), or nobody. So have
+ * its checkpoints: what is resumed from one of them, by any number of workers, with two copies or one, and with another
+ * death, ends with these bits.
  *
  * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank counts how
  * often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there is a job ends the
@@ -25,6 +26,8 @@ typedef struct story {
     plait_train_opts     opts;
     int32_t              workers, servers, victim, killer;
     int64_t              at;     /* the killer's how manieth call; -1: nobody dies */
+    int32_t              second; /* who dies when it comes by later */
+    int64_t              second_at; /* 0: nobody */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     _Atomic int64_t      calls[RANKS_MAX];
     _Atomic bool         begun; /* the job is there, on all ranks: some table is */
@@ -43,16 +46,18 @@ typedef struct story {
 
 static story *now; /* one at a time */
 
-static void kill_victim(void) {
-    plait_comm *victim = atomic_load_explicit(&now->comm[now->victim], memory_order_acquire);
-    plait_error why = { .code = PLAIT_EPEER, .rank = now->victim, .text = "killed by the test" };
+static void kill_rank(int32_t rank) {
+    plait_comm *victim = atomic_load_explicit(&now->comm[rank], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };
     if (victim != NULL) pli_comm_kill(victim, &why);
 }
 
 static void come_by(const plait_comm *comm) {
     const int32_t me = plait_comm_rank(comm);
     if (now == NULL || !atomic_load(&now->begun)) return;
-    if (atomic_fetch_add(&now->calls[me], 1) == now->at && me == now->killer) kill_victim();
+    const int64_t call = atomic_fetch_add(&now->calls[me], 1);
+    if (me == now->killer && call == now->at) kill_rank(now->victim);
+    if (me == now->killer && now->second_at > 0 && call == now->second_at) kill_rank(now->second);
 }
 
 /* The lead's writer, a thread of its own: as a process that is killed would leave what it does. */
@@ -64,11 +69,11 @@ plait_status __wrap_pli_checkpoint_commit(const char *dir, const char *folder, c
                                           const char *const *digests, int32_t n, plait_error *err) {
     const bool dies = now != NULL && atomic_fetch_add(&now->commits, 1) == now->at_commit;
     if (dies && !now->committed) {
-        kill_victim();
+        kill_rank(now->victim);
         return pli_fail(err, PLAIT_EIO, "died before it wrote a manifest");
     }
     plait_status status = __real_pli_checkpoint_commit(dir, folder, meta, digests, n, err);
-    if (dies) kill_victim();
+    if (dies) kill_rank(now->victim);
     return status;
 }
 
@@ -104,7 +109,7 @@ plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *o
 
 static void on_lost(void *user, int32_t rank, const char *why) {
     story *s = user;
-    assert_true(rank == s->victim && strstr(why, "killed by the test") != NULL);
+    assert_true((rank == s->victim || (s->second_at > 0 && rank == s->second)) && strstr(why, "killed by the test") != NULL);
     atomic_fetch_add(&s->told, 1);
 }
 
@@ -239,7 +244,8 @@ static const plait_report *report_of(const story *s, int32_t *ended) {
 static void check(const story *s, const kind *k, const story *whole, const char *seed) {
     int32_t             ended, all;
     const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
-    if (ended < s->workers - (s->victim < s->workers)) fail_msg("%s: %d have ended", seed, (int)ended);
+    const bool second = s->second_at > 0 && s->second < s->workers;
+    if (ended < s->workers - (s->victim < s->workers) - second) fail_msg("%s: %d have ended", seed, (int)ended);
     if (r->workers != s->workers || r->spares != s->opts.spares)
         fail_msg("%s: %lld spares", seed, (long long)r->spares);
     if (r->clocks != want->clocks || !isfinite(r->train_loss)) fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
@@ -263,6 +269,17 @@ static void take_spares(story *s, const kind *k, int32_t spares) {
     if (strcmp(k->consistency, "async") == 0) return;
     s->opts.spares = spares;
     s->workers += spares;
+}
+
+/* Where the first held no shards, nothing is lost with any other, however soon it dies. */
+static void draw_second(story *s, pli_random *r) {
+    const bool     apart = s->servers > 0, shards = apart ? s->victim >= s->workers
+                                                          : s->victim < s->workers - s->opts.spares;
+    const uint64_t ranks = (uint64_t)(s->workers + s->servers);
+    if (shards || s->workers < 3) return;
+    do s->second = (int32_t)pli_random_below(r, ranks);
+    while (s->second == s->victim || s->second == s->killer);
+    s->second_at = s->at + 1 + (int64_t)pli_random_below(r, 12);
 }
 
 /* Nobody dies: they change nothing. */
@@ -303,9 +320,11 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
         take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
         draw_death(&s, &r, &whole[k]);
-        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d",
+        draw_second(&s, &r);
+        snprintf(what, sizeof what,
+                 "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, then rank %d at %lld",
                  (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
-                 (int)s.servers, (long long)s.at, (int)s.killer);
+                 (int)s.servers, (long long)s.at, (int)s.killer, (int)s.second, (long long)s.second_at);
         if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
         err = (plait_error){ 0 };
         if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
