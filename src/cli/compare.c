@@ -356,6 +356,7 @@ static char *reason_of(const work *w, int32_t code) {
     if (colon != NULL && code == PLI_EXIT_USAGE)
         memmove(reason, colon + 2, strlen(colon + 2) + 1); /* all ranks refuse alike */
     if (reason == NULL && code > PLI_EXIT_SIGNAL) return pli_format("ended by signal %" PRId32, code - PLI_EXIT_SIGNAL);
+    if (reason == NULL && code == PLI_EXIT_INTERRUPTED) return pli_strdup("it was interrupted");
     return reason != NULL ? reason : pli_format("exit code %" PRId32, code);
 }
 
