@@ -19,7 +19,7 @@
 
 #include <plait/status.h>
 
-#define PLI_WIRE_VERSION 1u
+#define PLI_WIRE_VERSION 1
 
 enum { PLI_MSG_UNCOUNTED = 1 }; /* of head.flags at the ports of tables: memory handed over within the process (local
                                    tables), no byte sent */
@@ -37,7 +37,8 @@ int       pli_slab_is_mine(const pli_slab *slab);         /* refs == 1: the hold
                                                              unref's release) */
 
 typedef struct pli_head {
-    uint32_t version;     /* PLI_WIRE_VERSION                                              */
+    uint16_t version;     /* PLI_WIRE_VERSION                                              */
+    uint16_t server;      /* at the ports of tables: of whose shards it is, by the server's number; else 0 */
     uint16_t kind;        /* meaning is the port's                                         */
     uint16_t flags;
     int32_t  src, dst;    /* ranks                                                         */

@@ -9,7 +9,7 @@
 static plait_status check_head(const pli_head *head, int32_t src, int32_t size, int32_t first, int32_t count,
                                plait_error *err) {
     if (head->version > PLI_WIRE_VERSION)
-        return pli_fail(err, PLAIT_EVERSION, "rank %d speaks version %u of the wire format, this is version %u", src,
+        return pli_fail(err, PLAIT_EVERSION, "rank %d speaks version %u of the wire format, this is version %d", src,
                         head->version, PLI_WIRE_VERSION);
     if (head->version != PLI_WIRE_VERSION)
         return pli_fail(err, PLAIT_EFORMAT, "a message of rank %d has no version", src);

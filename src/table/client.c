@@ -88,6 +88,7 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
     head->src = client->rank;
     head->dst = pli_copy_rank(&client->layout, server, client->link[server].place);
     head->port = pli_copy_port(client->link[server].place);
+    head->server = (uint16_t)server;
     head->epoch = client->epoch;
     head->incarnation = client->incarnation;
     head->arg64 = client->link[server].rx.expected - 1;
@@ -281,6 +282,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
+        if (msg->head.kind == PLI_NONE && pli_client_has_copies(client)) pli_client_none(client, server, out);
         pli_msg_free(&msg);
         return;
     }
@@ -342,7 +344,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         pli_out_lost(out, event->rank, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
 }
 
-static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, pli_copy_port(pli_place_of(msg->head.flags))); }
+static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_SERVER); }
 
 const pli_machine_ops pli_client_ops = {
     .name = "client", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late

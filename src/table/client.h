@@ -45,9 +45,7 @@ typedef struct pli_client_link { /* to one server */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
-    int32_t  place;      /* the copy that serves (copies.h); 0: the server's own rank */
-    bool     alone;      /* the copy that does not serve is no more                   */
-    bool     ended;      /* since its rank has ended in good order: all had said good-bye */
+    int32_t  place;      /* of the copy that serves (copies.h) */
     uint64_t closing;    /* number of the message that ended the last clock */
     _Atomic uint64_t safe; /* all up to here is; release, pairs with the acquire of who ends a clock */
     uint32_t parts;      /* of the push that is being built (push.c)   */
@@ -70,6 +68,7 @@ typedef struct pli_client {
     bool       ending;   /* with copies: the clock's end is sent, and not yet safe everywhere */
     uint64_t   barriers; /* come to */
     uint8_t   *dead;     /* [workers], with copies: died, as far as it was heard */
+    uint8_t   *absent;   /* [ranks]: died, or ended in good order                */
     uint8_t   *replaced; /* [workers]: this worker stands in for them            */
     uint8_t   *next;     /* [workers]: and begins to for these                   */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
@@ -125,6 +124,8 @@ int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg);
 /** A server's first answer to a ticket. */
 void    pli_client_answered(pli_client *client, const pli_msg *reply);
 void    pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
+/** No copy of the server's shards is left. */
+void    pli_client_none(pli_client *client, int32_t server, pli_out *out);
 void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out);
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
 bool    pli_client_is_safe(const pli_client *client);

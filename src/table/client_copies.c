@@ -8,8 +8,11 @@
 #include "table/events.h"
 
 plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
-    client->dead = pli_calloc((size_t)client->layout.workers, 3);
-    if (client->dead == NULL)
+    const pli_layout *layout = &client->layout;
+    const int32_t     past = layout->first_server + layout->servers;
+    client->dead = pli_calloc((size_t)layout->workers, 3);
+    client->absent = pli_calloc((size_t)(past > layout->workers ? past : layout->workers), sizeof *client->absent);
+    if (client->dead == NULL || client->absent == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
     client->replaced = client->dead + client->layout.workers;
     client->next = client->replaced + client->layout.workers;
@@ -18,18 +21,17 @@ plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
 
 void pli_client_copies_close(pli_client *client) {
     pli_free(client->dead);
+    pli_free(client->absent);
+    client->absent = NULL;
     client->dead = client->replaced = client->next = NULL;
 }
 
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
     const pli_layout *layout = &client->layout;
-    int64_t           at = (int64_t)msg->head.src - layout->first_server;
-    if (at < 0 || at >= layout->servers) return -1;
-    if (!pli_client_has_copies(client)) return (int32_t)at;
-    const int32_t place = pli_place_of(msg->head.flags);
-    if (place >= PLI_COPIES_MAX) return -1;
-    const int32_t server = pli_copy_server(layout, msg->head.src, place);
-    return client->link[server].place == place ? server : -1; /* else from before the other took over */
+    const int32_t     server = pli_client_has_copies(client) ? msg->head.server : msg->head.src - layout->first_server;
+    if (server < 0 || server >= layout->servers) return -1;
+    const int32_t from = pli_copy_rank(layout, server, client->link[server].place);
+    return from == msg->head.src ? server : -1; /* else from before another took over */
 }
 
 /* --- what is kept ------------------------------------------------------------------------------------------------- */
@@ -126,24 +128,41 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     return true;
 }
 
+enum { ABSENT_DIED = 1, ABSENT_LEFT };
+
+/* Has a rank that may have had a copy ended in good order? It does so when all workers have let it go. */
+static bool has_ended(const pli_client *client, int32_t server) {
+    const int32_t places = pli_copy_places(&client->layout);
+    for (int32_t place = 0; place < places; place++)
+        if (client->absent[pli_copy_rank(&client->layout, server, place)] == ABSENT_LEFT) return true;
+    return false;
+}
+
 /* Nobody has its shards any more. */
-static void lose(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
+static void lose(pli_client *client, int32_t server, const char *why, pli_out *out) {
     pli_client_link *link = &client->link[server];
-    bool             gone = (link->ended || !link->used) && lets_go(client, server, out);
+    const int32_t    rank = pli_copy_rank(&client->layout, server, link->place);
+    bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
     pli_tx_acked(&link->tx, link->tx.next - 1);
     link->lost = true;
-    if (!gone)
-        pli_out_lost(out, event->rank, "rank %d, which held the last copy of shards, is lost: %s", event->rank,
-                     event->why.text);
+    if (!gone) pli_out_lost(out, rank, "rank %d, which held the last copy of shards, is lost: %s", rank, why);
+}
+
+void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
+    lose(client, server, "it died before there was a second one", out);
 }
 
 static void redirect(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
-    pli_client_link *link = &client->link[server];
-    link->place++;
-    if (link->place >= PLI_COPIES_MAX || link->alone) {
-        lose(client, server, event, out);
+    const pli_layout *layout = &client->layout;
+    const int32_t     places = pli_copy_places(layout);
+    pli_client_link  *link = &client->link[server];
+    int32_t           place = link->place + 1;
+    while (place < places && client->absent[pli_copy_rank(layout, server, place)] == ABSENT_DIED) place++;
+    if (place >= places || has_ended(client, server)) {
+        lose(client, server, event->why.text, out);
         return;
     }
+    link->place = place;
     pli_rx_destroy(&link->rx);
     pli_rx_init(&link->rx); /* the other counts what it says from 1 */
     link->state = 0;
@@ -156,14 +175,13 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     bool              died = event->kind == PLI_MEMBER_DIED;
     (void)now_ns;
     if (event->kind == PLI_MEMBER_JOINED) return;
+    if (event->rank >= 0 && event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
+        client->absent[event->rank] = died ? ABSENT_DIED : ABSENT_LEFT;
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_client_link *link = &client->link[s];
         if (link->lost) continue;
-        if (pli_copy_rank(layout, s, link->place) != event->rank) {
-            if (pli_copy_rank(layout, s, 1) != event->rank) continue;
-            link->alone = true;
-            link->ended = !died;
-        } else if (died) {
+        if (pli_copy_rank(layout, s, link->place) != event->rank) continue;
+        if (died) {
             redirect(client, s, event, out);
         } else {
             (void)lets_go(client, s, out);

@@ -2,7 +2,7 @@
  * of a message. Input: frames of kind, source, ticket, flags (a byte each), two bytes of length, a body.
  *
  * Where the first byte is 0x7e, servers (ranks 2 and 3) have two copies (copies.h), and the client is at the end of a
- * clock. Then bit 2 of flags says that a message comes from the second copy, and kinds are also: 250 SAFE, up to
+ * clock. Then bits 2 and 3 of flags are the server of whose shards it is, and kinds are also: 250 SAFE, up to
  * message number `ticket`; 251 the worker looks whether the clock has ended, or stands in; 252 a wake-up; 253 `source`
  * has left; 254 has died. */
 #include <stdlib.h>
@@ -88,12 +88,12 @@ static void look(fuzzed *f, pli_out *out) {
 
 static void take_from_copy(fuzzed *f, const uint8_t *head, size_t bytes, pli_out *out) {
     pli_msg      *msg = pli_msg_new(bytes);
-    const int32_t place = head[3] >> 2 & 1;
     if (msg == NULL) abort();
     msg->head.kind = head[0] == SAFE ? PLI_SAFE : head[0] % 2 == 0 ? PLI_REPLY : head[0];
     msg->head.src = (int8_t)head[1];
     msg->head.arg32 = head[2];
-    msg->head.flags = (uint16_t)((head[3] & 1 ? PLI_FLAG_FAILED : 0) | pli_place_flags(place));
+    msg->head.flags = head[3] & 1 ? PLI_FLAG_FAILED : 0;
+    msg->head.server = head[3] >> 2 & 3;
     msg->head.clock = (int8_t)head[head[0] == SAFE ? 2 : 3];
     msg->head.incarnation = 1;
     if (bytes > 0) memcpy(pli_msg_body(msg), head + 6, bytes);

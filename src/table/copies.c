@@ -1,7 +1,6 @@
 /* The log between the two copies of a server's shards, and what each makes of it; copies.h has the idea. */
 #include "table/copies.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "table/events.h"
@@ -20,21 +19,24 @@ plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
     c->place = place;
     c->serves = place == 0;
-    c->other = pli_copy_rank(layout, server->home - layout->first_server, 1 - place);
-    if (c->other == server->rank) c->other = -1;
+    c->whole = place <= 1;
+    c->other_place = place == 0 ? 1 : 0;
+    c->other = place <= 1 && pli_copy_places(layout) > 1 ? pli_copy_rank(layout, server->number, c->other_place) : -1;
     pli_tx_init(&c->tx, layout->resend_after_ns);
     pli_rx_init(&c->rx);
     c->last = &c->first;
     c->early_last = &c->early;
-    c->safe = pli_calloc(workers, 3 * sizeof *c->safe);
+    c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
-    c->views = pli_calloc(workers + 1, workers);
+    c->views = pli_calloc(workers + 2, workers);
     server->copies = c;
     if (c->safe == NULL || c->redo == NULL || c->views == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
     c->ended = c->safe + workers;
     c->again = c->ended + workers;
+    c->in_log = c->again + workers;
     c->dead = c->views + workers * workers;
+    c->logged = c->dead + workers;
     return PLAIT_OK;
 }
 
@@ -84,13 +86,14 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
         entry->requests = request->next;
         entry->answers = answer->next;
         answer->next = NULL;
-        if (!server->peer[request->head.src].gone) pli_server_reply(server, now_ns, request, answer, out);
+        if (entry->ends || !server->peer[request->head.src].gone) pli_server_reply(server, now_ns, request, answer, out);
         else pli_msg_free(&answer);
         pli_msg_free(&request);
     }
     if (entry->all == NULL && entry->seq > 0) tell_safe(server, entry->worker, entry->seq, out);
     for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
         tell_safe(server, w, entry->all[w], out);
+    if (entry->ends) pli_server_end(server, out);
     free_entry(entry);
 }
 
@@ -104,23 +107,37 @@ static void release_to(pli_server *server, uint64_t now_ns, uint64_t number, pli
     }
 }
 
-static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+static void address_to_other(const pli_server *server, pli_msg *msg) {
     const pli_copies *c = server->copies;
-    msg->head.flags = (uint16_t)((msg->head.flags & PLI_MSG_UNCOUNTED) | PLI_FLAG_LOG | pli_place_flags(c->place));
+    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_BACKUP : 0));
+    msg->head.server = server->number;
     msg->head.src = server->rank;
     msg->head.dst = c->other;
-    msg->head.port = pli_copy_port(1 - c->place);
+    msg->head.port = pli_copy_port(c->other_place);
     msg->head.epoch = server->epoch;
     msg->head.incarnation = server->incarnation;
+}
+
+static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    msg->head.flags &= PLI_MSG_UNCOUNTED;
+    address_to_other(server, msg);
     return pli_tx_send(&server->copies->tx, now_ns, msg, out);
+}
+
+static void note(pli_server *server, const pli_entry *entry) {
+    pli_copies *c = server->copies;
+    if (entry->all == NULL && entry->seq > 0 && entry->seq > c->in_log[entry->worker]) c->in_log[entry->worker] = entry->seq;
+    for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
+        if (entry->all[w] > c->in_log[w]) c->in_log[w] = entry->all[w];
 }
 
 /* The next entry of the log: msg (taken; NULL: no memory), and what it makes safe (taken; NULL: no memory). */
 static void append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out) {
     pli_copies *c = server->copies;
     bool        well = msg != NULL && entry != NULL;
+    if (well) note(server, entry);
     if (well && c->other < 0) {
-        if (c->abandoned)
+        if (c->abandoned && !entry->ends)
             free_entry(entry);
         else
             release(server, now_ns, entry, out);
@@ -208,13 +225,11 @@ void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg
     append(server, now_ns, pli_msg_copy(msg), entry_of(-1, 0), out);
 }
 
-enum { HERE, DEAD, LEFT };
-
 /* Behind its parts a SUM has ... */
 typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
-    unsigned char *gone;    /* [workers] HERE, DEAD: the others have stood in, LEFT; padded to 8 */
+    unsigned char *gone;    /* [workers] PLI_LOG_HERE ..; padded to 8 */
     uint64_t        *n_listed;
     pli_wire_summed *listed; /* [*n_listed] */
 } sum_body;
@@ -345,7 +360,9 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     memset(body, 0, at);
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
     for (uint64_t w = 0; w < workers; w++)
-        b.gone[w] = c->dead[w] ? DEAD : server->clocks[w] == PLAIT_LEFT ? LEFT : HERE;
+        b.gone[w] = c->logged[w] = c->dead[w]                         ? PLI_LOG_DEAD
+                                   : server->clocks[w] == PLAIT_LEFT ? PLI_LOG_LEFT
+                                                                      : PLI_LOG_HERE;
     *b.n_listed = (uint64_t)c->n_listed;
     if (listed > 0) memcpy(b.listed, c->listed, listed);
     for (int64_t i = 0; i < n; i++) {
@@ -566,6 +583,32 @@ void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
     append(server, now_ns, msg, entry, out);
 }
 
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* The other copy hears of it first, so that whoever is left answers who has not been answered. */
+void pli_copies_end(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (!c->serves || (server->present > 0 && !c->over)) return;
+    pli_entry *entry = c->over ? NULL : entry_of(-1, 0);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->bye == NULL) continue;
+        if (c->over) {
+            pli_server_reply(server, now_ns, peer->bye, pli_msg_new(0), out);
+        } else if (entry != NULL && !add_answer(entry, peer->bye, pli_msg_new(0))) {
+            free_entry(entry);
+            entry = NULL;
+        }
+        pli_msg_free(&peer->bye);
+    }
+    if (c->over) return;
+    c->over = true;
+    pli_msg *msg = pli_msg_new(0);
+    if (msg != NULL) msg->head.kind = PLI_END;
+    if (entry != NULL) entry->ends = true;
+    append(server, now_ns, msg, entry, out);
+}
+
 /* --- who does not serve ------------------------------------------------------------------------------------------- */
 
 static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *err) {
@@ -603,11 +646,12 @@ static bool take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
     c->sum = msg;
     sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
     for (int32_t v = 0; v < workers; v++) {
-        if (b.gone[v] == DEAD && !c->dead[v]) pli_copies_bury(server, v);
-        if (b.gone[v] == LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
-        for (int32_t w = 0; b.gone[v] == DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
+        c->logged[v] = b.gone[v];
+        if (b.gone[v] == PLI_LOG_DEAD && !c->dead[v]) pli_copies_bury(server, v);
+        if (b.gone[v] == PLI_LOG_LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
+        for (int32_t w = 0; b.gone[v] == PLI_LOG_DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
         if (b.ended[v] == 0) continue;
-        server->peer[v].rx.expected = b.ended[v] + 1;
+        if (b.ended[v] >= server->peer[v].rx.expected) server->peer[v].rx.expected = b.ended[v] + 1;
         server->peer[v].ended = msg->head.clock + 1;
         c->ended[v] = b.ended[v];
         if (server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, msg->head.clock + 1);
@@ -636,8 +680,35 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     pli_out_drop(&quiet);
 }
 
+/* Of what a new copy begins with. */
+static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    plait_error why = { 0 };
+    pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
+    if (msg->head.kind == PLI_SUM_ENTRY && c->sum == NULL) {
+        c->sum = msg; /* until the rest is here */
+        return;
+    }
+    pli_msg *sum = c->sum;
+    c->sum = NULL;
+    if (pli_copies_hear(server, msg, &why) < 0) {
+        pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
+        pli_msg_free(&sum);
+    } else if (!c->whole) {
+        c->sum = sum;
+    } else {
+        pli_raise_copied(server, c->other, c->other_place);
+        if (sum != NULL && !take_sum(server, sum, out)) pli_msg_free(&sum);
+    }
+    pli_msg_free(&msg);
+}
+
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->next = NULL;
+    if (!server->copies->whole) {
+        hear(server, msg, out);
+        return;
+    }
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
         if (take_sum(server, msg, out)) return;
@@ -649,6 +720,11 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
         if (msg->head.body_bytes == 0) break;
         server->copies->gathered = msg;
         return;
+    case PLI_END:
+        server->copies->over = true;
+        (void)pli_copies_reach(server, INT64_MAX, out);
+        pli_server_end(server, out);
+        break;
     case PLI_SNAP:
         if (msg->head.body_bytes == sizeof(pli_wire_taken)) {
             (void)pli_server_snap(server, now_ns, msg, out);
@@ -684,32 +760,65 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         return;
     }
     ack->head.kind = PLI_LOGGED;
-    ack->head.flags = PLI_FLAG_LOG;
-    ack->head.src = server->rank;
-    ack->head.dst = c->other;
-    ack->head.port = pli_copy_port(1 - c->place);
-    ack->head.epoch = server->epoch;
-    ack->head.incarnation = server->incarnation;
+    address_to_other(server, ack);
     ack->head.arg64 = c->rx.expected - 1;
     pli_out_send(out, ack);
+}
+
+/* A log begins to come: from the copy that serves, which makes this one anew. */
+static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
+    pli_copies   *c = server->copies;
+    const int32_t place = pli_copy_place(&server->layout, server->number, msg->head.src);
+    if (place > c->place || c->place == 1 || c->rx.expected > 1) {
+        pli_out_fail(out, PLAIT_EPEER,
+                     "ranks %d and %d, which hold the same shards, take each other for dead: the link between them is "
+                     "cut", pli_copy_rank(&server->layout, server->number, c->other_place), msg->head.src);
+        return;
+    }
+    c->other = msg->head.src;
+    c->other_place = place;
+}
+
+/* Of a place before the one that the log came from so far, too: who is there came to serve since it is dead. */
+static bool is_dead(const pli_server *server, int32_t rank) {
+    const pli_copies *c = server->copies;
+    const int32_t     place = pli_copy_place(&server->layout, server->number, rank);
+    return place < 0 || (c->died & UINT64_C(1) << place) != 0 || (c->rx.expected > 1 && place < c->other_place);
+}
+
+static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (c->serves && msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
+        pli_tx_acked(&c->tx, msg->head.arg64);
+        release_to(server, now_ns, msg->head.arg64, out);
+    }
+    if (!c->serves && !is_dead(server, msg->head.src) && msg->head.kind != PLI_LOGGED && msg->head.seq > 0) {
+        if (msg->head.src != c->other) adopt(server, msg, out);
+        if (out->error.code >= 0) {
+            take_log(server, now_ns, msg, out);
+            return;
+        }
+    }
+    pli_msg_free(&msg); /* or of one who has died */
+}
+
+static void tell_none(pli_server *server, const pli_msg *msg, pli_out *out) {
+    pli_server_tell(server, msg->head.src, PLI_NONE, 0, out);
 }
 
 bool pli_copies_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_copies *c = server->copies;
     if (msg->head.flags & PLI_FLAG_LOG) {
-        if (msg->head.src == c->other && !c->serves) {
-            take_log(server, now_ns, msg, out);
-            return true;
-        }
-        if (msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
-            pli_tx_acked(&c->tx, msg->head.arg64);
-            release_to(server, now_ns, msg->head.arg64, out);
-        }
-        pli_msg_free(&msg); /* or of one who has died */
+        take_from_copy(server, now_ns, msg, out);
         return true;
     }
     if (c->serves) return false;
-    if (msg->head.seq == 0 || msg->head.src < 0 || msg->head.src >= server->layout.workers) {
+    if (msg->head.src < 0 || msg->head.src >= server->layout.workers || (msg->head.seq == 0 && !c->empty)) {
+        pli_msg_free(&msg);
+        return true;
+    }
+    if (c->empty) {
+        tell_none(server, msg, out);
         pli_msg_free(&msg);
         return true;
     }
@@ -733,21 +842,73 @@ bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
+static void append_all(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    append(server, now_ns, msg, entry_of(-1, 0), out);
+}
+
+/* The other copy is no more: one is made at the next place that lives. What is not confirmed waits for it. false: there
+ * is no such place. */
+static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies   *c = server->copies;
+    const int32_t places = pli_copy_places(&server->layout);
+    int32_t       place = (c->other_place > c->place ? c->other_place : c->place) + 1;
+    while (place < places && ((c->died | c->left) & UINT64_C(1) << place) != 0) place++;
+    if (place >= places || c->over || c->left != 0) return false;
+    c->other_place = place;
+    c->other = pli_copy_rank(&server->layout, server->number, place);
+    pli_tx_destroy(&c->tx);
+    pli_tx_init(&c->tx, server->layout.resend_after_ns);
+    pli_raise_handed(server, c->other, place);
+    pli_server_keep_events(server);
+    pli_entry *waiting = c->first;
+    c->first = NULL;
+    c->last = &c->first;
+    pli_copies_tell_all(server, now_ns, append_all, out);
+    while (waiting != NULL) {
+        pli_entry *entry = waiting;
+        waiting = entry->next;
+        entry->next = NULL;
+        entry->number = c->tx.next - 1;
+        *c->last = entry;
+        c->last = &entry->next;
+    }
+    return true;
+}
+
+/* What the log has of all workers becomes safe with its last entry. */
+static void await_all(pli_server *server, pli_out *out) {
+    pli_copies  *c = server->copies;
+    const size_t bytes = (size_t)server->layout.workers * sizeof *c->in_log;
+    pli_entry   *entry = entry_of(-1, 0);
+    if (entry != NULL) entry->all = pli_array(bytes, 1);
+    if (entry == NULL || entry->all == NULL) {
+        if (entry != NULL) free_entry(entry);
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
+        return;
+    }
+    memcpy(entry->all, c->in_log, bytes);
+    entry->number = c->tx.next - 1;
+    *c->last = entry;
+    c->last = &entry->next;
+}
+
 /* The other copy is no more; this one serves from now on. */
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_copies *c = server->copies;
     pli_msg    *early = c->early;
     c->serves = true;
     pli_raise_serve(server);
-    atomic_store_explicit(&c->took_over, true, memory_order_release);
     pli_rx_destroy(&c->rx);
+    pli_rx_init(&c->rx);
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_peer *peer = &server->peer[w];
         pli_tx_destroy(&peer->tx); /* whatever it would have said as a shadow */
         pli_tx_init(&peer->tx, server->layout.resend_after_ns);
         c->again[w] = peer->rx.expected;
-        c->safe[w] = peer->rx.expected - 1;
+        c->in_log[w] = peer->rx.expected - 1;
     }
+    if (make_copy(server, now_ns, out)) await_all(server, out);
+    else memcpy(c->safe, c->in_log, (size_t)server->layout.workers * sizeof *c->safe);
     for (int64_t i = 0; i < c->n_events; i++) pli_server_ops.on_member(server, now_ns, &c->events[i], out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (!server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
@@ -762,9 +923,39 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_server_look_again(server, now_ns, out);
 }
 
-bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+/* Nobody can make this copy whole any more. */
+static void remain_empty(pli_server *server, pli_out *out) {
     pli_copies *c = server->copies;
-    bool        gone = event->kind != PLI_MEMBER_JOINED;
+    c->empty = true;
+    for (const pli_msg *msg = c->early; msg != NULL; msg = msg->next) tell_none(server, msg, out);
+    pli_msg_free_list(&c->early);
+    c->early_last = &c->early;
+    pli_server_end(server, out);
+}
+
+/* A place before this one's has gone: does it serve now? */
+static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies    *c = server->copies;
+    const uint64_t before = (UINT64_C(1) << c->place) - 1;
+    if (c->other >= 0 || c->empty || (before & ~(c->died | c->left)) != 0) return;
+    if (c->whole) take_over(server, now_ns, out);
+    else remain_empty(server, out);
+}
+
+static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_copies *c = server->copies;
+    c->other = -1;
+    if (!c->serves) return;
+    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->first->ends;
+    pli_tx_acked(&c->tx, c->tx.next - 1);
+    if (c->abandoned) return;
+    if (!make_copy(server, now_ns, out)) release_to(server, now_ns, UINT64_MAX, out);
+}
+
+bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_copies   *c = server->copies;
+    const bool    gone = event->kind != PLI_MEMBER_JOINED;
+    const int32_t place = pli_copy_place(&server->layout, server->number, event->rank);
     if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
         if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
             pli_out_fail(out, PLAIT_ENOMEM, "no memory to remember who has gone");
@@ -772,18 +963,16 @@ bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_eve
         }
         c->events[c->n_events++] = *event;
     }
-    if (!gone || event->rank != c->other) return !c->serves;
-    if (!c->serves) {
-        if (event->kind == PLI_MEMBER_LEFT) return true; /* all workers had said good-bye */
-        c->other = -1;
-        take_over(server, now_ns, out);
+    if (!gone || place < 0) return !c->serves;
+    *(event->kind == PLI_MEMBER_DIED ? &c->died : &c->left) |= UINT64_C(1) << place;
+    const bool served = c->serves;
+    if (event->rank == c->other && !served && event->kind == PLI_MEMBER_LEFT) {
+        pli_server_end(server, out); /* all workers had said good-bye */
         return true;
     }
-    c->other = -1;
-    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL;
-    pli_tx_acked(&c->tx, c->tx.next - 1);
-    if (!c->abandoned) release_to(server, now_ns, UINT64_MAX, out);
-    return false;
+    if (event->rank == c->other) lose_other(server, now_ns, event, out);
+    if (!c->serves) look_up(server, now_ns, out);
+    return !served;
 }
 
 void pli_copies_wakeup(pli_server *server, uint64_t now_ns, pli_out *out) {

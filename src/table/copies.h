@@ -3,7 +3,7 @@
  * The copies of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
  * machine of its own: the same state machine, server.h's. The first of them that lives *serves*: which that is follows
  * from who is dead alone, so that all ranks come to the same map with no coordinator. The other takes its log and says
- * nothing.
+ * nothing. When one of the two has died, the one that is left makes a new copy at the next place that lives (below).
  *
  * The log (one stream, comm/stream.h, from who serves to the other) holds what changes shards, and in which order:
  *   CREATE      as a worker has sent it
@@ -14,6 +14,7 @@
  *               collectives go: comm/carried.h)
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
  *               have all been taken
+ *   END         all workers have said good-bye
  * It says of each worker up to which message of its stream it goes. What the other copy has confirmed is *safe*: SAFE
  * tells the worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with all
  * servers.
@@ -32,12 +33,19 @@
  *   what the dead one had pushed, and prepare c when each worker that is left has said (VIEW) that its part of the dead
  *   one's rows is there. Under exact sums the bits are those of a run in which nobody died, whoever has computed what.
  *
+ * A new copy. Its log begins with all that the log before would have told: the tables (CREATE) and their rows (RESTORE)
+ * as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged. What is not logged yet
+ * is not sent; it is logged as ever, behind that. What the dead one had not confirmed becomes safe when the new copy is
+ * whole, as does whatever follows, so the workers' next clock ends then. Should who serves die before, the shards
+ * are lost: the new copy then answers NONE to whoever asks for them. A snapshot that was under way is not copied: its
+ * pieces are refused should it come to that.
+ *
  * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
  * van Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine
  * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
  *
  * Invariants, beside the server's:
- *   7 Whatever is safe is in the log of the other copy, or there is no other copy.
+ *   7 Whatever is safe is in the log of the other copy, or there is no other copy, nor any rank left for one.
  *   8 Only who serves answers workers; a passive copy keeps their messages (of those who have heard sooner) until it
  *     serves.
  *   9 copies->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
@@ -48,26 +56,38 @@
 
 #include "table/server.h"
 
-enum { PLI_COPIES_MAX = 2 };
+enum { PLI_PLACES_MAX = 64 };
 
-/** Where the copy `place` of server s is. */
+/* Of a worker, in the log. */
+enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT };
+
+/* Where copies of a server's shards may lie, its *places*: on its own rank (0), on the next of the servers' ranks (1),
+ * then on the spares, then on the other servers' ranks. Two of them have one: at first 0 and 1, and when one has died
+ * the first behind them that lives gets one. So nobody needs to be told where copies are: who looks for one goes on to
+ * the next place that is not dead, as the copy does that is left alone. */
+static inline int32_t pli_copy_places(const pli_layout *layout) {
+    const int32_t places = layout->servers + layout->spares;
+    return layout->replicas < 2 ? 1 : places < PLI_PLACES_MAX ? places : PLI_PLACES_MAX;
+}
 static inline int32_t pli_copy_rank(const pli_layout *layout, int32_t server, int32_t place) {
-    return layout->first_server + (server + place) % layout->servers;
+    const int32_t near = layout->servers > 1 ? 2 : 1, spare = place - near;
+    if (place < near) return layout->first_server + (server + place) % layout->servers;
+    if (spare < layout->spares) return layout->workers - layout->spares + spare;
+    return layout->first_server + (server + place - layout->spares) % layout->servers;
+}
+/** Which of the server's places the rank is; -1: none. */
+static inline int32_t pli_copy_place(const pli_layout *layout, int32_t server, int32_t rank) {
+    const int32_t places = pli_copy_places(layout);
+    for (int32_t place = 0; place < places; place++)
+        if (pli_copy_rank(layout, server, place) == rank) return place;
+    return -1;
 }
 static inline uint16_t pli_copy_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_BACKUP; }
-
-/* Which copy a server's message, to a worker or of the log, comes from: of head.flags. */
-enum { PLI_PLACE_SHIFT = 12 };
-static inline uint16_t pli_place_flags(int32_t place) { return (uint16_t)(place << PLI_PLACE_SHIFT); }
-static inline int32_t  pli_place_of(uint16_t flags) { return flags >> PLI_PLACE_SHIFT; }
-/** The server of which this rank holds that copy. */
-static inline int32_t pli_copy_server(const pli_layout *layout, int32_t rank, int32_t place) {
-    return (rank - layout->first_server - place + layout->servers) % layout->servers;
-}
 
 /* An entry of the log that the other copy has not confirmed. */
 typedef struct pli_entry {
     struct pli_entry *next;
+    bool              ends; /* END */
     uint64_t          number; /* in the log                                                        */
     int32_t           worker; /* whose messages up to seq are safe with it; -1: see all            */
     uint64_t          seq;
@@ -79,18 +99,25 @@ typedef struct pli_entry {
 typedef struct pli_copies {
     int32_t    place;
     bool       serves;
-    int32_t    other; /* rank of the other copy; -1: there is none any more */
+    bool       whole;       /* it has all that its log is the sequel of                               */
+    bool       empty;       /* and never will: who could have made it so is dead                      */
+    bool       over;        /* all workers have said good-bye                                         */
+    int32_t    other;       /* rank of the other copy, the log's other end; -1: there is none (yet)   */
+    int32_t    other_place; /* its place, or that of the last one                                     */
+    uint64_t   died, left;  /* bit p: the rank of place p has, as far as it was heard                 */
     bool abandoned; /* its rank has ended in good order and had not confirmed all: the others went on without this one,
                              which they took for dead; nothing becomes safe by it any more */
     pli_tx     tx;    /* the log: who serves */
     pli_rx     rx;    /* who does not        */
     pli_entry *first, **last; /* not yet confirmed, in order */
     uint64_t  *safe;          /* [workers] */
+    uint64_t  *in_log; /* [workers] its messages up to here are in the log, if not yet with the other copy */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
     uint64_t  *again; /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
     pli_msg  **redo;  /* [2, workers] pushes of the dead one's rows, of the clock to be prepared: with VIEW; without */
     uint8_t   *views;         /* [workers, workers] w has said that it stands in for the dead v       */
     uint8_t   *dead;          /* [workers] died before they left: others must stand in for them       */
+    uint8_t   *logged;        /* [workers] here, dead or left, as the log's last SUM has it           */
     int32_t    deaths;
     pli_msg   *sum;           /* see 9 */
     pli_wire_summed
@@ -101,10 +128,17 @@ typedef struct pli_copies {
     pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
     pli_msg   *early, **early_last; /* see 8 */
-    _Atomic bool took_over; /* release, pairs with the acquire of who waits for the end */
     pli_member_event *events;       /* [n_events] of workers, while it did not serve */
     int64_t    n_events, events_capacity;
 } pli_copies;
+
+/* copies_new.c: making a new copy, and becoming one */
+
+/** The state as the log has it goes out: all entries, in order. Each goes through append. */
+typedef void pli_copies_append_fn(pli_server *server, uint64_t now_ns, pli_msg *entry, pli_out *out);
+void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_copies_append_fn *append, pli_out *out);
+/** An entry of that; with the last one the copy is whole. Errors: EFORMAT, ENOMEM. */
+plait_status pli_copies_hear(pli_server *server, const pli_msg *entry, plait_error *err);
 
 /** Which copy of a server's shards `server` is. Errors: ENOMEM. */
 plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err);
@@ -151,6 +185,8 @@ bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg);
 
 /** Answers barriers that are complete, or were before the other copy died. */
 void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out);
+/** Answers who has said BYE, if all have. */
+void pli_copies_end(pli_server *server, uint64_t now_ns, pli_out *out);
 
 static inline int64_t pli_copies_prepared(const pli_server *server) {
     return server->applied + (server->copies->sum != NULL);

@@ -309,11 +309,10 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
         pli_raise_server_job(&job->server);
         PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
     }
-    if (job->serves && job->layout.replicas > 1) {
-        PLI_TRY(pli_server_open_copy(&job->backup, &job->layout, rank, 1, epoch, incarnation, err));
-        job->backup.sink = pli_comm_events(comm);
-        pli_raise_server_job(&job->backup);
-        PLI_TRY(pli_port_open(comm, PLI_PORT_BACKUP, &pli_server_ops, &job->backup, &job->backup_port, err));
+    if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
+        const pli_event_sink *sink = pli_comm_events(comm);
+        PLI_TRY(pli_backups_open(&job->backups, &job->layout, rank, epoch, incarnation, sink, err));
+        PLI_TRY(pli_port_open(comm, PLI_PORT_BACKUP, &pli_backups_ops, &job->backups, &job->backup_port, err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
@@ -347,7 +346,7 @@ static void free_job(void *state) {
     pli_port_close(&job->server_port);
     pli_port_close(&job->backup_port);
     if (job->serves) pli_server_close(&job->server);
-    if (job->serves && job->layout.replicas > 1) pli_server_close(&job->backup);
+    pli_backups_close(&job->backups);
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
     pli_free(job->functions);
     pli_free(job->policies);
@@ -394,12 +393,11 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-/* Of the rank's own shards all workers are gone, and of those that it has taken over. */
+/* Of the rank's own shards all workers are gone, and of those of which it has copies. */
 static bool all_gone(void *arg) {
     plait_job *job = arg;
-    if (!atomic_load_explicit(&job->server.all_gone, memory_order_acquire)) return false;
-    return job->layout.replicas <= 1 || !atomic_load_explicit(&job->backup.copies->took_over, memory_order_acquire) ||
-           atomic_load_explicit(&job->backup.all_gone, memory_order_acquire);
+    return atomic_load_explicit(&job->server.all_gone, memory_order_acquire) &&
+           (job->layout.replicas <= 1 || atomic_load_explicit(&job->backups.all_gone, memory_order_acquire));
 }
 
 static void tell_end(const void *arg, char *text, size_t bytes) {

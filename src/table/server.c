@@ -9,14 +9,16 @@
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err) {
-    return pli_server_open_copy(server, layout, rank, 0, epoch, incarnation, err);
+    return pli_server_open_copy(server, layout, rank - layout->first_server, 0, epoch, incarnation, err);
 }
 
-plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t rank, int32_t place,
+plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
                                   uint32_t epoch, uint32_t incarnation, plait_error *err) {
     size_t workers = (size_t)layout->workers;
-    *server = (pli_server){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation };
-    server->home = layout->first_server + pli_copy_server(layout, rank, place);
+    *server = (pli_server){ .layout = *layout, .epoch = epoch, .incarnation = incarnation };
+    server->rank = pli_copy_rank(layout, number, place);
+    server->home = layout->first_server + number;
+    server->number = (uint16_t)number;
     server->parked_last = &server->parked;
     server->at_slowest = server->present = layout->workers;
     server->peer = pli_calloc(workers, sizeof *server->peer);
@@ -34,7 +36,7 @@ plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, 
         peer->queue_last = &peer->queue;
         peer->behind_last = &peer->behind;
     }
-    if (layout->replicas < PLI_COPIES_MAX) return PLAIT_OK;
+    if (layout->replicas < 2) return PLAIT_OK;
     plait_status status = pli_copies_open(server, place, err);
     if (status < 0) pli_server_close(server);
     return status;
@@ -100,7 +102,8 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     const pli_peer *peer = &server->peer[to];
     pli_head       *head = &msg->head;
-    head->flags = flags | (server->copies == NULL ? 0 : pli_place_flags(server->copies->place));
+    head->flags = (uint16_t)(flags | (server->copies != NULL && server->copies->place > 0 ? PLI_FLAG_BACKUP : 0));
+    head->server = server->number;
     head->src = server->rank;
     head->dst = to;
     head->port = PLI_PORT_CLIENT;
@@ -302,8 +305,15 @@ void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     run_calls(server, now_ns, out);
     if (server->copies != NULL) pli_copies_meet(server, now_ns, out);
     else answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
-    if (server->present > 0) return;
-    answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
+    if (server->copies != NULL) {
+        pli_copies_end(server, now_ns, out);
+    } else if (server->present == 0) {
+        answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
+        pli_server_end(server, out);
+    }
+}
+
+void pli_server_end(pli_server *server, pli_out *out) {
     atomic_store_explicit(&server->all_gone, true, memory_order_release);
     pli_out_ring(out);
 }
@@ -664,15 +674,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_server_look_again(server, now_ns, out);
 }
 
-/* An entry of the log has come from another copy of the shards, all else from a worker. */
-static pli_msg *late(const pli_msg *msg) {
-    const bool log = (msg->head.flags & PLI_FLAG_LOG) != 0;
-    pli_msg   *answer = pli_wire_late(msg, log ? pli_copy_port(pli_place_of(msg->head.flags)) : PLI_PORT_CLIENT);
-    if (answer == NULL || !log) return answer;
-    answer->head.kind = PLI_LOGGED;
-    answer->head.flags |= PLI_FLAG_LOG;
-    return answer;
-}
+static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_CLIENT); }
 
 const pli_machine_ops pli_server_ops = {
     .name = "server", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late

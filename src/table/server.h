@@ -91,6 +91,7 @@ typedef struct pli_server {
     pli_layout         layout;
     int32_t            rank;
     int32_t            home; /* the server's own rank, whose shards these are: a copy may be elsewhere */
+    uint16_t           number; /* the server's */
     uint32_t           epoch, incarnation;
     struct pli_copies *copies; /* NULL: there is one copy */
     pli_peer          *peer;   /* [workers] */
@@ -115,8 +116,8 @@ extern const pli_machine_ops pli_server_ops;
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err);
-/** The same of the copy `place` of another server's shards, which lies on this rank (copies.h). */
-plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t rank, int32_t place,
+/** The same of a copy of a server's shards, given by its number, at that place (copies.h). */
+plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
                                   uint32_t epoch, uint32_t incarnation, plait_error *err);
 void         pli_server_close(pli_server *server);
 
@@ -154,6 +155,8 @@ void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out);
 void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 /** A worker has died: nobody waits for it any more. */
 void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker);
+/** All workers are gone, and have been told. */
+void pli_server_end(pli_server *server, pli_out *out);
 /** A worker is in this clock from now on. */
 void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock);
 /** A message to a worker beside the stream, with this in head.clock. */
@@ -217,6 +220,8 @@ bool pli_server_begin_at(pli_server *server, int64_t clock);
 bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 bool pli_server_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+/** Puts back what a RESTORE message has. Errors: EFORMAT, ENOMEM. */
+plait_status pli_server_put_back(pli_server *server, const pli_msg *msg, plait_error *err);
 void pli_server_snap_end(pli_server_table *table);
 
 /* server_lease.c: true: well formed, and the book has taken it; then its answer, NULL: out of memory */

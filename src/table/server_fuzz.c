@@ -131,11 +131,11 @@ static void open_one(fuzzed *f) {
     create(f, 5, 0, "bsp", "adam", "key-cache,zstd", 1);
 }
 
-/* Tables with a shard on both servers. */
+/* Tables with a shard on all servers. At place 2 it is a copy that is being made. */
 static void open_copy(fuzzed *f, int32_t place, bool at_once) {
-    static const pli_layout layout = { .workers = 2, .servers = 2, .first_server = RANK, .functions = functions,
-                                       .n_functions = 2, .resend_after_ns = 500, .replicas = 2 };
-    if (pli_server_open_copy(&f->server, &layout, RANK, place, 0, 1, NULL) < 0) abort();
+    const pli_layout layout = { .workers = 2, .servers = place == 2 ? 3 : 2, .first_server = RANK,
+                                .functions = functions, .n_functions = 2, .resend_after_ns = 500, .replicas = 2 };
+    if (pli_server_open_copy(&f->server, &layout, place == 0 ? 0 : 1, place, 0, 1, NULL) < 0) abort();
     create(f, 0, 2100, at_once ? "async" : "bsp", "sgd", NULL, 0);
     create(f, 1, 0, at_once ? "ssp:1" : "bsp", NULL, NULL, 0);
     create(f, 2, 2100, at_once ? "essp:1" : "bsp", "adam", NULL, 0);
@@ -144,8 +144,8 @@ static void open_copy(fuzzed *f, int32_t place, bool at_once) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzzed f = { .now_ns = 1 };
-    if (size > 0 && data[0] >= COPIES_FROM && data[0] < COPIES_FROM + 4) {
-        open_copy(&f, data[0] & 1, (data[0] & 2) != 0);
+    if (size > 0 && data[0] >= COPIES_FROM && data[0] < COPIES_FROM + 6) {
+        open_copy(&f, data[0] < COPIES_FROM + 4 ? data[0] & 1 : 2, (data[0] & 2) != 0);
         data++;
         size--;
     } else {

@@ -93,11 +93,12 @@ static int64_t run_of(const pli_store *store, int64_t row, int64_t n) {
     return rest < n ? rest + 1 : n;
 }
 
-static void copy_out(const pli_store *store, int32_t array, int64_t first, int64_t n, unsigned char *to) {
-    const int64_t row_bytes = pli_state_row_bytes(store->spec, array);
-    for (int64_t m; n > 0; first += m, n -= m, to += m * row_bytes) {
+void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to) {
+    const int64_t  row_bytes = pli_state_row_bytes(store->spec, array);
+    unsigned char *at = to;
+    for (int64_t m; n > 0; first += m, n -= m, at += m * row_bytes) {
         m = run_of(store, first, n);
-        memcpy(to, array_at(store, array, first, row_bytes), (size_t)(m * row_bytes));
+        memcpy(at, array_at(store, array, first, row_bytes), (size_t)(m * row_bytes));
     }
 }
 
@@ -134,7 +135,7 @@ static void set_aside(pli_snap *snap, int64_t number) {
             snap->starved = true;
             return;
         }
-        copy_out(snap->store, a, snap->first + number * snap->piece_rows, n, piece->aside[a]->memory);
+        pli_snap_copy(snap->store, a, snap->first + number * snap->piece_rows, n, piece->aside[a]->memory);
     }
 }
 
@@ -182,7 +183,7 @@ static pli_msg *copy_piece(pli_snap *snap, int32_t array, int64_t number, int64_
     if (array == PLI_STATE_KEYS)
         memcpy(pli_msg_body(msg), snap->keys + first, bytes);
     else
-        copy_out(snap->store, array, first, n, pli_msg_body(msg));
+        pli_snap_copy(snap->store, array, first, n, pli_msg_body(msg));
     return msg;
 }
 

@@ -63,6 +63,9 @@ plait_status pli_snap_take(pli_snap *snap, int32_t array, int64_t first, int64_t
 void pli_snap_rows_change(pli_snap *snap, int64_t n, const int64_t *rows);
 void pli_snap_range_changes(pli_snap *snap, int64_t first, int64_t n);
 
+/** Copies an array's rows first .. first + n - 1 as they are now, by numbers of the store's own; no keys. */
+void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to);
+
 /** Puts rows back: array's rows [n] of these numbers (of the store's own, in range; NULL: first .. first + n - 1). A
  *  dense store must own its slab. */
 void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, const int64_t *rows, const void *data);

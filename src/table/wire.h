@@ -39,6 +39,7 @@
  *   GATHER   the same number, then bytes: a barrier to which each brings something -> REPLY when all have come: uint64_t
  *            [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded to 8
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
+ *   NONE     server -> client, not in the stream: no copy of these shards is left
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the clock
@@ -46,6 +47,10 @@
  *            dead (1) or has left (2), padded to 8, uint64_t n, pli_wire_summed [n] the workers' parts of which it is
  *            the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
+ *   END      all workers have said BYE
+ *   WHOLE    ends what a new copy begins with (copies.h); before it came CREATE and RESTORE, of no worker, and the SUM that
+ *            is prepared. arg32: tables;
+ *            pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32] versions, what the last GATHER was answered with
  *   LOGGED   the other way; arg64: entries taken
  *
  * both ways
@@ -66,11 +71,13 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
+    PLI_END, PLI_WHOLE, PLI_NONE,
     PLI_KINDS
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
-       PLI_FLAG_LOG = 0x20 }; /* of head.flags; 0x1 is comm's, those from 0x1000 on copies.h's */
+       PLI_FLAG_LOG = 0x20, PLI_FLAG_BACKUP = 0x40 /* its sender is at the port BACKUP */
+}; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
 
@@ -101,6 +108,18 @@ typedef struct pli_wire_part {
     int64_t  examples, first, n;
     uint64_t keys_at, values_at; /* in the body; multiples of 8 */
 } pli_wire_part;
+
+typedef struct pli_wire_whole {
+    int64_t  first_clock, applied;
+    uint64_t met, snapped, created;
+    uint64_t gathered; /* bytes; PLI_GONE: the last barrier was none of GATHER */
+} pli_wire_whole;
+
+typedef struct pli_wire_logged { /* of a worker */
+    uint64_t seq;   /* its messages up to here are in the log */
+    int64_t  ended; /* clocks                                 */
+    uint64_t state; /* PLI_LOG_HERE ..                        */
+} pli_wire_logged;
 
 typedef struct pli_wire_summed { /* a part of that message */
     uint32_t table, worker;

@@ -10,7 +10,8 @@
  *     else    a get holds all that the reader had acknowledged, and nothing that was not added; at the end each
  *             worker's acknowledged clocks are there, of the dead one's last clock all or less
  * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe
- * already. A table under adam has no such sets: there a get in clock c has, to the bit, what every other get in c has
+ * already. When all shards have two copies again, another rank may die. Some workers may be spares: they have no rows of
+ * their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit, what every other get in c has
  * had, in a run of the same tables in which nobody dies, too; and where both copies live at the end, each has the
  * other's rows and moments. A worker may leave early (it adds nothing from then on), and take many messages for a
  * clock. To some barriers each brings something: what is there is the same for all who hear of it. Besides: nobody
@@ -31,8 +32,8 @@
 #include <cmocka.h>
 
 #include "direct/direct.h"
+#include "table/backups.h"
 #include "table/client.h"
-#include "table/copies.h"
 #include "table/events.h"
 #include "table/values.h"
 
@@ -80,6 +81,7 @@ typedef struct world {
     pli_layout layout;
     int32_t    workers, tables, ranks;
     bool       bsp, dies;
+    bool       dies_again; /* another, once all shards have two copies again */
     int32_t    victim;
     int64_t    death_at;
     int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
@@ -87,7 +89,8 @@ typedef struct world {
     bool       second_stands_in; /* it dies soon after it has said that it stands in for the victim */
     pli_spec   spec[TABLES_MAX];
     uint64_t   hot[HOT];
-    pli_server server[RANKS_MAX][2];
+    pli_server  server[RANKS_MAX]; /* by rank */
+    pli_backups backups[RANKS_MAX];
     worker     worker[WORKERS_MAX];
     bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
     bool       suspects; /* the victim is only taken for dead */
@@ -125,7 +128,7 @@ static uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below)
 /* Does what belongs to worker v's rows in the clock touch hot row h of table t? */
 static bool adds(const world *w, int t, int32_t v, int64_t clock, int h) {
     pli_random r = pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, (uint64_t)(t * 1000 + v * 100 + clock), (uint64_t)h);
-    if (v == w->leaver && clock >= w->leaves_at) return false;
+    if ((v == w->leaver && clock >= w->leaves_at) || v >= w->workers - w->layout.spares) return false;
     return pli_random_below(&r, 3) > 0;
 }
 
@@ -142,13 +145,7 @@ static uint64_t time_in(void *user) { return direct_now(((world *)user)->d); }
 
 static const pli_event_sink *sink_of(const world *w) { return witness_sink(&w->witness); }
 
-static void listen_to_all(world *w) {
-    SURE(w, witness_open(&w->witness, w->ranks, time_in, w));
-    for (int32_t r = w->layout.first_server; r < w->layout.first_server + w->layout.servers; r++)
-        for (int place = 0; place < 2; place++) {
-            w->server[r][place].sink = sink_of(w);
-            pli_raise_server_job(&w->server[r][place]);
-        }
+static void listen_to_clients(world *w) {
     for (int32_t k = 0; k < w->workers; k++) {
         pli_client_listen(&w->worker[k].client, sink_of(w));
         pli_raise_job(sink_of(w), k, &w->layout);
@@ -213,6 +210,14 @@ static void create_tables(world *w) {
     }
 }
 
+/* Has the rank shards from the first, or at any time? */
+static bool serves(const world *w, int32_t rank) {
+    return rank >= w->layout.first_server && rank < w->layout.first_server + w->layout.servers;
+}
+static bool holds(const world *w, int32_t rank) {
+    return serves(w, rank) || (rank < w->workers && rank >= w->workers - w->layout.spares);
+}
+
 /* lives: whatever the seed says, nobody dies. */
 static void open_world(world *w, uint64_t seed, bool lives) {
     memset(w, 0, sizeof *w);
@@ -230,30 +235,36 @@ static void open_world(world *w, uint64_t seed, bool lives) {
     w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
     int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
     w->ranks = w->workers + apart;
-    w->layout = (pli_layout){ .workers = w->workers, .servers = apart > 0 ? apart : w->workers,
-                              .first_server = apart > 0 ? w->workers : 0, .job_hash = 5,
+    const int32_t spares = pli_random_below(&random, 3) == 0 ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
+    w->layout = (pli_layout){ .workers = w->workers, .servers = apart > 0 ? apart : w->workers - spares,
+                              .first_server = apart > 0 ? w->workers : 0, .job_hash = 5, .spares = spares,
                               .resend_after_ns = lossy ? 2000000 : 0, .replicas = 2 };
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0;
     w->leaver = -1;
     for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
-    for (int32_t s = 0; s < w->layout.servers; s++) {
-        int32_t rank = w->layout.first_server + s;
-        for (int place = 0; place < 2; place++) {
-            pli_server *server = &w->server[rank][place];
-            SURE(w, pli_server_open_copy(server, &w->layout, rank, place, 0, 1, NULL) == PLAIT_OK);
-            direct_add(w->d, rank, pli_copy_port(place), &pli_server_ops, server);
+    SURE(w, witness_open(&w->witness, w->ranks, time_in, w));
+    for (int32_t rank = 0; rank < w->ranks; rank++) {
+        if (serves(w, rank)) {
+            SURE(w, pli_server_open(&w->server[rank], &w->layout, rank, 0, 1, NULL) == PLAIT_OK);
+            w->server[rank].sink = sink_of(w);
+            pli_raise_server_job(&w->server[rank]);
+            direct_add(w->d, rank, PLI_PORT_SERVER, &pli_server_ops, &w->server[rank]);
         }
+        if (!holds(w, rank)) continue;
+        SURE(w, pli_backups_open(&w->backups[rank], &w->layout, rank, 0, 1, sink_of(w), NULL) == PLAIT_OK);
+        direct_add(w->d, rank, PLI_PORT_BACKUP, &pli_backups_ops, &w->backups[rank]);
     }
     for (int32_t k = 0; k < w->workers; k++) {
         SURE(w, pli_client_open(&w->worker[k].client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
         direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &w->worker[k].client);
     }
-    listen_to_all(w);
+    listen_to_clients(w);
     w->tables = 1 + (int32_t)pick(w, TABLES_MAX);
     for (int32_t t = 0; t < w->tables; t++) make_table(w, t);
     create_tables(w);
     w->dies = pick(w, 8) > 0 && !lives;
+    w->dies_again = pick(w, 2) == 0;
     w->barriers = pick(w, UINT64_C(1) << CLOCKS) & pick(w, UINT64_C(1) << CLOCKS);
     w->many_in = pick(w, 16) == 0 ? (int64_t)pick(w, CLOCKS) : -1;
     w->suspects = pick(w, 4) == 0;
@@ -280,15 +291,49 @@ static void open_world(world *w, uint64_t seed, bool lives) {
     w->death_at = INT64_MAX;
 }
 
+/* NULL: nothing has come for one yet. */
+static const pli_server *copy_at(const world *w, int32_t s, int32_t place) {
+    const int32_t rank = pli_copy_rank(&w->layout, s, place);
+    return place == 0 ? &w->server[rank] : w->backups[rank].copy[s];
+}
+
+/* Of the copies that live. NULL: all died. */
+static const pli_server *who_serves(const world *w, int32_t s) {
+    for (int32_t p = 0; p < pli_copy_places(&w->layout); p++) {
+        const pli_server *copy = copy_at(w, s, p);
+        if (copy != NULL && !w->dead[copy->rank] && copy->copies->serves) return copy;
+    }
+    return NULL;
+}
+
+/* The other copy, if it lives. */
+static const pli_server *other_of(const world *w, const pli_server *copy) {
+    const pli_copies *c = copy->copies;
+    return c->other < 0 || w->dead[c->other] ? NULL : copy_at(w, copy->number, c->other_place);
+}
+
+/* May any rank die? */
+static bool all_are_double(const world *w) {
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        const pli_server *copy = who_serves(w, s), *other = copy == NULL ? NULL : other_of(w, copy);
+        if (other == NULL || !other->copies->whole) return false;
+    }
+    return true;
+}
+
 static void tell(const world *w) {
     for (int32_t k = 0; k < w->workers; k++)
         print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);
-    for (int32_t r = w->layout.first_server; r < w->layout.first_server + w->layout.servers; r++)
-        for (int p = 0; p < 2; p++) {
-            const pli_server *s = &w->server[r][p];
-            print_message("rank %d place %d of %d%s: serves %d other %d applied %lld sum %d deaths %d slowest %lld\n",
-                          r, p, s->home, w->dead[r] ? " (dead)" : "", s->copies->serves, s->copies->other,
-                          (long long)s->applied, s->copies->sum != NULL, s->copies->deaths, (long long)s->slowest);
+    for (int32_t s = 0; s < w->layout.servers; s++)
+        for (int32_t p = 0; p < pli_copy_places(&w->layout); p++) {
+            const pli_server *copy = copy_at(w, s, p);
+            if (copy == NULL) continue;
+            const pli_copies *c = copy->copies;
+            print_message("shards %d place %d rank %d%s: serves %d whole %d other %d applied %lld sum %d deaths %d "
+                          "slowest %lld unconfirmed %d\n",
+                          s, p, copy->rank, w->dead[copy->rank] ? " (dead)" : "", c->serves, c->whole, c->other,
+                          (long long)copy->applied, c->sum != NULL, c->deaths, (long long)copy->slowest,
+                          c->first != NULL);
         }
 }
 
@@ -308,32 +353,29 @@ static bool same_rows(const pli_store *a, const pli_store *b) {
     return true;
 }
 
-static bool both_live(const world *w, int32_t s) {
-    return !w->dead[pli_copy_rank(&w->layout, s, 0)] && !w->dead[pli_copy_rank(&w->layout, s, 1)];
-}
-
 /* Has the other copy, where it lives, confirmed all of the log? */
 static bool all_is_logged(void *arg) {
     const world *w = arg;
-    bool         all = true;
-    for (int32_t s = 0; s < w->layout.servers; s++)
-        all = all && (!both_live(w, s) || w->server[pli_copy_rank(&w->layout, s, 0)][0].copies->first == NULL);
-    return all;
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        const pli_server *copy = who_serves(w, s);
+        if (copy != NULL && other_of(w, copy) != NULL && copy->copies->first != NULL) return false;
+    }
+    return true;
 }
 
 /* Where both copies of shards live, they are the same, now that all has arrived; and some of it again, where the
  * network loses: there who is gone is told for ever. Where nobody is, all becomes quiet. */
 static void compare_copies(world *w) {
-    SURE(w, direct_run_until(w->d, all_is_logged, w, 200000));
+    if (!direct_run_until(w->d, all_is_logged, w, 200000)) tell(w);
+    SURE(w, all_is_logged(w));
     const bool ends = !w->dies && w->layout.first_server > 0; /* ranks with shards are told that others have ended */
     SURE(w, direct_run(w->d, ends ? 100000 : AFTERWARDS) || !ends);
     SURE(w, all_is_logged(w));
     for (int32_t s = 0; s < w->layout.servers; s++) {
-        if (!both_live(w, s)) continue;
-        const int32_t     r = pli_copy_rank(&w->layout, s, 0), other = pli_copy_rank(&w->layout, s, 1);
-        const pli_server *a = &w->server[r][0], *b = &w->server[other][1];
-        if (!a->copies->serves || b->copies->serves || (w->bsp && a->applied != b->applied)) tell(w);
-        SURE(w, a->copies->serves && !b->copies->serves && (a->applied == b->applied || !w->bsp));
+        const pli_server *a = who_serves(w, s), *b = a == NULL ? NULL : other_of(w, a);
+        if (b == NULL) continue; /* or who would serve has ended, and hears nothing any more */
+        if (!b->copies->whole || b->copies->serves || (w->bsp && a->applied != b->applied)) tell(w);
+        SURE(w, b->copies->whole && !b->copies->serves && (a->applied == b->applied || !w->bsp));
         for (int64_t t = 0; t < a->tables; t++) {
             if (a->table[t] == NULL) continue;
             SURE(w, b->table[t] != NULL && same_rows(&a->table[t]->shard.store, &b->table[t]->shard.store));
@@ -349,8 +391,10 @@ static void close_world(world *w) {
         for (int32_t t = 0; t < w->tables; t++) pli_client_table_close(&me->table[t]);
         pli_client_close(&me->client);
     }
-    for (int32_t r = w->layout.first_server; r < w->layout.first_server + w->layout.servers; r++)
-        for (int place = 0; place < 2; place++) pli_server_close(&w->server[r][place]);
+    for (int32_t r = 0; r < w->ranks; r++) {
+        if (serves(w, r)) pli_server_close(&w->server[r]);
+        pli_backups_close(&w->backups[r]);
+    }
     direct_free(&w->d);
 }
 
@@ -485,19 +529,23 @@ static void add_held(world *w, int32_t k, const uint8_t *before, const uint8_t *
         }
 }
 
-static void begin_clock_end(world *w, int32_t k) {
+/* To who is only taken for dead all that serve may die. */
+static void send_push(world *w, int32_t k, pli_client_table *table, pli_kind kind) {
     worker  *me = &w->worker[k];
     uint64_t now;
-    if (pick(w, 4) == 0) { /* some of it leaves early */
-        SURE(w, pli_client_build_push(&me->client, me->table[0], PLI_PUSH, NULL) == PLAIT_OK);
-        pli_out *out = enter(w, k, &now);
-        SURE(w, pli_client_send_push(&me->client, now, PLI_PUSH, out, NULL) == PLAIT_OK);
-        leave(w, k);
-    }
-    SURE(w, pli_client_build_push(&me->client, NULL, PLI_CLOCK, NULL) == PLAIT_OK);
-    pli_out *out = enter(w, k, &now);
-    SURE(w, pli_client_send_push(&me->client, now, PLI_CLOCK, out, NULL) == PLAIT_OK);
+    SURE(w, pli_client_build_push(&me->client, table, kind, NULL) == PLAIT_OK);
+    pli_out           *out = enter(w, k, &now);
+    const plait_status status = pli_client_send_push(&me->client, now, kind, out, NULL);
     leave(w, k);
+    SURE(w, status == PLAIT_OK || w->zombie[k]);
+    if (status < 0) me->state = DEAD;
+}
+
+static void begin_clock_end(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    me->state = ENDING;
+    if (pick(w, 4) == 0) send_push(w, k, me->table[0], PLI_PUSH); /* some of it leaves early */
+    if (me->state == ENDING) send_push(w, k, NULL, PLI_CLOCK);
 }
 
 static bool has_ended(const worker *me) { return me->clock == CLOCKS || me->left; }
@@ -649,7 +697,6 @@ static bool step_worker(world *w, int32_t k) {
     case ADDING:
         add_held(w, k, NULL, me->covers);
         begin_clock_end(w, k);
-        me->state = ENDING;
         return true;
     case ENDING: return end_clock(w, k);
     case STANDING_IN:
@@ -691,21 +738,37 @@ static bool step_worker(world *w, int32_t k) {
     return false;
 }
 
-static void kill_rank(world *w, int32_t rank) {
+static void kill_rank(world *w, int32_t rank, bool suspected) {
     plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed" };
     if (w->dead[rank] || (rank < w->workers && w->worker[rank].state == DONE)) return;
     w->dead[rank] = true;
-    w->zombie[rank] = w->suspects;
-    if (w->suspects) direct_suspect(w->d, rank, &why);
+    w->zombie[rank] = suspected;
+    if (suspected) direct_suspect(w->d, rank, &why);
     else direct_member(w->d, PLI_MEMBER_DIED, rank, &why);
-    if (rank < w->workers && !w->suspects) w->worker[rank].state = DEAD;
+    if (rank < w->workers && !suspected) w->worker[rank].state = DEAD;
+}
+
+static bool is_at_work(const world *w, int32_t k) {
+    return !w->dead[k] && w->worker[k].state != DONE && w->worker[k].state != DEAD;
+}
+
+/* Any rank, while a worker is left, once nothing can be lost by it. */
+static void kill_another(world *w) {
+    const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
+    int32_t       left = 0;
+    for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
+    if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || !all_are_double(w)) return;
+    if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
+    w->dies_again = pick(w, 2) == 0;
+    kill_rank(w, rank, false);
 }
 
 static void play(world *w) {
     for (int64_t turn = 0; turn < 2000000; turn++) {
         int32_t over = 0;
-        if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim);
-        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at) kill_rank(w, w->second);
+        if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
+        if (w->dies && w->dies_again && w->dead[w->victim]) kill_another(w);
+        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at) kill_rank(w, w->second, w->suspects);
         for (int32_t k = 0; k < w->workers; k++)
             over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
         if (over == w->workers) return;

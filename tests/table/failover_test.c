@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "table/backups.h"
 #include "table/client.h"
-#include "table/copies.h"
 #include "table/snap.h"
 
 enum { WORKERS = 2, FIRST = WORKERS, THIRD = FIRST, HOME, OTHER, RANKS, ROWS = 20 };
@@ -19,8 +19,9 @@ typedef struct fixture {
     pli_layout        layout;
     pli_client        client[WORKERS];
     pli_client_table *table[WORKERS];
-    pli_server        server[RANKS][PLI_COPIES_MAX]; /* of the ranks from FIRST on                         */
-    pli_spec          spec;                          /* its one shard lies on HOME, the other copy on OTHER */
+    pli_server        server[RANKS];  /* of the ranks from FIRST on                                            */
+    pli_backups       backups[RANKS];
+    pli_spec          spec; /* its one shard lies on HOME, the other copy on OTHER, the next on THIRD */
     bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
     uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
     bool              log_lost;  /* so is what goes into logs                    */
@@ -61,7 +62,8 @@ static void hand_on(fixture *f, pli_msg *msg) {
     else if (msg->head.port == PLI_PORT_CLIENT && to < WORKERS)
         pli_client_ops.on_message(&f->client[to], 1, msg, &out);
     else if (msg->head.port == PLI_PORT_CLIENT) fail_msg("rank %d is no worker", to);
-    else pli_server_ops.on_message(&f->server[to][msg->head.port == PLI_PORT_BACKUP], 1, msg, &out);
+    else if (msg->head.port == PLI_PORT_BACKUP) pli_backups_ops.on_message(&f->backups[to], 1, msg, &out);
+    else pli_server_ops.on_message(&f->server[to], 1, msg, &out);
     take_out(f, to, &out);
 }
 
@@ -83,8 +85,8 @@ static void tell(fixture *f, pli_member_kind kind, int32_t rank) {
         pli_out_init(&out);
         if (to == rank || f->dead[to]) continue;
         if (to < WORKERS) pli_client_ops.on_member(&f->client[to], 1, &event, &out);
-        for (int place = 0; to >= FIRST && place < PLI_COPIES_MAX; place++)
-            pli_server_ops.on_member(&f->server[to][place], 1, &event, &out);
+        if (to >= FIRST) pli_server_ops.on_member(&f->server[to], 1, &event, &out);
+        if (to >= FIRST) pli_backups_ops.on_member(&f->backups[to], 1, &event, &out);
         take_out(f, to, &out);
     }
     run(f);
@@ -179,9 +181,10 @@ static void open_all(fixture *f, const char *consistency) {
     f->spec = make_spec(f, 0, consistency);
     assert_int_equal(f->spec.placement.shards, 1);
     assert_int_equal(pli_placement_rank(&f->spec.placement, 0), HOME);
-    for (int32_t r = FIRST; r < RANKS; r++)
-        for (int place = 0; place < PLI_COPIES_MAX; place++)
-            assert_int_equal(pli_server_open_copy(&f->server[r][place], &f->layout, r, place, 1, 1, NULL), PLAIT_OK);
+    for (int32_t r = FIRST; r < RANKS; r++) {
+        assert_int_equal(pli_server_open(&f->server[r], &f->layout, r, 1, 1, NULL), PLAIT_OK);
+        assert_int_equal(pli_backups_open(&f->backups[r], &f->layout, r, 1, 1, NULL, NULL), PLAIT_OK);
+    }
     for (int32_t k = 0; k < WORKERS; k++) {
         assert_int_equal(pli_client_open(&f->client[k], &f->layout, k, 1, 1, NULL), PLAIT_OK);
         assert_int_equal(pli_client_table_open(&f->spec, &f->layout, &f->table[k], NULL), PLAIT_OK);
@@ -199,9 +202,14 @@ static void close_all(fixture *f) {
         pli_client_table_close(&f->table[k]);
         pli_client_close(&f->client[k]);
     }
-    for (int32_t r = FIRST; r < RANKS; r++)
-        for (int place = 0; place < PLI_COPIES_MAX; place++) pli_server_close(&f->server[r][place]);
+    for (int32_t r = FIRST; r < RANKS; r++) {
+        pli_server_close(&f->server[r]);
+        pli_backups_close(&f->backups[r]);
+    }
 }
+
+/* The copy of HOME's shards on another rank. */
+static pli_server *home_at(fixture *f, int32_t rank) { return f->backups[rank].copy[HOME - FIRST]; }
 
 /* --- what the stand-in answers ------------------------------------------------------------------------------------ */
 
@@ -286,8 +294,8 @@ static void test_a_snapshot_outlives_a_copy(void **state) {
         open_all(&f, consistency[i]);
         add_a_clock(&f, 4);
         assert_true(pull(&f, 0, 3) == 4);
-        pli_copies_reach(&f.server[HOME][0], INT64_MAX, &(pli_out){ 0 }); /* as at the barrier before a snapshot */
-        pli_copies_reach(&f.server[OTHER][1], INT64_MAX, &(pli_out){ 0 });
+        pli_copies_reach(&f.server[HOME], INT64_MAX, &(pli_out){ 0 }); /* as at the barrier before a snapshot */
+        pli_copies_reach(home_at(&f, OTHER), INT64_MAX, &(pli_out){ 0 });
         begin_snapshot(&f);
         add_a_clock(&f, 8);
         assert_true(pull(&f, 0, 3) == 12);
@@ -357,21 +365,70 @@ static void test_a_snapshot_that_was_taken_is_kept_nowhere(void **state) {
 
 /* --- who may be lost ---------------------------------------------------------------------------------------------- */
 
-static void test_a_server_without_shards_is_lost(void **state) {
-    (void)state;
-    fixture    f;
+static void say_bye(fixture *f) {
     pli_ticket ticket[WORKERS];
-    open_all(&f, "bsp");
-    add_a_clock(&f, 1);
-    kill_rank(&f, OTHER); /* it had the other copy of HOME's, too */
-    add_a_clock(&f, 2);
-    kill_rank(&f, THIRD); /* both copies of OTHER's are gone */
-    assert_true(pull(&f, 1, 3) == 3);
-    for (int32_t k = 0; k < WORKERS; k++) ask(&f, k, PLI_BYE, 0, NULL, &ticket[k]);
+    for (int32_t k = 0; k < WORKERS; k++) ask(f, k, PLI_BYE, 0, NULL, &ticket[k]);
     for (int32_t k = 0; k < WORKERS; k++) {
         (void)answer(&ticket[k], 0);
-        forget(&f, k, &ticket[k]);
+        forget(f, k, &ticket[k]);
     }
+}
+
+static void test_a_server_without_shards_is_lost(void **state) {
+    (void)state;
+    fixture f;
+    open_all(&f, "bsp");
+    add_a_clock(&f, 1);
+    f.log_lost = true; /* no new copy is made of what THIRD and OTHER had */
+    kill_rank(&f, OTHER);
+    f.log_lost = false;
+    kill_rank(&f, THIRD); /* both copies of OTHER's are gone, that had no shards */
+    assert_true(pull(&f, 1, 3) == 1);
+    add_a_clock(&f, 2);
+    assert_true(pull(&f, 1, 3) == 3);
+    say_bye(&f);
+    close_all(&f);
+}
+
+/* Each death but the last is made good. */
+static void test_one_after_the_other_may_die(void **state) {
+    (void)state;
+    static const char *const consistency[] = { "bsp", "async" };
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        open_all(&f, consistency[i]);
+        add_a_clock(&f, 1);
+        kill_rank(&f, HOME);
+        assert_true(home_at(&f, OTHER)->copies->serves && home_at(&f, THIRD)->copies->whole);
+        add_a_clock(&f, 2);
+        assert_true(pull(&f, 1, 3) == 3);
+        add_a_clock(&f, 4);
+        kill_rank(&f, OTHER);
+        assert_true(home_at(&f, THIRD)->copies->serves);
+        assert_true(pull(&f, 1, 3) == 7);
+        add_a_clock(&f, 8);
+        assert_true(pull(&f, 0, 3) == 15);
+        say_bye(&f);
+        close_all(&f);
+    }
+}
+
+/* What was under way when the other copy died is safe only when the new one has it. */
+static void test_nothing_is_safe_before_the_new_copy_is_whole(void **state) {
+    (void)state;
+    fixture f;
+    open_all(&f, "bsp");
+    add_a_clock(&f, 1);
+    f.log_lost = true;
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, k == 0 ? 2 : 0);
+    run(&f);
+    kill_rank(&f, OTHER);
+    assert_true(!pli_client_is_safe(&f.client[0]) && !pli_client_is_safe(&f.client[1]));
+    f.log_lost = false;
+    kill_rank(&f, THIRD); /* who was to have it: there is none any more */
+    assert_true(pli_client_is_safe(&f.client[0]) && pli_client_is_safe(&f.client[1]));
+    for (int32_t k = 0; k < WORKERS; k++) pli_client_end_clock(&f.client[k]);
+    assert_true(pull(&f, 1, 3) == 3);
     close_all(&f);
 }
 
@@ -379,10 +436,36 @@ static void test_the_last_copy_is_missed(void **state) {
     (void)state;
     fixture f;
     open_all(&f, "bsp");
+    f.log_lost = true;
     kill_rank(&f, OTHER);
-    kill_rank(&f, HOME);
+    f.log_lost = false;
+    kill_rank(&f, HOME); /* while THIRD was to get a copy */
+    pli_ticket           ticket;
+    const pli_wire_pull  wire = { .first = 3, .n = 1 };
+    ask(&f, 0, PLI_PULL, sizeof wire, &wire, &ticket);
     assert_non_null(strstr(f.failed.text, "which held the last copy of shards"));
+    forget(&f, 0, &ticket);
     f.failed = (plait_error){ 0 };
+    close_all(&f);
+}
+
+/* A rank that only serves dies between its answers to the workers' good-bye: who is left knows that all have said it. */
+static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
+    (void)state;
+    fixture    f;
+    pli_ticket ticket[WORKERS];
+    open_all(&f, "bsp");
+    add_a_clock(&f, 1);
+    ask(&f, 1, PLI_BYE, 0, NULL, &ticket[1]);
+    f.lost = PLI_REPLY; /* to worker 0 */
+    ask(&f, 0, PLI_BYE, 0, NULL, &ticket[0]);
+    f.lost = 0;
+    (void)answer(&ticket[1], 0);
+    forget(&f, 1, &ticket[1]);
+    assert_false(pli_ticket_done(&ticket[0]));
+    kill_rank(&f, HOME);
+    (void)answer(&ticket[0], 0);
+    forget(&f, 0, &ticket[0]);
     close_all(&f);
 }
 
@@ -410,7 +493,7 @@ static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     tell(&f, PLI_MEMBER_LEFT, 0);
     kill_rank(&f, HOME);
     assert_string_equal(f.failed.text, "");
-    assert_true(f.server[OTHER][1].copies->serves && pull(&f, 0, 3) == 2);
+    assert_true(home_at(&f, OTHER)->copies->serves && pull(&f, 0, 3) == 2);
     close_all(&f);
 }
 
@@ -420,12 +503,12 @@ static void test_who_has_left_repeats_what_counts_no_more(void **state) {
 static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     pli_out out;
     pli_out_init(&out);
-    pli_server_ops.on_wakeup(&f->server[rank][place], now_ns, &out);
+    pli_server_ops.on_wakeup(place == 0 ? &f->server[rank] : home_at(f, rank), now_ns, &out);
     assert_true(out.keeps == (out.first != NULL));
     take_out(f, rank, &out);
     run(f);
     pli_out_init(&out);
-    pli_server_ops.on_wakeup(&f->server[rank][place], now_ns, &out);
+    pli_server_ops.on_wakeup(place == 0 ? &f->server[rank] : home_at(f, rank), now_ns, &out);
     return out.keeps;
 }
 
@@ -434,7 +517,7 @@ static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     (void)state;
     fixture f;
     open_all(&f, "async");
-    f.server[HOME][0].copies->tx.resend_after_ns = 10;
+    f.server[HOME].copies->tx.resend_after_ns = 10;
     f.log_lost = true;
     end_clock_of(&f, 0, 1);
     run(&f);
@@ -452,7 +535,7 @@ static void test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand
     fixture    f;
     pli_ticket ticket[WORKERS];
     open_all(&f, "async");
-    f.server[OTHER][1].layout.resend_after_ns = 10;
+    home_at(&f, OTHER)->layout.resend_after_ns = 10;
     kill_rank(&f, HOME);
     f.lost = PLI_REPLY;
     for (int32_t k = 0; k < WORKERS; k++) ask(&f, k, PLI_BYE, 0, NULL, &ticket[k]);
@@ -479,8 +562,7 @@ static void test_a_refused_table_is_not_there(void **state) {
         assert_true(pli_ticket_done(&ticket) && ticket.failure.code == PLAIT_EREFUSED);
         assert_non_null(strstr(ticket.failure.text, "one consistency"));
         forget(&f, 0, &ticket);
-        for (int place = 0; place < PLI_COPIES_MAX; place++)
-            assert_int_equal(f.server[HOME + place][place].tables, 1);
+        assert_true(f.server[HOME].tables == 1 && home_at(&f, OTHER)->tables == 1);
         add_a_clock(&f, 1);
         kill_rank(&f, HOME);
         add_a_clock(&f, 2);
@@ -496,7 +578,10 @@ int main(void) {
         cmocka_unit_test(test_a_snapshot_outlives_a_copy),
         cmocka_unit_test(test_a_snapshot_that_was_taken_is_kept_nowhere),
         cmocka_unit_test(test_a_server_without_shards_is_lost),
+        cmocka_unit_test(test_one_after_the_other_may_die),
+        cmocka_unit_test(test_nothing_is_safe_before_the_new_copy_is_whole),
         cmocka_unit_test(test_the_last_copy_is_missed),
+        cmocka_unit_test(test_a_good_bye_is_answered_by_who_is_left),
         cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
         cmocka_unit_test(test_an_entry_that_comes_after_the_end_is_confirmed),
         cmocka_unit_test(test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in),
