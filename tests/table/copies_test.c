@@ -768,7 +768,9 @@ static void play(world *w) {
         int32_t over = 0;
         if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
         if (w->dies && w->dies_again && w->dead[w->victim]) kill_another(w);
-        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at) kill_rank(w, w->second, w->suspects);
+        if (w->dies && w->second_at >= 0 && direct_events(w->d) >= w->second_at &&
+            (!holds(w, w->second) || all_are_double(w)))
+            kill_rank(w, w->second, w->suspects);
         for (int32_t k = 0; k < w->workers; k++)
             over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
         if (over == w->workers) return;
