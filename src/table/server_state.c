@@ -65,6 +65,15 @@ static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uin
     pli_copies_released(server, now_ns, msg, out);
 }
 
+/* A copy of shards that was made since does not have it (copies.h). */
+static bool is_here(const pli_server *server, plait_error *err) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && server->table[i]->snap == NULL)
+            return pli_fail(err, PLAIT_EPEER, "table %s: who had the snapshot that is being taken has died",
+                            server->table[i]->shard.spec.name), false;
+    return true;
+}
+
 bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     uint64_t    number = 0;
@@ -80,6 +89,7 @@ bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
             if (server->table[i] != NULL) pli_snap_end(&server->table[i]->snap);
         return refuse(server, now_ns, msg, &why, out);
     }
+    if (number == server->snapped && !is_here(server, &why)) return refuse(server, now_ns, msg, &why, out);
     server->snapped = number;
     pli_server_reply(server, now_ns, msg, describe(server), out);
     return false;
@@ -113,8 +123,10 @@ bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
     pli_wire_state          state;
     const pli_server_table *table = decode(server, msg, &state, &why);
     pli_msg                *piece = NULL;
-    if (table != NULL && table->snap == NULL)
+    if (table != NULL && table->snap == NULL && server->snapped == 0)
         pli_fail(&why, PLAIT_EFORMAT, "table %s: a piece of a snapshot that has not begun", table->shard.spec.name);
+    else if (table != NULL && table->snap == NULL)
+        (void)is_here(server, &why);
     else if (table != NULL && state.array < PLI_STATE_ARRAYS)
         (void)pli_snap_take(table->snap, (int32_t)state.array, state.first, state.n, &piece, &why);
     else if (table != NULL)

@@ -311,7 +311,8 @@ static void test_a_snapshot_outlives_a_copy(void **state) {
 }
 
 static const pli_snap *snap_of(const fixture *f, int32_t rank, int place) {
-    return f->server[rank][place].table[0]->snap;
+    const pli_server *server = place == 0 ? &f->server[rank] : f->backups[rank].copy[HOME - FIRST];
+    return server->table[0]->snap;
 }
 
 static void say_taken(fixture *f) {
@@ -411,6 +412,27 @@ static void test_one_after_the_other_may_die(void **state) {
         say_bye(&f);
         close_all(&f);
     }
+}
+
+/* A new copy has no snapshot that was begun before it was made, and says so. */
+static void test_a_new_copy_has_no_older_snapshot(void **state) {
+    (void)state;
+    fixture    f;
+    pli_ticket ticket;
+    open_all(&f, "async");
+    add_a_clock(&f, 1);
+    begin_snapshot(&f);
+    kill_rank(&f, HOME);
+    add_a_clock(&f, 2);
+    kill_rank(&f, OTHER);
+    ask(&f, 0, PLI_SNAP, sizeof first_snapshot, &first_snapshot, &ticket);
+    assert_true(pli_ticket_done(&ticket) && ticket.failure.code == PLAIT_EPEER);
+    forget(&f, 0, &ticket);
+    ask(&f, 0, PLI_PIECE, sizeof rows_of_values, &rows_of_values, &ticket);
+    assert_true(pli_ticket_done(&ticket) && ticket.failure.code == PLAIT_EPEER);
+    assert_non_null(strstr(ticket.failure.text, "died"));
+    forget(&f, 0, &ticket);
+    close_all(&f);
 }
 
 /* What was under way when the other copy died is safe only when the new one has it. */
@@ -579,6 +601,7 @@ int main(void) {
         cmocka_unit_test(test_a_snapshot_that_was_taken_is_kept_nowhere),
         cmocka_unit_test(test_a_server_without_shards_is_lost),
         cmocka_unit_test(test_one_after_the_other_may_die),
+        cmocka_unit_test(test_a_new_copy_has_no_older_snapshot),
         cmocka_unit_test(test_nothing_is_safe_before_the_new_copy_is_whole),
         cmocka_unit_test(test_the_last_copy_is_missed),
         cmocka_unit_test(test_a_good_bye_is_answered_by_who_is_left),
