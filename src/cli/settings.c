@@ -111,8 +111,8 @@ const pli_opt pli_train_rows[] = {
       "copies of each shard, 1 or 2; with 2 the run goes on when a rank dies; ps with bsp, ssp:S, essp:S or async", 1,
       RANKS_MAX, "distribution" },
     { "spares", PLI_OPT_I64, AT(spares), "0", "N",
-      "with --replicas 2: the last N of the workers have no rows and no shards until one of the others dies, whose place "
-      "they take; not with async",
+      "with --replicas 2: the last N of the workers have no rows and no shards until one of the others dies, whose "
+      "place they take; not with async",
       0, RANKS_MAX, "distribution" },
     { "collective", PLI_OPT_CHOICE, AT(collective), "auto",
       "auto|ring|tree|recursive|rabenseifner|hierarchical|messages",
@@ -153,8 +153,8 @@ const pli_opt pli_train_rows[] = {
     { "checkpoint-every", PLI_OPT_TEXT, AT(checkpoint_every), "300s", "30s|500",
       "the time from one checkpoint to the next, or so many clocks", 0, 0, "run" },
     { "resume", PLI_OPT_TEXT, AT(resume), NULL, "DIR",
-      "go on from the newest good checkpoint in DIR, with any number of workers; begin where --checkpoint names the same "
-      "DIR and it holds none",
+      "go on from the newest good checkpoint in DIR, with any number of workers; begin where --checkpoint names the "
+      "same DIR and it holds none",
       0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -168,8 +168,8 @@ static bool check_later(const pli_train_settings *s) {
     } else if (s->cluster != NULL && !is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (s->events != NULL && s->resume != NULL) {
-        pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; leave "
-                      "one of the two out");
+        pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; "
+                      "leave one of the two out");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else if (s->heartbeat_ns > 0 && s->heartbeat_ns < 500000000) {
@@ -240,7 +240,8 @@ static bool read_every(const char *text, double *seconds, int64_t *clocks) {
         *seconds = (double)duration_ns * 1e-9;
         return true;
     }
-    pli_cli_usage("train: --checkpoint-every %s: expected a time, such as 30s, or a number of clocks, such as 500", text);
+    pli_cli_usage("train: --checkpoint-every %s: expected a time, such as 30s, or a number of clocks, such as 500",
+                  text);
     return false;
 }
 

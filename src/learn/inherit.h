@@ -3,11 +3,12 @@
  * The tables outlive any rank (table/copies.h). What a worker alone had are blocks of rows, and anybody can read them
  * again. Each block of the dead falls to one who lives; of the dead there are two lists:
  *
- *   in training     that of the worker's clocks (plait_job_holder). Where plait_job_clock answers PLAIT_STAND_IN, the clock
- *                   has another batch, of the blocks that the worker inherits in it; under bsp each clock so has all its
- *                   rows once, whoever computed them, and with --reduce exact the bits of a run in which nobody died.
- *   in sums of all  that of the collectives, which all workers have alike (comm/carried.h). A sum from which somebody was
- *                   missing is made again, over the blocks as they lie then: pli_run_again.
+ *   in training     that of the worker's clocks (plait_job_holder). Where plait_job_clock answers PLAIT_STAND_IN, the
+ *                   clock has another batch, of the blocks that the worker inherits in it; under bsp each clock so has
+ *                   all its rows once, whoever computed them, and with --reduce exact the bits of a run in which
+ *                   nobody died.
+ *   in sums of all  that of the collectives, which all workers have alike (comm/carried.h). A sum from which somebody
+ *                   was missing is made again, over the blocks as they lie then: pli_run_again.
  *
  * Spares (plait_train_opts.spares) are workers without blocks, to whom those of the dead fall first: while one lives,
  * nobody else gets more to do.
@@ -26,8 +27,8 @@ typedef struct pli_heir {
     pli_part    *part; /* [blocks] */
 } pli_heir;
 
-/** Can the run go on without a worker? EREFUSED with the reason and the nearest. Before data are read, and again when it is
- *  known whether they are a stream. */
+/** Can the run go on without a worker? EREFUSED with the reason and the nearest. Before data are read, and again when
+ *  it is known whether they are a stream. */
 plait_status pli_inherit_check(const pli_run *run);
 
 plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);

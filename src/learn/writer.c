@@ -80,7 +80,8 @@ static plait_status end_part(pli_writer *w, plait_error *err) {
     return w->digest.failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for a checkpoint's digest") : PLAIT_OK;
 }
 
-/* What is left over is listed before: a rank that was taken for dead, and wakes up, may do this while another writes. */
+/* What is left over is listed before: a rank that was taken for dead, and wakes up, may do this while another
+ * writes. */
 static plait_status commit_all(pli_writer *w, plait_error *err) {
     const commit       *c = &w->commit;
     pli_checkpoint_list before = { 0 };

@@ -50,8 +50,8 @@ void pli_writer_begin(pli_writer *writer, const char *folder, int32_t part, int3
 void pli_writer_finish(pli_writer *writer);
 /** All parts are there: their digests go to the lead, whose writer commits them with *meta (the lead's; taken, if it
  *  succeeds). The newest `keep` stay. absent: how many workers have no part (pli_comm_absent at the cut); where more
- *  are missing by now, *whole_out is false on all and nothing is committed. Collective over the workers. Errors: ENOMEM,
- *  and those of an allgather. */
+ *  are missing by now, *whole_out is false on all and nothing is committed. Collective over the workers. Errors:
+ *  ENOMEM, and those of an allgather. */
 plait_status pli_writer_commit(pli_writer *writer, plait_comm *comm, int32_t absent, char **meta, int32_t keep,
                                bool *whole_out, plait_error *err);
 

@@ -409,8 +409,8 @@ static int run_process(const char *seed) {
     plait_status status = plait_comm_run(&opts, process_body, &s, &err);
     if (status >= 0) status = pli_eventlog_close(&process_log, &err);
     if (status < 0) fprintf(stderr, "seed %s: %s\n", seed, err.text);
-    else if (atomic_load(&s.ended) == 1) printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&s.longest_ns) * 1e-6);
-    else printf("served well\n");
+    else if (atomic_load(&s.ended) == 0) printf("served well\n");
+    else printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&s.longest_ns) * 1e-6);
     return status < 0;
 }
 

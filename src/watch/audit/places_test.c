@@ -1,5 +1,5 @@
-/* Runs in which a second rank dies after a new copy was made: two servers, whose shards lie at ranks 3 and 4, and rank 2,
- * a spare, the third place of both. */
+/* Runs in which a second rank dies after a new copy was made: two servers, whose shards lie at ranks 3 and 4, and rank
+ * 2, a spare, the third place of both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,8 +150,8 @@ static void test_a_copy_made_anew(void **state) {
     }
 }
 
-/* A new copy knows what its source knew when that handed over: of worker 0's clocks and, said before, of its death. Said
- * behind it, nobody says so who counts, and a log without its end is one of a rank that lives. */
+/* A new copy knows what its source knew when that handed over: of worker 0's clocks and, said before, of its death.
+ * Said behind it, nobody says so who counts, and a log without its end is one of a rank that lives. */
 static void test_a_worker_that_died_before(void **state) {
     (void)state;
     for (int before = 0; before < 2; before++) {
