@@ -2,7 +2,8 @@
  * of another's, and the others end with what a run in which nobody died ends with. The schedules of copies_test.c are
  * of the bare machines; here are ports, waits, threads, the end of the job.
  *
- * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it.
+ * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it. A spare has no items. Some
+ * clocks later, when all shards must have two copies again, a second rank dies.
  *
  * Each job is judged a second time, from its event log alone, by the audit.
  *
@@ -34,8 +35,10 @@ enum { RANKS_MAX = 7, ROWS = 600, ITEMS = 7, CLOCKS = 12, RUNS = 60, RUNS_FULL =
 typedef struct story {
     uint64_t             seed;
     const char          *consistency, *transport;
-    int32_t              workers, servers, victim, killer;
+    int32_t              workers, servers, spares, victim, killer;
     int64_t              at;    /* the killer's clock */
+    int32_t              second;    /* dies, too; -1: nobody                                        */
+    int64_t              second_at; /* in that clock, after a collective; so all servers' logs have gone on since */
     int                  where; /* in it */
     int                  keyed, sparse, ruled;
     int64_t              clocks;
@@ -49,15 +52,27 @@ typedef struct story {
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
 
-static void strike(story *s, const plait_job *job, int64_t clock, int where) {
-    const int32_t me = plait_comm_rank(plait_job_comm((plait_job *)(uintptr_t)job));
-    if (me != s->killer || clock != s->at || where != s->where) return;
-    plait_comm *victim = atomic_load_explicit(&s->comm[s->victim], memory_order_acquire);
-    plait_error why = { .code = PLAIT_EPEER, .rank = s->victim, .text = "killed by the test" };
+static void kill_rank(story *s, int32_t rank) {
+    plait_comm *victim = atomic_load_explicit(&s->comm[rank], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };
     if (victim != NULL) pli_comm_kill(victim, &why);
 }
 
-static uint64_t sum_below(const story *s, int64_t clock) {
+static void strike(story *s, plait_job *job, int64_t clock, int where) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    if (me == s->killer && clock == s->at && where == s->where) kill_rank(s, s->victim);
+}
+
+/* Once a clock has ended and a collective is over since the first death, every server has told another of it. */
+static plait_status strike_again(story *s, plait_job *job, int64_t clock) {
+    if (s->second_at != clock) return PLAIT_OK;
+    PLI_TRY(plait_comm_barrier(plait_job_comm(job)));
+    if (plait_comm_rank(plait_job_comm(job)) == s->killer) kill_rank(s, s->second);
+    return PLAIT_OK;
+}
+
+static uint64_t sum_below(const story *s, int32_t v, int64_t clock) {
+    if (v >= s->workers - s->spares) return 0;
     return s->counts ? (uint64_t)clock : (UINT64_C(1) << clock) - 1;
 }
 
@@ -77,9 +92,10 @@ static plait_status check(const story *s, plait_table *table, int64_t clock, boo
         for (int32_t v = 0; v < s->workers; v++) {
             double   value = values[i * s->workers + v];
             uint64_t seen = (uint64_t)(s->ruled ? -value : value);
-            if (exact && seen != sum_below(s, clock) && !(clock < s->clocks && seen == sum_below(s, clock + 1)))
+            if (exact && seen != sum_below(s, v, clock) && !(clock < s->clocks && seen == sum_below(s, v, clock + 1)))
                 return tell_value(s, i, v, clock, seen);
-            if (last && v != s->victim && seen != sum_below(s, s->clocks)) return tell_value(s, i, v, clock, seen);
+            if (last && v != s->victim && v != s->second && seen != sum_below(s, v, s->clocks))
+                return tell_value(s, i, v, clock, seen);
         }
     return PLAIT_OK;
 }
@@ -91,7 +107,7 @@ static plait_status add(const story *s, plait_job *job, plait_table *table, int6
     int64_t       n = 0;
     for (int i = 0; i < ITEMS; i++) {
         bool some = false;
-        for (int32_t v = 0; v < s->workers; v++) {
+        for (int32_t v = 0; v < s->workers - s->spares; v++) {
             const uint64_t item = (uint64_t)i;
             bool mine = inherited ? plait_job_inherits(job, v, item) != 0 : plait_job_holder(job, v, item) == me;
             if (mine) delta[n * s->workers + v] = s->counts ? 1 : (double)(UINT64_C(1) << clock);
@@ -126,6 +142,7 @@ static plait_status work(story *s, plait_job *job) {
         uint64_t     begun_ns = pli_comm_now(plait_job_comm(job));
         plait_status status;
         bool         again = false;
+        PLI_TRY(strike_again(s, job, clock));
         strike(s, job, clock, 0);
         do {
             PLI_TRY(check(s, table, clock, false));
@@ -154,6 +171,7 @@ static plait_status body(plait_comm *comm, void *user) {
     o.topology = "ps";
     o.consistency = s->consistency;
     o.replicas = 2;
+    o.spares = s->spares;
     pli_comm_set_events(comm, s->sink);
     PLI_TRY(plait_job_create(comm, &o, &job));
     atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
@@ -182,13 +200,14 @@ static void run(story *s) {
     assert_true(witness_open(&heard, s->workers + s->servers, NULL, NULL));
     s->sink = witness_sink(&heard);
     plait_status status = live(s, &err);
-    bool worker_died = s->victim < s->workers;
+    int  workers_died = (s->victim < s->workers) + (s->second >= 0 && s->second < s->workers);
     int  ended = atomic_load(&s->ended);
     bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
-    if (status < 0 || ended < s->workers - worker_died || (worker_died && surely && ended == s->workers))
-        fail_msg("seed %llu (%s, %d workers, %d servers, rank %d at %lld.%d by %d): %d ended: %s",
-                 (unsigned long long)s->seed, s->consistency, s->workers, s->servers, s->victim, (long long)s->at,
-                 s->where, s->killer, ended, err.text);
+    if (status < 0 || ended < s->workers - workers_died || (workers_died && surely && ended == s->workers))
+        fail_msg("seed %llu (%s, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by %d): "
+                 "%d ended: %s",
+                 (unsigned long long)s->seed, s->consistency, s->workers, s->spares, s->servers, s->victim,
+                 (long long)s->at, s->where, s->second, (long long)s->second_at, s->killer, ended, err.text);
     if (!witness_close(&heard, true, why, sizeof why))
         fail_msg("seed %llu (%s): the audit: %s", (unsigned long long)s->seed, s->consistency, why);
 }
@@ -198,6 +217,16 @@ static void run_well(story *s, int ended) {
     plait_error err = { 0 };
     if (live(s, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(atomic_load(&s->ended), ended);
+}
+
+/* Of three ranks that may have shards, which is left with both deaths? */
+static void draw_second(story *s, pli_random *r) {
+    const int32_t first_holder = s->servers > 0 ? s->workers - s->spares : 0;
+    s->second = s->second_at = -1;
+    if (s->workers + s->servers - first_holder < 3 || s->at > CLOCKS - 4 || pli_random_below(r, 2) == 0) return;
+    s->second_at = s->at + 2;
+    do s->second = (int32_t)pli_random_below(r, (uint64_t)(s->workers + s->servers));
+    while (s->second == s->victim || s->second == s->killer);
 }
 
 static void test_any_one_may_die(void **unused) {
@@ -221,6 +250,8 @@ static void test_any_one_may_die(void **unused) {
         s.work = work;
         s.keyed = shape == 1;
         s.sparse = shape == 2;
+        s.spares = pli_random_below(&r, 3) == 0 ? 1 + (int32_t)pli_random_below(&r, (uint64_t)s.workers - 1) : 0;
+        draw_second(&s, &r);
         s.ruled = strcmp(s.consistency, "bsp") == 0 && pli_random_below(&r, 2) == 0;
         if (getenv("PLAIT_TRACE") != NULL) print_message("seed %lld %s\n", (long long)s.seed, s.consistency);
         run(&s);
@@ -398,7 +429,7 @@ static plait_status process_body(plait_comm *comm, void *user) {
 
 static int run_process(const char *seed) {
     story           s = { .seed = strtoull(seed, NULL, 10), .consistency = "bsp", .clocks = PROCESS_CLOCKS,
-                          .counts = true, .work = work };
+                          .counts = true, .second = -1, .second_at = -1, .work = work };
     plait_comm_opts opts;
     plait_error     err = { 0 };
     plait_comm_opts_init(&opts);

@@ -226,7 +226,7 @@ static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair
         { kind->one_process, "its workers share the one copy that there is", "is ps" },
         { !kind->on_servers, "each worker has a copy of its own already", "is ps" },
         { !known, "the other copy would not know whom the policy lets wait", "are bsp, ssp:S, essp:S and async" },
-        { pair->servers == 1, "the other copy needs another rank with shards", "are 2 servers" },
+        { pair->servers == 1 && pair->spares == 0, "the other copy needs another rank", "are 2 servers, or a spare" },
         { pair->filter != NULL && pair->filter[0] != '\0', "the other copy would not have what filters keep",
           "is no filter" },
         { pair->aggregates, "a dead one's updates would be in its host's", "is no aggregation" },
