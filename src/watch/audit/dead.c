@@ -64,9 +64,8 @@ void audit_deaths(pli_audit *audit, bool *whole_out) {
         for (int64_t i = 0; i < audit->home[h].n; i++)
             if (audit->home[h].copy[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].copy[i]);
     *whole_out = *whole_out && is_whole(audit);
-    bool ended = false;
-    for (int32_t w = 0; w < audit->job.workers; w++) ended = ended || audit->worker[w].done;
-    for (int32_t w = 0; ended && w < audit->job.workers; w++) /* nobody was left to tell of who died at the end */
+    for (int32_t w = 0; w < audit->job.workers; w++) audit->ended = audit->ended || audit->worker[w].done;
+    for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of who died at the end */
         audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
 }
 
@@ -111,7 +110,16 @@ static int count_themselves(const pli_audit *audit, const audit_holder *shard, i
     return 1;
 }
 
-/* A clock's updates are applied together. */
+/* Has the copy told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the
+ * other. */
+static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
+    for (int32_t v = 0; v < audit->job.workers; v++)
+        if (server->ticks[v].n > clock + (v <= worker)) return true;
+    return false;
+}
+
+/* A clock's updates are applied together, when a message of a later clock comes: the last clock of a run that broke off
+ * may be acknowledged, and not yet be applied. */
 static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
     const audit_push   *push = &table->pusher[worker].push[part->push];
     const audit_worker *w = &audit->worker[worker];
@@ -123,20 +131,14 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
         part->at = PART_DROPPED;
         table->figures.needless += shard->counts;
     } else if (tick == 0 && push->clock < w->clocks) {
-        unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
+        if (audit->ended || is_over(audit, shard->of, -1, push->clock)) /* else both have it, and it was to be applied */
+            unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
     } else if (w->dead) {
         no_more(table, shard, part);
     } else if (w->done) {
         unapplied(audit, table, shard, worker, part,
                   tick > 0 && push->stands ? "nor that of whom it was made for" : "and nobody stood in for it");
     }
-}
-
-/* Has the copy told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the other. */
-static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
-    for (int32_t v = 0; v < audit->job.workers; v++)
-        if (server->ticks[v].n > clock + (v <= worker)) return true;
-    return false;
 }
 
 /* In a copy that no longer serves: what came too late for the clocks that it applied, nobody missed there. */

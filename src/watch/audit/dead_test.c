@@ -139,10 +139,30 @@ static void test_versions_are_of_one_copy(void **state) {
     }
 }
 
+/* The last clock of a run that broke off is acknowledged and not yet applied; of one that came to its end it must be. */
+static void test_a_run_that_broke_off(void **state) {
+    enum { BROKEN_OFF, WITH_A_DEATH, GONE_ON, ENDED, WAYS };
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        maker m;
+        begin_copies(&m, "bsp");
+        first_clock(&m);
+        for (int32_t w = 0; w < WORKERS; w++) pushes(&m, w, 1);
+        for (int32_t w = 0; w < WORKERS; w++) end_clock(&m, w, 1);
+        if (way == WITH_A_DEATH) gone(&m, 0, 0, 0);
+        if (way == GONE_ON)
+            for (int32_t w = 1; w < WORKERS; w++) taken(&m, 0, w, 1);
+        if (way == ENDED) end_of_living(&m);
+        judge(&m, NULL, way < GONE_ON ? PLI_AUDIT_CUT : PLI_AUDIT_REFUTED, way < GONE_ON ? NULL : "exactly once",
+              way < GONE_ON ? NULL : "though its clock was acknowledged");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_others_stand_in),
                                         cmocka_unit_test(test_the_second_copy_goes_on),
                                         cmocka_unit_test(test_a_log_may_end_in_a_clock),
+                                        cmocka_unit_test(test_a_run_that_broke_off),
                                         cmocka_unit_test(test_versions_are_of_one_copy) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

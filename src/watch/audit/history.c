@@ -270,10 +270,11 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
     }
 }
 
-/* What a dead one was acknowledged, the copy that counts knows, and perhaps one more. */
+/* What a dead one was acknowledged, the copy that counts knows, and perhaps one more; where the run broke off its last
+ * clock may have been about to be applied. */
 static bool knows_clocks(const pli_audit *audit, const audit_server *server, int32_t w) {
     const audit_worker *worker = &audit->worker[w];
-    if (audit->places > 1 && worker->dead) return server->ticks[w].n >= worker->clocks;
+    if (audit->places > 1 && worker->dead) return server->ticks[w].n + !audit->ended >= worker->clocks;
     return !worker->done || worker->dead || server->ticks[w].n == worker->clocks;
 }
 

@@ -175,6 +175,7 @@ struct pli_audit {
     audit_home         *home;   /* [job.servers] */
     int32_t             places; /* where copies of a server may lie; 1: they have none */
     bool               *dead;   /* [ranks] by what later copies say: they served */
+    bool                ended;  /* with copies: some worker came to its end; else the run broke off */
     int32_t             ranks;
     audit_table       *table;
     int64_t            tables, tables_capacity;
