@@ -25,21 +25,24 @@ typedef struct saving {
     char                         folder[PLI_CHECKPOINT_FOLDER];
     int32_t                      absent, lead; /* workers that were missing at the cut, and who led */
     bool                         whole;        /* all parts are there, so that only the lead is needed */
+    bool                         lost;         /* some worker cannot take its part any more */
 } saving;
 
 /* Has a worker died since the cut whose part is missing, or who was to commit? The same on all behind a collective. */
 static bool is_torn(const saving *s) {
-    return s->whole ? pli_comm_lead(s->comm) != s->lead : pli_comm_absent(s->comm) != s->absent;
+    return s->whole ? pli_comm_lead(s->comm) != s->lead : s->lost || pli_comm_absent(s->comm) != s->absent;
 }
 
 /* Has any worker failed? Then all do, each with what it knows. Collective. */
-static plait_status agree(const saving *s) {
-    double failed = pli_writer_status(s->writer, NULL) < 0 ? 1 + plait_comm_rank(s->comm) : 0;
-    PLI_TRY(plait_comm_allreduce(s->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
-    if (failed == 0) return PLAIT_OK;
-    pli_fail(s->err, PLAIT_EIO, "rank %d could not write its part of a checkpoint to %s", (int)failed - 1,
+static plait_status agree(saving *s) {
+    double worst[2] = { pli_writer_status(s->writer, NULL) < 0 ? 1 + plait_comm_rank(s->comm) : 0,
+                        pli_capture_is_torn(s->capture) };
+    PLI_TRY(plait_comm_allreduce(s->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
+    s->lost = worst[1] > 0;
+    if (worst[0] == 0) return PLAIT_OK;
+    pli_fail(s->err, PLAIT_EIO, "rank %d could not write its part of a checkpoint to %s", (int)worst[0] - 1,
              s->opts->dir);
-    s->err->rank = (int32_t)failed - 1;
+    s->err->rank = (int32_t)worst[0] - 1;
     plait_status own = pli_writer_status(s->writer, s->err);
     return own < 0 ? own : PLAIT_EIO;
 }
@@ -59,8 +62,9 @@ static plait_status write_part(saving *s, plait_table *const *tables, int64_t cl
     pli_comm_living(s->comm, &place, &living);
     pli_kept_plan(s->capture, tables, &plan);
     pli_writer_begin(s->writer, s->folder, place, living, &plan);
-    while (!done) PLI_TRY(pli_capture_pump(s->capture, INT64_C(64) << 20, true, take, s->writer, &done, s->err));
-    pli_writer_finish(s->writer);
+    while (!done && !pli_capture_is_torn(s->capture))
+        PLI_TRY(pli_capture_pump(s->capture, INT64_C(64) << 20, true, take, s->writer, &done, s->err));
+    if (done) pli_writer_finish(s->writer);
     return agree(s);
 }
 

@@ -25,7 +25,7 @@ typedef enum phase {
     COMMITTING /* all parts are; the lead writes the manifest                    */
 } phase;
 
-enum { STOP, DUE, FAILED, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
+enum { STOP, DUE, FAILED, TORN, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
 
 struct pli_keep {
     pli_run      *run;
@@ -252,8 +252,9 @@ static plait_status pump(pli_keep *k, double budget_ns) {
     bool           done = false;
     int64_t        before = -1;
     if ((k->phase != CUT && k->phase != TAKEN) || k->finishing) return PLAIT_OK;
-    while (!done && (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
-                                        (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
+    while (!done && !pli_capture_is_torn(k->capture) &&
+           (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
+                               (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
         before = k->bytes;
         PLI_TRY(pli_capture_pump(k->capture, PUMP_BYTES, budget_ns == 0, take, k, &done, k->run->err));
     }
@@ -313,7 +314,7 @@ static plait_status drop(pli_keep *k) {
     if (!pli_comm_leads(run->comm)) return PLAIT_OK;
     if (k->folder[0] != '\0') (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-            "the checkpoint of clock %lld is given up, since a worker has died meanwhile; another follows",
+            "the checkpoint of clock %lld is given up, since a rank has died meanwhile; another follows",
             (long long)k->clock);
     return PLAIT_OK;
 }
@@ -387,6 +388,9 @@ static double failed_rank(pli_keep *k) {
     return k->phase != IDLE && pli_writer_status(k->writer, NULL) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
 }
 
+/* Can this worker not take its part any more? Then all drop the checkpoint, as where somebody has died. */
+static double is_torn(const pli_keep *k) { return k->capture != NULL && pli_capture_is_torn(k->capture); }
+
 static void see_written(pli_keep *k) {
     if (k->phase == TAKEN && k->finishing && pli_writer_is_done(k->writer, false)) k->phase = WRITTEN;
 }
@@ -401,6 +405,7 @@ static plait_status ask(pli_keep *k) {
     k->vote[STOP] = pli_run_stopped(run);
     k->vote[DUE] = by_time && k->phase == IDLE && now_ns >= k->due_ns;
     k->vote[FAILED] = failed_rank(k);
+    k->vote[TORN] = is_torn(k);
     k->vote[FOLDER] = leading && !(k->phase == CUT && pli_writer_folder_is_made(k->writer));
     k->vote[PARTS] = k->phase != WRITTEN;
     k->vote[MANIFEST] = leading && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
@@ -418,7 +423,7 @@ static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     k->clock_ns = k->vote[CLOCK_NS];
     *stop_out = k->vote[STOP] > 0;
     const bool   due = k->vote[DUE] > 0 && k->phase == IDLE, led = k->asked_lead == pli_comm_lead(k->run->comm);
-    plait_status status = see_deaths(k);
+    plait_status status = k->vote[TORN] > 0 ? drop(k) : see_deaths(k);
     if (status >= 0 && k->phase == COMMITTING && k->vote[MANIFEST] == 0 && led)
         tell(k);
     else if (status >= 0 && k->phase == WRITTEN && k->vote[PARTS] == 0)
@@ -438,9 +443,10 @@ static int64_t until_next(const pli_keep *k) {
 /* Waits for what the writer has been asked for, on all workers. Collective. */
 static plait_status wait_for_writers(pli_keep *k) {
     (void)pli_writer_is_done(k->writer, true);
-    double failed = failed_rank(k);
-    PLI_TRY(plait_comm_allreduce(k->run->comm, &failed, 1, PLAIT_F64, PLAIT_MAX));
-    return failed > 0 ? fail_all(k, (int32_t)failed - 1) : see_deaths(k);
+    double worst[2] = { failed_rank(k), is_torn(k) };
+    PLI_TRY(plait_comm_allreduce(k->run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
+    if (worst[0] > 0) return fail_all(k, (int32_t)worst[0] - 1);
+    return worst[1] > 0 ? drop(k) : see_deaths(k);
 }
 
 /* Completes the checkpoint at hand, whatever it waits for, save where somebody dies. Collective, at the same clock. */

@@ -93,6 +93,7 @@ struct pli_capture {
     int32_t             oldest, flying;
     pli_snap          **snap; /* [n] of copies */
     bool                released; /* servers know that all has come */
+    bool                torn;     /* a server has not got the snapshot */
 };
 
 /* A shard's rows go to the worker that lives with it, or to an heir of that. */
@@ -181,6 +182,12 @@ static plait_status note_rows(pli_capture *c, const pli_msg *reply, plait_error 
     return PLAIT_OK;
 }
 
+/* Where servers have copies one that serves now may have been made behind the cut, and says so. */
+static bool tears(pli_capture *c, const pli_ticket *ticket) {
+    c->torn = c->torn || (ticket->failure.code == PLAIT_EPEER && pli_client_has_copies(&c->job->client));
+    return c->torn;
+}
+
 static plait_status snap_servers(pli_capture *c, plait_error *err) {
     plait_job   *job = c->job;
     pli_ticket   ticket;
@@ -198,7 +205,8 @@ static plait_status snap_servers(pli_capture *c, plait_error *err) {
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = pli_job_wait(job, &ticket, "a snapshot of the tables", err);
-    for (const pli_msg *reply = ticket.replies; status >= 0 && reply != NULL; reply = reply->next)
+    if (status < 0 && tears(c, &ticket)) status = PLAIT_OK;
+    for (const pli_msg *reply = ticket.replies; status >= 0 && !c->torn && reply != NULL; reply = reply->next)
         status = note_rows(c, reply, err);
     pli_ticket_free(&ticket);
     return status;
@@ -319,6 +327,11 @@ static plait_status receive(pli_capture *c, bool wait, bool *there_out, plait_er
     if (!p->asked || !*there_out) return PLAIT_OK;
     plait_status status = pli_job_wait(c->job, &p->ticket, "a piece of a snapshot", err); /* unlinks the ticket */
     p->asked = false;
+    if (status < 0 && tears(c, &p->ticket)) {
+        pli_ticket_free(&p->ticket);
+        *there_out = false;
+        return PLAIT_OK;
+    }
     if (status >= 0) status = take_answer(p, err);
     pli_ticket_free(&p->ticket);
     return status;
@@ -326,7 +339,7 @@ static plait_status receive(pli_capture *c, bool wait, bool *there_out, plait_er
 
 static plait_status pump(pli_capture *c, int64_t bytes, bool wait, pli_capture_take_fn *take, void *user,
                          plait_error *err) {
-    bool there = true;
+    bool there = !c->torn;
     while (there && bytes > 0) {
         while (c->flying < PIECES_AHEAD && c->next_part < c->parts) PLI_TRY(ask_next(c, err));
         if (c->flying == 0) return PLAIT_OK;
@@ -375,10 +388,12 @@ plait_status pli_capture_pump(pli_capture *capture, int64_t bytes, bool wait, pl
                               bool *done_out, plait_error *err) {
     pli_comm_enter(capture->job->comm, "a capture of tables");
     plait_status status = pump(capture, bytes, wait, take, user, err);
-    *done_out = status >= 0 && capture->flying == 0 && capture->next_part == capture->parts;
+    *done_out = status >= 0 && !capture->torn && capture->flying == 0 && capture->next_part == capture->parts;
     if (*done_out) status = release(capture, err);
     return pli_comm_leave(capture->job->comm, status);
 }
+
+bool pli_capture_is_torn(const pli_capture *capture) { return capture->torn; }
 
 void pli_capture_end(pli_capture **capture_ptr) {
     pli_capture *c = *capture_ptr;

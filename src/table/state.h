@@ -64,6 +64,9 @@ typedef void pli_capture_take_fn(void *user, pli_msg *rows);
  *  have not come yet and wait is not set. *done_out: all have been handed on. The rank's own thread, at any time. */
 plait_status pli_capture_pump(pli_capture *capture, int64_t bytes, bool wait, pli_capture_take_fn *take, void *user,
                               bool *done_out, plait_error *err);
+/** Can it not be completed, since who has shards now came after the cut (copies.h)? Then no more rows come; whoever takes
+ *  from it knows, the others do not. */
+bool pli_capture_is_torn(const pli_capture *capture);
 /** Ends it, complete or not. NULL is fine. Before the job ends. */
 void pli_capture_end(pli_capture **capture);
 

@@ -17,6 +17,7 @@
 
 #include "comm/comm.h"
 #include "data/checkpoint.h"
+#include "table/state.h"
 #include "table/table.h"
 
 enum { RANKS_MAX = 8, HOLDERS = 3, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };
@@ -40,6 +41,9 @@ typedef struct story {
     _Atomic int64_t      commits;
     int64_t              at_commit;   /* it is the lead that dies, at this commit of a checkpoint; -1: it is not */
     bool                 committed;   /* behind it, else before */
+    _Atomic int64_t              looked;      /* how often somebody has asked whether a capture is torn */
+    int64_t                      tears_at;    /* then it is; -1: never */
+    _Atomic(const pli_capture *) torn;
     bool                 restores;    /* a program's own job: it restores what it has saved */
     float                held[RANKS_MAX][TABLE_ROWS * 2]; /* of which each worker has read this in the end */
 } story;
@@ -105,6 +109,22 @@ plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *o
     if (now != NULL) atomic_store(&now->begun, true);
     come_by(plait_job_comm(job));
     return status;
+}
+
+/* A server that came after the cut has not got it. Until the capture ends. */
+bool __real_pli_capture_is_torn(const pli_capture *capture);
+bool __wrap_pli_capture_is_torn(const pli_capture *capture);
+bool __wrap_pli_capture_is_torn(const pli_capture *capture) {
+    if (now != NULL && atomic_fetch_add(&now->looked, 1) == now->tears_at) atomic_store(&now->torn, capture);
+    return (now != NULL && atomic_load(&now->torn) == capture) || __real_pli_capture_is_torn(capture);
+}
+
+void __real_pli_capture_end(pli_capture **capture);
+void __wrap_pli_capture_end(pli_capture **capture);
+void __wrap_pli_capture_end(pli_capture **capture) {
+    const pli_capture *ends = *capture;
+    if (now != NULL && ends != NULL) atomic_compare_exchange_strong(&now->torn, &ends, NULL);
+    __real_pli_capture_end(capture);
 }
 
 static void on_lost(void *user, int32_t rank, const char *why) {
@@ -200,7 +220,7 @@ static plait_data *by_key(void) {
 }
 
 static story story_of(const kind *k, plait_data *const data[2], const int *stop) {
-    story s = { .at = -1, .at_commit = -1, .workers = HOLDERS };
+    story s = { .at = -1, .at_commit = -1, .tears_at = -1, .workers = HOLDERS };
     plait_train_opts_init(&s.opts);
     s.opts.memory = s.opts.test_memory = data[k->keyed];
     s.opts.model = k->model;
@@ -429,11 +449,14 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             if (!nobody && !lead) draw_death(&s, &r, &whole[k]);
             if (!nobody && lead) s.at_commit = (int64_t)pli_random_below(&r, (uint64_t)whole[k].commits);
             s.committed = pli_random_below(&r, 2) == 0;
+            if (!nobody && pli_random_below(&r, 4) == 0)
+                s.tears_at = (int64_t)pli_random_below(&r, (uint64_t)atomic_load(&whole[k].looked));
             snprintf(what, sizeof what,
-                     "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, or %s commit %lld",
+                     "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, or %s commit %lld; torn "
+                     "at %lld",
                      (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
                      (int)s.servers, (long long)s.at, (int)s.killer, s.committed ? "behind" : "before",
-                     (long long)s.at_commit);
+                     (long long)s.at_commit, (long long)s.tears_at);
             if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
             s.opts.checkpointed = on_checkpointed;
             if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
@@ -556,13 +579,15 @@ static void test_a_programs_own_checkpoints_outlive_any_rank(void **unused) {
     float       want[TABLE_ROWS * 2], held[TABLE_ROWS * 2];
     make_directory();
     story *whole = pli_calloc(1, sizeof *whole), *s = pli_calloc(1, sizeof *s);
-    *whole = (story){ .at = -1, .at_commit = -1, .workers = 3 };
+    *whole = (story){ .at = -1, .at_commit = -1, .tears_at = -1, .workers = 3 };
     save_and_restore(whole, want, "nobody dies");
     for (int64_t i = 0; i < runs; i++) {
         const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
         char           what[200];
-        *s = (story){ .at = -1, .at_commit = -1, .workers = 3, .servers = pli_random_below(&r, 3) == 0 ? 2 : 0 };
+        *s = (story){ .at = -1, .at_commit = -1, .tears_at = -1, .workers = 3 };
+        s->servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
+        if (pli_random_below(&r, 4) == 0) s->tears_at = (int64_t)pli_random_below(&r, 12);
         if (pli_random_below(&r, 4) > 0)
             draw_death(s, &r, whole);
         else
