@@ -364,15 +364,16 @@ static plait_status remove_files(const char *folder_path, char *names, bool *for
     return PLAIT_OK;
 }
 
+/* Another may remove it, too, who was taken for dead: when it is gone, it is gone. */
 static plait_status discard(const char *path, plait_error *err) {
     pli_text names = { 0 };
     bool     foreign = false;
-    PLI_TRY(remove_file(path, manifest_name, true, err));
-    plait_status status = pli_list_directory(path, &names, err);
+    plait_status status = remove_file(path, manifest_name, true, err);
+    if (status == PLAIT_OK) status = pli_list_directory(path, &names, err);
     if (status == PLAIT_OK) status = remove_files(path, names.data, &foreign, err);
     if (status == PLAIT_OK && !foreign) status = pli_remove(path, err);
     pli_text_free(&names);
-    return status;
+    return status < 0 && !pli_is_directory(path) ? PLAIT_OK : status;
 }
 
 plait_status pli_checkpoint_discard(const char *dir, const char *folder, plait_error *err) {

@@ -102,7 +102,8 @@ static plait_status save(saving *s, plait_job *job, plait_table *const *tables, 
         status = save_once(s, job, tables, n);
         if (status >= 0 && !is_torn(s)) return status;
         pli_writer_drop(s->writer);
-        const bool discards = s->folder[0] != '\0' && !(status >= 0 && s->whole);
+        const bool outcast = status == PLAIT_EPEER && pli_comm_absentees(s->comm) != NULL; /* the others go on */
+        const bool discards = s->folder[0] != '\0' && !outcast && !(status >= 0 && s->whole);
         if (status >= 0) status = plait_comm_barrier(s->comm); /* nobody writes there any more */
         if (discards && pli_comm_leads(s->comm)) (void)pli_checkpoint_discard(s->opts->dir, s->folder, NULL);
     } while (status >= 0);
