@@ -65,7 +65,7 @@ void audit_deaths(pli_audit *audit, bool *whole_out) {
             if (audit->home[h].copy[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].copy[i]);
     *whole_out = *whole_out && is_whole(audit);
     for (int32_t w = 0; w < audit->job.workers; w++) audit->ended = audit->ended || audit->worker[w].done;
-    for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of who died at the end */
+    for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of who died last */
         audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
 }
 
@@ -131,7 +131,7 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
         part->at = PART_DROPPED;
         table->figures.needless += shard->counts;
     } else if (tick == 0 && push->clock < w->clocks) {
-        if (audit->ended || is_over(audit, shard->of, -1, push->clock)) /* else both have it, and it was to be applied */
+        if (audit->ended || is_over(audit, shard->of, -1, push->clock)) /* else both have it, prepared */
             unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
     } else if (w->dead) {
         no_more(table, shard, part);

@@ -102,7 +102,7 @@ static void test_the_second_copy_goes_on(void **state) {
     }
 }
 
-/* Server 0's rank dies when its log has a clock's updates, and not yet that they count: of that the log says nothing. */
+/* Server 0's rank dies when its log has a clock's updates, and not yet that they count: of that it says nothing. */
 static void test_a_log_may_end_in_a_clock(void **state) {
     (void)state;
     for (int ends = 0; ends < 2; ends++) {
@@ -139,7 +139,7 @@ static void test_versions_are_of_one_copy(void **state) {
     }
 }
 
-/* The last clock of a run that broke off is acknowledged and not yet applied; of one that came to its end it must be. */
+/* The last clock of a run that broke off is acknowledged, and not yet applied; where one has ended it must be. */
 static void test_a_run_that_broke_off(void **state) {
     enum { BROKEN_OFF, WITH_A_DEATH, GONE_ON, ENDED, WAYS };
     (void)state;

@@ -156,6 +156,17 @@ static void test_a_push_is_of_its_workers_clock(void **state) {
     refuted(&m, "clocks", "as of clock 1, when it was in clock 0");
 }
 
+static void test_a_push_before_the_first_clock(void **state) {
+    (void)state;
+    maker m;
+    begin(&m, "bsp", false, false);
+    inc(&m, 1);
+    push(&m, 1, -1);
+    get(&m, 0, 0, 0, 0);
+    end(&m);
+    malformed(&m, "pushed before its first clock");
+}
+
 static void test_dropped_died_and_left(void **state) {
     (void)state;
     for (int32_t backup = 0; backup < 2; backup++) {
@@ -234,6 +245,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_lost_with_a_dead_worker),
         cmocka_unit_test(test_a_server_that_hears_of_no_clock),
         cmocka_unit_test(test_a_push_is_of_its_workers_clock),
+        cmocka_unit_test(test_a_push_before_the_first_clock),
         cmocka_unit_test(test_dropped_died_and_left),
         cmocka_unit_test(test_dropped_too_soon),
         cmocka_unit_test(test_broken_off_before_a_late_push),

@@ -241,6 +241,8 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     audit_worker *worker = &audit->worker[event->rank];
     worker->ended_ns = event->time_ns;
     note_returned(audit, event);
+    if ((event->kind == PLI_EVENT_PUSH || event->kind == PLI_EVENT_SUM) && event->clock < 0)
+        return contradicts(event, "pushed before its first clock", err);
     switch (event->kind) {
     case PLI_EVENT_INC: return add_inc(audit, table, event, err);
     case PLI_EVENT_PUSH:
