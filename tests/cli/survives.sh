@@ -3,7 +3,9 @@
 # one, the first) is killed at an instant drawn from a seed, over shared memory and over TCP. Every run must end with exit 0
 # and no restart, its record, which names who was lost, and the bits of the run in which nobody died; of every third, which
 # writes event logs, the audit must find no update lost or doubled; every fifth writes checkpoints, of which the newest is
-# resumed, to the same bits. Two ranks at once, with the only two copies of a shard, are a restart from the newest checkpoint.
+# resumed, to the same bits, and of every fifth one rank more stands ready (launch --spares). Ranks die one after the other:
+# both that had the copies of a shard, and a third; one, and then the spare that came to hold its shards. Two ranks at once,
+# with the only two copies of a shard, are a restart from the newest checkpoint.
 # usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -32,9 +34,9 @@ goes_on() {
 
 # one NUMBER WAY
 one() {
-    ranks="-n 4" servers=""
-    [ $(($1 % 3)) -ne 0 ] || ranks="-n 6" servers="--servers 2"
-    size=${ranks#-n }
+    ranks="-n 4" servers="" size=4
+    [ $(($1 % 3)) -ne 0 ] || ranks="-n 6" servers="--servers 2" size=6
+    [ $(($1 % 5)) -ne 4 ] || ranks="$ranks --spares 1" size=$((size + 1))
     events=""
     [ $(($1 % 3)) -ne 1 ] || events="--events log"
     saves=""
@@ -104,6 +106,30 @@ last=$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/'
 [ "$last" -lt 3750 ] || fail "the signal came too late"
 tail -n 1 m | grep -q '"clocks": '"$last"'[,}]' || fail "the last checkpoint, $last, is not where the run ended: $(tail -n 1 m)"
 goes_on 5
+
+# one_after_the_other OPTIONS RANKS...: each is killed when some epochs have ended without the one before
+one_after_the_other() {
+    ranks=$1
+    shift
+    rm -rf m model model.done err run.out log.*
+    # shellcheck disable=SC2086
+    "$PLAIT" launch $ranks -- "$PLAIT" $train --replicas 2 --events log --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches 20 || fail "$ranks: no epoch ends"
+    for victim in "$@"; do
+        kill -KILL "$(pid_of "$victim")"
+        until_holds 30 says err "rank $victim on host .* has died.*; the run goes on" || fail "$ranks: rank $victim: $(cat err)"
+        until_holds 60 reaches $(($(grep -c '"event": "epoch"' m) + 10)) || fail "$ranks: no epoch ends without $victim"
+    done
+    until_holds 60 gone $pid || { fail "$ranks without $* does not end"; kill -9 $pid; }
+    wait $pid || fail "$ranks without $* ends with $?: $(cat err)"
+    [ "$(field run model_hash)" = "$want" ] || fail "$ranks without $*: another model"
+    grep -q '"ranks_lost": \['"$(echo "$*" | sed 's/ /, /g')"'\]' model.done || fail "$ranks without $*: $(cat model.done)"
+    "$PLAIT" audit log.* >said 2>&1 || fail "$ranks without $*: the audit: $(cat said)"
+}
+one_after_the_other "-n 4 --spares 1" 1 2
+one_after_the_other "-n 4" 2 3 0
+one_after_the_other "-n 1 --spares 2" 0 1
 
 # frozen RANK EPOCHS: a run that goes on without one that is only stopped
 frozen() {

@@ -309,7 +309,7 @@ static void stand_ready(const kind *k, plait_data *const data[2], const int *sto
         char        what[80];
         story       s = story_of(k, data, stop);
         s.workers = holders;
-        s.servers = holders == 1 ? 2 : 0;
+        s.servers = strcmp(k->consistency, "async") == 0 ? 2 : 0; /* it takes no spares */
         s.victim = RANKS_MAX;
         take_spares(&s, k, 2);
         snprintf(what, sizeof what, "%s, %d workers and 2 spares", k->name, (int)holders);
@@ -339,6 +339,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         char           what[200];
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
         take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
+        if (s.opts.spares > 0 && pli_random_below(&r, 4) == 0) s.workers -= HOLDERS - 1; /* one, and who stands ready */
         draw_death(&s, &r, &whole[k]);
         draw_second(&s, &r);
         snprintf(what, sizeof what,
