@@ -62,6 +62,8 @@ static void pairs(pli_text *text) {
     pairs_of(text, all, false);
     pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
     pli_reasons_tell(all, text);
+    pli_text_add(text, "\nWith --replicas 2, by which a run goes on when a rank dies: ps with bsp, ssp:S,\n"
+                       "essp:S and async, the last not with --spares.\n");
     pli_free(all);
 }
 
