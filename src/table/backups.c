@@ -24,7 +24,8 @@ static plait_status open_copy(pli_backups *b, int32_t number, int32_t place, uin
 plait_status pli_backups_open(pli_backups *backups, const pli_layout *layout, int32_t rank, uint32_t epoch,
                               uint32_t incarnation, const pli_event_sink *sink, plait_error *err) {
     const size_t servers = (size_t)layout->servers;
-    *backups = (pli_backups){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation, .sink = sink };
+    *backups =
+        (pli_backups){ .layout = *layout, .rank = rank, .epoch = epoch, .incarnation = incarnation, .sink = sink };
     backups->copy = pli_calloc(servers, sizeof *backups->copy);
     backups->opened = pli_calloc(servers, sizeof *backups->opened);
     atomic_init(&backups->all_gone, false);

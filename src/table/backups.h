@@ -9,16 +9,16 @@
 #include "table/copies.h"
 
 typedef struct pli_backups {
-    pli_layout  layout;
-    int32_t     rank;
-    uint32_t    epoch, incarnation;
-    pli_server **copy;  /* [servers]; NULL: no message has come for one */
-    int32_t    *opened; /* [n_opened] of these                          */
-    int32_t     n_opened;
-    pli_member_event *events; /* [n_events], of all ranks */
-    int64_t     n_events, events_capacity;
+    pli_layout            layout;
+    int32_t               rank;
+    uint32_t              epoch, incarnation;
+    pli_server          **copy;   /* [servers]; NULL: no message has come for one */
+    int32_t              *opened; /* [n_opened] of these                          */
+    int32_t               n_opened;
+    pli_member_event     *events; /* [n_events], of all ranks */
+    int64_t               n_events, events_capacity;
     const pli_event_sink *sink;
-    _Atomic bool all_gone; /* of all of them; release, pairs with the acquire of who waits for the end */
+    _Atomic bool          all_gone; /* of all of them; release, pairs with the acquire of who waits for the end */
 } pli_backups;
 
 extern const pli_machine_ops pli_backups_ops;

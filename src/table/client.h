@@ -45,7 +45,7 @@ typedef struct pli_client_link { /* to one server */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
-    int32_t  place;      /* of the copy that serves (copies.h) */
+    int32_t          place;      /* of the copy that serves (copies.h) */
     uint64_t closing;    /* number of the message that ended the last clock */
     _Atomic uint64_t safe; /* all up to here is; release, pairs with the acquire of who ends a clock */
     uint32_t parts;      /* of the push that is being built (push.c)   */
@@ -68,7 +68,7 @@ typedef struct pli_client {
     bool       ending;   /* with copies: the clock's end is sent, and not yet safe everywhere */
     uint64_t   barriers; /* come to */
     uint8_t   *dead;     /* [workers], with copies: died, as far as it was heard */
-    uint8_t   *absent;   /* [ranks]: died, or ended in good order                */
+    uint8_t                  *absent;   /* [ranks]: died, or ended in good order                */
     uint8_t   *replaced; /* [workers]: this worker stands in for them            */
     uint8_t   *next;     /* [workers]: and begins to for these                   */
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */

@@ -175,7 +175,8 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     bool              died = event->kind == PLI_MEMBER_DIED;
     (void)now_ns;
     if (event->kind == PLI_MEMBER_JOINED) return;
-    if (event->rank >= 0 && event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
+    if (event->rank >= 0 &&
+        event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
         client->absent[event->rank] = died ? ABSENT_DIED : ABSENT_LEFT;
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_client_link *link = &client->link[s];

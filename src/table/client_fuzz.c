@@ -87,7 +87,7 @@ static void look(fuzzed *f, pli_out *out) {
 }
 
 static void take_from_copy(fuzzed *f, const uint8_t *head, size_t bytes, pli_out *out) {
-    pli_msg      *msg = pli_msg_new(bytes);
+    pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) abort();
     msg->head.kind = head[0] == SAFE ? PLI_SAFE : head[0] % 2 == 0 ? PLI_REPLY : head[0];
     msg->head.src = (int8_t)head[1];

@@ -86,7 +86,8 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
         entry->requests = request->next;
         entry->answers = answer->next;
         answer->next = NULL;
-        if (entry->ends || !server->peer[request->head.src].gone) pli_server_reply(server, now_ns, request, answer, out);
+        if (entry->ends || !server->peer[request->head.src].gone)
+            pli_server_reply(server, now_ns, request, answer, out);
         else pli_msg_free(&answer);
         pli_msg_free(&request);
     }
@@ -126,7 +127,8 @@ static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli
 
 static void note(pli_server *server, const pli_entry *entry) {
     pli_copies *c = server->copies;
-    if (entry->all == NULL && entry->seq > 0 && entry->seq > c->in_log[entry->worker]) c->in_log[entry->worker] = entry->seq;
+    if (entry->all == NULL && entry->seq > 0 && entry->seq > c->in_log[entry->worker])
+        c->in_log[entry->worker] = entry->seq;
     for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
         if (entry->all[w] > c->in_log[w]) c->in_log[w] = entry->all[w];
 }
@@ -229,7 +231,7 @@ void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg
 typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
-    unsigned char *gone;    /* [workers] PLI_LOG_HERE ..; padded to 8 */
+    unsigned char   *gone;    /* [workers] PLI_LOG_HERE ..; padded to 8 */
     uint64_t        *n_listed;
     pli_wire_summed *listed; /* [*n_listed] */
 } sum_body;
@@ -360,9 +362,9 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
     memset(body, 0, at);
     for (uint64_t w = 0; w < workers; w++) b.ended[w] = server->peer[w].ended > clock && !c->dead[w] ? c->ended[w] : 0;
     for (uint64_t w = 0; w < workers; w++)
-        b.gone[w] = c->logged[w] = c->dead[w]                         ? PLI_LOG_DEAD
+        b.gone[w] = c->logged[w] = c->dead[w]                        ? PLI_LOG_DEAD
                                    : server->clocks[w] == PLAIT_LEFT ? PLI_LOG_LEFT
-                                                                      : PLI_LOG_HERE;
+                                                                     : PLI_LOG_HERE;
     *b.n_listed = (uint64_t)c->n_listed;
     if (listed > 0) memcpy(b.listed, c->listed, listed);
     for (int64_t i = 0; i < n; i++) {
@@ -772,7 +774,8 @@ static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
     if (place > c->place || c->place == 1 || c->rx.expected > 1) {
         pli_out_fail(out, PLAIT_EPEER,
                      "ranks %d and %d, which hold the same shards, take each other for dead: the link between them is "
-                     "cut", pli_copy_rank(&server->layout, server->number, c->other_place), msg->head.src);
+                     "cut",
+                     pli_copy_rank(&server->layout, server->number, c->other_place), msg->head.src);
         return;
     }
     c->other = msg->head.src;
@@ -907,8 +910,10 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
         c->again[w] = peer->rx.expected;
         c->in_log[w] = peer->rx.expected - 1;
     }
-    if (make_copy(server, now_ns, out)) await_all(server, out);
-    else memcpy(c->safe, c->in_log, (size_t)server->layout.workers * sizeof *c->safe);
+    if (make_copy(server, now_ns, out))
+        await_all(server, out);
+    else
+        memcpy(c->safe, c->in_log, (size_t)server->layout.workers * sizeof *c->safe);
     for (int64_t i = 0; i < c->n_events; i++) pli_server_ops.on_member(server, now_ns, &c->events[i], out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (!server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
@@ -938,8 +943,10 @@ static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_copies    *c = server->copies;
     const uint64_t before = (UINT64_C(1) << c->place) - 1;
     if (c->other >= 0 || c->empty || (before & ~(c->died | c->left)) != 0) return;
-    if (c->whole) take_over(server, now_ns, out);
-    else remain_empty(server, out);
+    if (c->whole)
+        take_over(server, now_ns, out);
+    else
+        remain_empty(server, out);
 }
 
 static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {

@@ -34,11 +34,11 @@
  *   one's rows is there. Under exact sums the bits are those of a run in which nobody died, whoever has computed what.
  *
  * A new copy. Its log begins with all that the log before would have told: the tables (CREATE) and their rows (RESTORE)
- * as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged. What is not logged yet
- * is not sent; it is logged as ever, behind that. What the dead one had not confirmed becomes safe when the new copy is
- * whole, as does whatever follows, so the workers' next clock ends then. Should who serves die before, the shards
- * are lost: the new copy then answers NONE to whoever asks for them. A snapshot that was under way is not copied: its
- * pieces are refused should it come to that.
+ * as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged.
+ * What is not logged yet is not sent; it is logged as ever, behind that. What the dead one had not confirmed becomes
+ * safe when the new copy is whole, as does whatever follows, so the workers' next clock ends then. Should who serves
+ * die before, the shards are lost: the new copy then answers NONE to whoever asks for them. A snapshot that was under
+ * way is not copied: its pieces are refused should it come to that.
  *
  * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
  * van Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine
@@ -87,7 +87,7 @@ static inline uint16_t pli_copy_port(int32_t place) { return place == 0 ? PLI_PO
 /* An entry of the log that the other copy has not confirmed. */
 typedef struct pli_entry {
     struct pli_entry *next;
-    bool              ends; /* END */
+    bool              ends;   /* END */
     uint64_t          number; /* in the log                                                        */
     int32_t           worker; /* whose messages up to seq are safe with it; -1: see all            */
     uint64_t          seq;
@@ -111,7 +111,7 @@ typedef struct pli_copies {
     pli_rx     rx;    /* who does not        */
     pli_entry *first, **last; /* not yet confirmed, in order */
     uint64_t  *safe;          /* [workers] */
-    uint64_t  *in_log; /* [workers] its messages up to here are in the log, if not yet with the other copy */
+    uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other copy */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
     uint64_t  *again; /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
     pli_msg  **redo;  /* [2, workers] pushes of the dead one's rows, of the clock to be prepared: with VIEW; without */
@@ -127,7 +127,7 @@ typedef struct pli_copies {
     uint64_t   met;           /* barriers that were complete */
     pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
-    pli_msg   *early, **early_last; /* see 8 */
+    pli_msg     *early, **early_last; /* see 8 */
     pli_member_event *events;       /* [n_events] of workers, while it did not serve */
     int64_t    n_events, events_capacity;
 } pli_copies;
@@ -136,7 +136,7 @@ typedef struct pli_copies {
 
 /** The state as the log has it goes out: all entries, in order. Each goes through append. */
 typedef void pli_copies_append_fn(pli_server *server, uint64_t now_ns, pli_msg *entry, pli_out *out);
-void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_copies_append_fn *append, pli_out *out);
+void         pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_copies_append_fn *append, pli_out *out);
 /** An entry of that; with the last one the copy is whole. Errors: EFORMAT, ENOMEM. */
 plait_status pli_copies_hear(pli_server *server, const pli_msg *entry, plait_error *err);
 

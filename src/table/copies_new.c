@@ -12,9 +12,8 @@
 static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
     const pli_store *store = &table->shard.store;
     const size_t     bytes = store->penalty == NULL ? 0 : (size_t)(store->rows * pli_row_bytes(store->spec));
-    pli_wire_create  create = {
-         .job_hash = server->layout.job_hash, .spec_hash = table->hash, .penalty_bytes = bytes };
-    pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(bytes));
+    pli_wire_create  create = { .job_hash = server->layout.job_hash, .spec_hash = table->hash, .penalty_bytes = bytes };
+    pli_msg         *msg = pli_msg_new(sizeof create + pli_pad8(bytes));
     if (msg == NULL) return NULL;
     pli_spec_encode(&table->shard.spec, &create.spec);
     memset(pli_msg_body(msg), 0, sizeof create + pli_pad8(bytes));
@@ -74,10 +73,10 @@ static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_tabl
 
 /* What all workers' streams and clocks are as far as they are logged. */
 static pli_msg *whole_of(const pli_server *server) {
-    const pli_copies   *c = server->copies;
-    const size_t        workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
-    const uint64_t      gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
-    const bool          at_clock = pli_server_has_clocks(server);
+    const pli_copies    *c = server->copies;
+    const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
+    const uint64_t       gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
+    const bool           at_clock = pli_server_has_clocks(server);
     const pli_wire_whole whole = { .first_clock = server->first_clock,
                                    .applied = server->applied,
                                    .met = c->met,
@@ -139,10 +138,10 @@ static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *lo
 }
 
 static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_error *err) {
-    pli_copies     *c = server->copies;
-    const size_t    workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
-    const uint64_t  fixed = sizeof(pli_wire_whole) + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t);
-    pli_wire_whole  whole;
+    pli_copies    *c = server->copies;
+    const size_t   workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
+    const uint64_t fixed = sizeof(pli_wire_whole) + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t);
+    pli_wire_whole whole;
     if (msg->head.body_bytes < fixed || msg->offset % 8 != 0 || msg->head.arg32 != tables)
         return pli_fail(err, PLAIT_EFORMAT, "the state of shards is cut short");
     memcpy(&whole, pli_msg_body(msg), sizeof whole);

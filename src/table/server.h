@@ -91,7 +91,7 @@ typedef struct pli_server {
     pli_layout         layout;
     int32_t            rank;
     int32_t            home; /* the server's own rank, whose shards these are: a copy may be elsewhere */
-    uint16_t           number; /* the server's */
+    uint16_t                number; /* the server's */
     uint32_t           epoch, incarnation;
     struct pli_copies *copies; /* NULL: there is one copy */
     pli_peer          *peer;   /* [workers] */

@@ -70,7 +70,8 @@ static bool is_here(const pli_server *server, plait_error *err) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->snap == NULL)
             return pli_fail(err, PLAIT_EPEER, "table %s: who had the snapshot that is being taken has died",
-                            server->table[i]->shard.spec.name), false;
+                            server->table[i]->shard.spec.name),
+                   false;
     return true;
 }
 

@@ -86,8 +86,8 @@ struct plait_job {
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
     int64_t         dropped; /* as of the last barrier */
-    pli_server      server;
-    pli_backups     backups; /* copies of other servers' shards, where there are replicas */
+    pli_server         server;
+    pli_backups        backups; /* copies of other servers' shards, where there are replicas */
     pli_client      client;
     pli_gossip      gossip; /* where tables are averaged with neighbours */
     pli_port       *server_port, *backup_port, *client_port, *gossip_port;

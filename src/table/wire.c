@@ -1,6 +1,6 @@
 /* See wire.h. */
-#include "comm/comm.h"
 #include "table/wire.h"
+#include "comm/comm.h"
 
 pli_msg *pli_wire_late(const pli_msg *msg, uint32_t port) {
     pli_msg *ack = pli_msg_new(0);

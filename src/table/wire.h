@@ -48,9 +48,9 @@
  *            the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
- *   WHOLE    ends what a new copy begins with (copies.h); before it came CREATE and RESTORE, of no worker, and the SUM that
- *            is prepared. arg32: tables;
- *            pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32] versions, what the last GATHER was answered with
+ *   WHOLE    ends what a new copy begins with (copies.h); before it came CREATE and RESTORE, of no worker, and the SUM
+ *            that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32] versions, what
+ *            the last GATHER was answered with
  *   LOGGED   the other way; arg64: entries taken
  *
  * both ways

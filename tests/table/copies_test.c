@@ -10,9 +10,9 @@
  *     else    a get holds all that the reader had acknowledged, and nothing that was not added; at the end each
  *             worker's acknowledged clocks are there, of the dead one's last clock all or less
  * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe
- * already. When all shards have two copies again, another rank may die. Some workers may be spares: they have no rows of
- * their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit, what every other get in c has
- * had, in a run of the same tables in which nobody dies, too; and where both copies live at the end, each has the
+ * already. When all shards have two copies again, another rank may die. Some workers may be spares: they have no rows
+ * of their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit,
+ * what every other get in c has had, in a run of the same tables in which nobody dies, too; and where both copies live at the end, each has the
  * other's rows and moments. A worker may leave early (it adds nothing from then on), and take many messages for a
  * clock. To some barriers each brings something: what is there is the same for all who hear of it. Besides: nobody
  * hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events.
@@ -81,7 +81,7 @@ typedef struct world {
     pli_layout layout;
     int32_t    workers, tables, ranks;
     bool       bsp, dies;
-    bool       dies_again; /* another, once all shards have two copies again */
+    bool        dies_again; /* another, once all shards have two copies again */
     int32_t    victim;
     int64_t    death_at;
     int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
@@ -235,10 +235,15 @@ static void open_world(world *w, uint64_t seed, bool lives) {
     w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
     int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
     w->ranks = w->workers + apart;
-    const int32_t spares = pli_random_below(&random, 3) == 0 ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
-    w->layout = (pli_layout){ .workers = w->workers, .servers = apart > 0 ? apart : w->workers - spares,
-                              .first_server = apart > 0 ? w->workers : 0, .job_hash = 5, .spares = spares,
-                              .resend_after_ns = lossy ? 2000000 : 0, .replicas = 2 };
+    const int32_t spares =
+        pli_random_below(&random, 3) == 0 ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
+    w->layout = (pli_layout){ .workers = w->workers,
+                              .servers = apart > 0 ? apart : w->workers - spares,
+                              .first_server = apart > 0 ? w->workers : 0,
+                              .job_hash = 5,
+                              .spares = spares,
+                              .resend_after_ns = lossy ? 2000000 : 0,
+                              .replicas = 2 };
     w->d = direct_new(seed, w->ranks, &net);
     w->bsp = pick(w, 3) > 0;
     w->leaver = -1;
@@ -743,7 +748,8 @@ static void kill_rank(world *w, int32_t rank, bool suspected) {
     if (w->dead[rank] || (rank < w->workers && w->worker[rank].state == DONE)) return;
     w->dead[rank] = true;
     w->zombie[rank] = suspected;
-    if (suspected) direct_suspect(w->d, rank, &why);
+    if (suspected)
+        direct_suspect(w->d, rank, &why);
     else direct_member(w->d, PLI_MEMBER_DIED, rank, &why);
     if (rank < w->workers && !suspected) w->worker[rank].state = DEAD;
 }

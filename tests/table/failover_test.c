@@ -19,7 +19,7 @@ typedef struct fixture {
     pli_layout        layout;
     pli_client        client[WORKERS];
     pli_client_table *table[WORKERS];
-    pli_server        server[RANKS];  /* of the ranks from FIRST on                                            */
+    pli_server        server[RANKS]; /* of the ranks from FIRST on                                            */
     pli_backups       backups[RANKS];
     pli_spec          spec; /* its one shard lies on HOME, the other copy on OTHER, the next on THIRD */
     bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
@@ -62,8 +62,10 @@ static void hand_on(fixture *f, pli_msg *msg) {
     else if (msg->head.port == PLI_PORT_CLIENT && to < WORKERS)
         pli_client_ops.on_message(&f->client[to], 1, msg, &out);
     else if (msg->head.port == PLI_PORT_CLIENT) fail_msg("rank %d is no worker", to);
-    else if (msg->head.port == PLI_PORT_BACKUP) pli_backups_ops.on_message(&f->backups[to], 1, msg, &out);
-    else pli_server_ops.on_message(&f->server[to], 1, msg, &out);
+    else if (msg->head.port == PLI_PORT_BACKUP)
+        pli_backups_ops.on_message(&f->backups[to], 1, msg, &out);
+    else
+        pli_server_ops.on_message(&f->server[to], 1, msg, &out);
     take_out(f, to, &out);
 }
 
@@ -462,8 +464,8 @@ static void test_the_last_copy_is_missed(void **state) {
     kill_rank(&f, OTHER);
     f.log_lost = false;
     kill_rank(&f, HOME); /* while THIRD was to get a copy */
-    pli_ticket           ticket;
-    const pli_wire_pull  wire = { .first = 3, .n = 1 };
+    pli_ticket          ticket;
+    const pli_wire_pull wire = { .first = 3, .n = 1 };
     ask(&f, 0, PLI_PULL, sizeof wire, &wire, &ticket);
     assert_non_null(strstr(f.failed.text, "which held the last copy of shards"));
     forget(&f, 0, &ticket);
@@ -471,7 +473,8 @@ static void test_the_last_copy_is_missed(void **state) {
     close_all(&f);
 }
 
-/* A rank that only serves dies between its answers to the workers' good-bye: who is left knows that all have said it. */
+/* A rank that only serves dies between its answers to the workers' good-bye: who is left knows that all have said
+ * it. */
 static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
     (void)state;
     fixture    f;

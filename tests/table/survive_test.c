@@ -200,14 +200,15 @@ static void run(story *s) {
     assert_true(witness_open(&heard, s->workers + s->servers, NULL, NULL));
     s->sink = witness_sink(&heard);
     plait_status status = live(s, &err);
-    int  workers_died = (s->victim < s->workers) + (s->second >= 0 && s->second < s->workers);
+    int          workers_died = (s->victim < s->workers) + (s->second >= 0 && s->second < s->workers);
     int  ended = atomic_load(&s->ended);
     bool surely = s->at < CLOCKS - 3; /* before the end: who was struck cannot have come to it */
     if (status < 0 || ended < s->workers - workers_died || (workers_died && surely && ended == s->workers))
-        fail_msg("seed %llu (%s, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by %d): "
-                 "%d ended: %s",
-                 (unsigned long long)s->seed, s->consistency, s->workers, s->spares, s->servers, s->victim,
-                 (long long)s->at, s->where, s->second, (long long)s->second_at, s->killer, ended, err.text);
+        fail_msg(
+            "seed %llu (%s, %d workers, %d of them spares, %d servers, rank %d at %lld.%d, rank %d at %lld by %d): "
+            "%d ended: %s",
+            (unsigned long long)s->seed, s->consistency, s->workers, s->spares, s->servers, s->victim, (long long)s->at,
+            s->where, s->second, (long long)s->second_at, s->killer, ended, err.text);
     if (!witness_close(&heard, true, why, sizeof why))
         fail_msg("seed %llu (%s): the audit: %s", (unsigned long long)s->seed, s->consistency, why);
 }
@@ -428,8 +429,13 @@ static plait_status process_body(plait_comm *comm, void *user) {
 }
 
 static int run_process(const char *seed) {
-    story           s = { .seed = strtoull(seed, NULL, 10), .consistency = "bsp", .clocks = PROCESS_CLOCKS,
-                          .counts = true, .second = -1, .second_at = -1, .work = work };
+    story           s = { .seed = strtoull(seed, NULL, 10),
+                          .consistency = "bsp",
+                          .clocks = PROCESS_CLOCKS,
+                          .counts = true,
+                          .second = -1,
+                          .second_at = -1,
+                          .work = work };
     plait_comm_opts opts;
     plait_error     err = { 0 };
     plait_comm_opts_init(&opts);
@@ -440,8 +446,10 @@ static int run_process(const char *seed) {
     plait_status status = plait_comm_run(&opts, process_body, &s, &err);
     if (status >= 0) status = pli_eventlog_close(&process_log, &err);
     if (status < 0) fprintf(stderr, "seed %s: %s\n", seed, err.text);
-    else if (atomic_load(&s.ended) == 0) printf("served well\n");
-    else printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&s.longest_ns) * 1e-6);
+    else if (atomic_load(&s.ended) == 0)
+        printf("served well\n");
+    else
+        printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&s.longest_ns) * 1e-6);
     return status < 0;
 }
 
