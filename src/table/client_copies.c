@@ -139,9 +139,8 @@ static bool has_ended(const pli_client *client, int32_t server) {
 }
 
 /* Nobody has its shards any more. */
-static void lose(pli_client *client, int32_t server, const char *why, pli_out *out) {
+static void lose(pli_client *client, int32_t server, int32_t rank, const char *why, pli_out *out) {
     pli_client_link *link = &client->link[server];
-    const int32_t    rank = pli_copy_rank(&client->layout, server, link->place);
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
     pli_tx_acked(&link->tx, link->tx.next - 1);
     link->lost = true;
@@ -149,17 +148,38 @@ static void lose(pli_client *client, int32_t server, const char *why, pli_out *o
 }
 
 void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
-    lose(client, server, "it died before there was a second one", out);
+    lose(client, server, client->layout.first_server + server, "so are all who had one, and no other was whole", out);
 }
 
-static void redirect(pli_client *client, int32_t server, const pli_member_event *event, pli_out *out) {
+/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
+ * copies. */
+static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
+
+/* Whom the worker has stood in for in clocks that have ended: a log tells of it by its next SUM only. */
+static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_out *out) {
+    const int32_t workers = client->layout.workers;
+    plait_error   why = { 0 };
+    int32_t       n = 0;
+    for (int32_t w = 0; w < workers; w++) n += client->replaced[w];
+    if (n == 0 || !client->link[server].used || !has_clocks(client)) return;
+    pli_msg  *msg = pli_msg_new((size_t)n * sizeof(uint32_t));
+    uint32_t *whom = msg == NULL ? NULL : pli_msg_body(msg);
+    for (int32_t w = 0; msg != NULL && w < workers; w++)
+        if (client->replaced[w]) *whom++ = (uint32_t)w;
+    if (msg != NULL) msg->head.clock = client->clock - 1;
+    if (pli_client_send(client, now_ns, server, PLI_VIEW, msg, NULL, out, &why) < 0)
+        pli_out_fail(out, why.code, "%s", why.text);
+}
+
+static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const pli_member_event *event,
+                     pli_out *out) {
     const pli_layout *layout = &client->layout;
     const int32_t     places = pli_copy_places(layout);
     pli_client_link  *link = &client->link[server];
     int32_t           place = link->place + 1;
     while (place < places && client->absent[pli_copy_rank(layout, server, place)] == ABSENT_DIED) place++;
-    if (place >= places || has_ended(client, server)) {
-        lose(client, server, event->why.text, out);
+    if (place >= places || client->absent[pli_copy_rank(layout, server, place)] == ABSENT_LEFT) {
+        lose(client, server, event->rank, event->why.text, out);
         return;
     }
     link->place = place;
@@ -168,12 +188,12 @@ static void redirect(pli_client *client, int32_t server, const pli_member_event 
     link->state = 0;
     link->tx.arrived = 0;
     send_again(client, server, out);
+    view_again(client, now_ns, server, out);
 }
 
 void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     const pli_layout *layout = &client->layout;
     bool              died = event->kind == PLI_MEMBER_DIED;
-    (void)now_ns;
     if (event->kind == PLI_MEMBER_JOINED) return;
     if (event->rank >= 0 &&
         event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
@@ -183,7 +203,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
         if (link->lost) continue;
         if (pli_copy_rank(layout, s, link->place) != event->rank) continue;
         if (died) {
-            redirect(client, s, event, out);
+            redirect(client, now_ns, s, event, out);
         } else {
             (void)lets_go(client, s, out);
             pli_tx_acked(&link->tx, link->tx.next - 1); /* it needs nothing any more */
@@ -204,10 +224,6 @@ bool pli_client_is_safe(const pli_client *client) {
     }
     return true;
 }
-
-/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
- * copies. */
-static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
 
 bool pli_client_must_stand_in(const pli_client *client) {
     return has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;

@@ -194,6 +194,16 @@ static bool add_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer
     return true;
 }
 
+/* The worker's message goes into the log, and is answered (taken) when it is safe. */
+static void log_with(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    pli_entry *entry = entry_of(msg->head.src, msg->head.seq);
+    if (entry != NULL && !add_answer(entry, msg, answer)) {
+        free_entry(entry);
+        entry = NULL;
+    }
+    append(server, now_ns, logged(msg), entry, out);
+}
+
 void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
     pli_copies *c = server->copies;
     int64_t     tables = 0;
@@ -208,12 +218,12 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
         return;
     }
     c->created = tables;
-    pli_entry *entry = entry_of(msg->head.src, msg->head.seq);
-    if (entry != NULL && !add_answer(entry, msg, answer)) {
-        free_entry(entry);
-        entry = NULL;
-    }
-    append(server, now_ns, logged(msg), entry, out);
+    log_with(server, now_ns, msg, answer, out);
+}
+
+void pli_copies_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    if (server->copies->serves) log_with(server, now_ns, msg, answer, out);
+    else pli_msg_free(&answer);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
@@ -674,7 +684,7 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     msg->head.src = (int32_t)worker;
     msg->head.seq = seq;
     msg->head.flags &= (uint16_t)~PLI_FLAG_LOG;
-    server->peer[worker].rx.expected = seq + 1;
+    if (seq >= server->peer[worker].rx.expected) server->peer[worker].rx.expected = seq + 1;
     pli_out_init(&quiet);
     pli_server_act(server, now_ns, msg, &quiet);
     for (int kind = 0; kind < PLI_WORK_KINDS; kind++) out->work[kind] += quiet.work[kind];
@@ -778,6 +788,8 @@ static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
                      pli_copy_rank(&server->layout, server->number, c->other_place), msg->head.src);
         return;
     }
+    pli_rx_destroy(&c->rx); /* what came of another's log ahead of its first entry */
+    pli_rx_init(&c->rx);
     c->other = msg->head.src;
     c->other_place = place;
 }
@@ -786,7 +798,7 @@ static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
 static bool is_dead(const pli_server *server, int32_t rank) {
     const pli_copies *c = server->copies;
     const int32_t     place = pli_copy_place(&server->layout, server->number, rank);
-    return place < 0 || (c->died & UINT64_C(1) << place) != 0 || (c->rx.expected > 1 && place < c->other_place);
+    return place < 0 || (c->died & UINT64_C(1) << place) != 0 || ((c->rx.expected > 1 || c->rx.stash != NULL) && place < c->other_place);
 }
 
 static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -837,10 +849,14 @@ bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
     case PLI_PULL:
     case PLI_CREATE:
     case PLI_SNAP:
-    case PLI_PIECE:
-    case PLI_RESTORE: return true;
+    case PLI_PIECE: return true;
     default: return false; /* while such a one was open, the worker has sent nothing that the log has */
     }
+}
+
+/* It is applied, and more may have been added to its rows since. */
+bool pli_copies_was_restored(const pli_server *server, const pli_msg *msg) {
+    return msg->head.kind == PLI_RESTORE && msg->head.seq < server->copies->again[msg->head.src];
 }
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
@@ -953,7 +969,7 @@ static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_eve
     pli_copies *c = server->copies;
     c->other = -1;
     if (!c->serves) return;
-    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->first->ends;
+    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->over;
     pli_tx_acked(&c->tx, c->tx.next - 1);
     if (c->abandoned) return;
     if (!make_copy(server, now_ns, out)) release_to(server, now_ns, UINT64_MAX, out);

@@ -159,6 +159,9 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
  *  clock, so it makes nothing safe that the worker has said before. */
 void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 
+/** And of a RESTORE. */
+void pli_copies_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out);
+
 /** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so
  *  everywhere. */
 bool pli_copies_reach(pli_server *server, int64_t clock, pli_out *out);
@@ -182,6 +185,8 @@ static inline bool pli_copies_buried(const pli_server *server, int32_t worker) {
 
 /** Is the message, taken before, a request whose answer may have been lost with the other copy? */
 bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg);
+/** The same, and it is only to be answered. */
+bool pli_copies_was_restored(const pli_server *server, const pli_msg *msg);
 
 /** Answers barriers that are complete, or were before the other copy died. */
 void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out);

@@ -536,9 +536,11 @@ static bool on_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
 }
 
 static bool on_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    bool kept = pli_server_restore(server, now_ns, msg, out);
-    pli_copies_log(server, now_ns, msg, out);
-    return kept;
+    plait_error why = { 0 };
+    if (pli_server_put_back(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
+    else if (server->copies != NULL) pli_copies_restored(server, now_ns, msg, pli_msg_new(0), out);
+    else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
+    return false;
 }
 
 static bool on_view(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -605,6 +607,8 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         if (server->layout.resend_after_ns > 0 && peer->tx.next == sent) acknowledge(server, src, out);
         break;
     case PLI_RX_DUPLICATE:
+        if (server->copies != NULL && pli_copies_was_restored(server, msg))
+            pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
         if (server->copies != NULL && pli_copies_serves_again(server, msg)) pli_server_act(server, now_ns, msg, out);
         else pli_msg_free(&msg);
         acknowledge(server, src, out);

@@ -219,7 +219,6 @@ void         pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pl
 bool pli_server_begin_at(pli_server *server, int64_t clock);
 bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
-bool pli_server_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 /** Puts back what a RESTORE message has. Errors: EFORMAT, ENOMEM. */
 plait_status pli_server_put_back(pli_server *server, const pli_msg *msg, plait_error *err);
 void pli_server_snap_end(pli_server_table *table);

@@ -185,10 +185,3 @@ plait_status pli_server_put_back(pli_server *server, const pli_msg *msg, plait_e
     pli_server_table *table = decode(server, msg, &state, err);
     return table == NULL ? PLAIT_EFORMAT : put(table, &state, msg, err);
 }
-
-bool pli_server_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    plait_error why = { 0 };
-    if (pli_server_put_back(server, msg, &why) < 0) return refuse(server, now_ns, msg, &why, out);
-    pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
-    return false;
-}

@@ -238,13 +238,13 @@ static void ask_of_both(pli_kind kind, size_t bytes, const void *body, size_t an
     ask(&f, 0, kind, bytes, body, &ticket);
     assert_false(pli_ticket_done(&ticket));
     f.lost = 0;
-    if (later) add_a_clock(&f, 0);
+    if (later) add_a_clock(&f, 4);
     kill_rank(&f, HOME);
     (void)answer(&ticket, answer_bytes);
     assert_null(ticket.replies->next);
     forget(&f, 0, &ticket);
     add_a_clock(&f, 1);
-    assert_true(pull(&f, 0, 3) == (kind == PLI_RESTORE ? 3 : 1));
+    assert_true(pull(&f, 0, 3) == (kind == PLI_RESTORE ? 3 : 1) + (later ? 4 : 0));
     close_all(&f);
 }
 
@@ -263,7 +263,7 @@ static void test_requests_are_answered_again(void **state) {
     }
 }
 
-/* Who serves answers a snapshot's beginning and rows that are put back before his log is confirmed, and dies. */
+/* Who serves answers a snapshot's beginning before his log is confirmed, and not that rows are put back; and dies. */
 static void test_what_was_answered_and_is_not_logged_is_said_again(void **state) {
     (void)state;
     struct { pli_wire_state at; float values[ROWS]; } rows = { .at = rows_of_values };
@@ -273,11 +273,12 @@ static void test_what_was_answered_and_is_not_logged_is_said_again(void **state)
     open_all(&f, "bsp");
     f.log_lost = true;
     ask(&f, 0, PLI_RESTORE, sizeof rows, &rows, &ticket);
-    (void)answer(&ticket, 0);
-    forget(&f, 0, &ticket);
     begin_snapshot(&f);
     f.log_lost = false;
+    assert_false(pli_ticket_done(&ticket));
     kill_rank(&f, HOME);
+    (void)answer(&ticket, 0);
+    forget(&f, 0, &ticket);
     assert_true(pull(&f, 0, 3) == 2);
     ask(&f, 0, PLI_PIECE, sizeof rows_of_values, &rows_of_values, &ticket);
     const float *values = answer(&ticket, ROWS * sizeof *values);
@@ -494,6 +495,56 @@ static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
     close_all(&f);
 }
 
+/* The same while a copy is made, on a rank that then ends in good order. */
+static void test_a_good_bye_while_a_copy_is_made(void **state) {
+    (void)state;
+    fixture    f;
+    pli_ticket ticket[WORKERS];
+    open_all(&f, "bsp");
+    add_a_clock(&f, 1);
+    f.log_lost = true;
+    kill_rank(&f, HOME);
+    for (int32_t k = 0; k < WORKERS; k++) ask(&f, k, PLI_BYE, 0, NULL, &ticket[k]);
+    assert_false(pli_ticket_done(&ticket[0]) || pli_ticket_done(&ticket[1]));
+    tell(&f, PLI_MEMBER_LEFT, THIRD);
+    for (int32_t k = 0; k < WORKERS; k++) {
+        (void)answer(&ticket[k], 0);
+        forget(&f, k, &ticket[k]);
+    }
+    close_all(&f);
+}
+
+/* Workers stood in for one in a clock that is over, and the log knows it by the next SUM only: who serves from then on is
+ * told once more. */
+static void test_who_stood_in_says_so_to_the_next(void **state) {
+    (void)state;
+    fixture    f;
+    pli_out    out;
+    pli_ticket ticket;
+    open_all(&f, "bsp");
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 1);
+    run(&f);
+    f.dead[1] = true;
+    tell(&f, PLI_MEMBER_DIED, 1);
+    pli_client_begin_standing_in(&f.client[0]); /* another server lacks the dead one's part */
+    pli_out_init(&out);
+    assert_int_equal(pli_client_build_push(&f.client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_view(&f.client[0], 1, &out, NULL), PLAIT_OK);
+    take_out(&f, 0, &out);
+    run(&f);
+    assert_true(pli_client_is_safe(&f.client[0]));
+    pli_client_end_clock(&f.client[0]);
+    ask(&f, 0, PLI_SNAP, sizeof first_snapshot, &first_snapshot, &ticket); /* is in the log behind it */
+    forget(&f, 0, &ticket);
+    kill_rank(&f, HOME);
+    end_clock_of(&f, 0, 2);
+    run(&f);
+    assert_true(pli_client_is_safe(&f.client[0]));
+    pli_client_end_clock(&f.client[0]);
+    assert_true(pull(&f, 0, 3) == 4);
+    close_all(&f);
+}
+
 /* A worker that has left repeats what it had redone of a clock that was prepared long before. */
 static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     (void)state;
@@ -608,6 +659,8 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_safe_before_the_new_copy_is_whole),
         cmocka_unit_test(test_the_last_copy_is_missed),
         cmocka_unit_test(test_a_good_bye_is_answered_by_who_is_left),
+        cmocka_unit_test(test_a_good_bye_while_a_copy_is_made),
+        cmocka_unit_test(test_who_stood_in_says_so_to_the_next),
         cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
         cmocka_unit_test(test_an_entry_that_comes_after_the_end_is_confirmed),
         cmocka_unit_test(test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in),
