@@ -206,7 +206,7 @@ plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err)
 static plait_status check_spares(const pli_pair *pair, plait_error *err) {
     if (pair->spares == 0 || pair->replicas > 1) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED,
-                    "%d spares with one copy of each shard are refused: a death ends the run, so they would be of no "
+                    "spares (%d) with one copy of each shard are refused: a death ends the run, so they would be of no "
                     "use; nearest are 2 replicas", pair->spares);
 }
 
