@@ -155,18 +155,26 @@ void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
  * copies. */
 static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
 
+/* A VIEW of these, without those of whom it is known. NULL: out of memory. */
+static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uint8_t *known, int64_t clock) {
+    const int32_t workers = client->layout.workers;
+    size_t        n = 0;
+    for (int32_t w = 0; w < workers; w++) n += whom[w] && (known == NULL || !known[w]);
+    pli_msg *msg = pli_msg_new(n * sizeof(uint32_t));
+    if (msg == NULL) return NULL;
+    uint32_t *at = pli_msg_body(msg);
+    for (int32_t w = 0; w < workers; w++)
+        if (whom[w] && (known == NULL || !known[w])) *at++ = (uint32_t)w;
+    msg->head.clock = clock;
+    return msg;
+}
+
 /* Whom the worker has stood in for in clocks that have ended: a log tells of it by its next SUM only. */
 static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_out *out) {
-    const int32_t workers = client->layout.workers;
-    plait_error   why = { 0 };
-    int32_t       n = 0;
-    for (int32_t w = 0; w < workers; w++) n += client->replaced[w];
-    if (n == 0 || !client->link[server].used || !has_clocks(client)) return;
-    pli_msg  *msg = pli_msg_new((size_t)n * sizeof(uint32_t));
-    uint32_t *whom = msg == NULL ? NULL : pli_msg_body(msg);
-    for (int32_t w = 0; msg != NULL && w < workers; w++)
-        if (client->replaced[w]) *whom++ = (uint32_t)w;
-    if (msg != NULL) msg->head.clock = client->clock - 1;
+    plait_error why = { 0 };
+    if (!client->link[server].used || !has_clocks(client)) return;
+    if (memchr(client->replaced, 1, (size_t)client->layout.workers) == NULL) return;
+    pli_msg *msg = view_of(client, client->replaced, NULL, client->clock - 1);
     if (pli_client_send(client, now_ns, server, PLI_VIEW, msg, NULL, out, &why) < 0)
         pli_out_fail(out, why.code, "%s", why.text);
 }
@@ -241,14 +249,9 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
     for (int32_t w = 0; w < workers; w++) n += client->next[w] && !client->replaced[w];
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (!client->link[s].used) continue;
-        pli_msg  *msg = pli_msg_new((size_t)n * sizeof(uint32_t));
-        uint32_t *whom = msg == NULL ? NULL : pli_msg_body(msg);
-        for (int32_t w = 0; msg != NULL && w < workers; w++) {
-            if (!client->next[w] || client->replaced[w]) continue;
-            *whom++ = (uint32_t)w;
-            pli_raise_view(client, s, w);
-        }
-        if (msg != NULL) msg->head.clock = client->clock;
+        pli_msg *msg = view_of(client, client->next, client->replaced, client->clock);
+        for (int32_t w = 0; msg != NULL && w < workers; w++)
+            if (client->next[w] && !client->replaced[w]) pli_raise_view(client, s, w);
         PLI_TRY(pli_client_send(client, now_ns, s, PLI_VIEW, msg, NULL, out, err));
     }
     pli_client_keep_events(client);

@@ -58,6 +58,12 @@
 
 enum { PLI_PLACES_MAX = 64 };
 
+/* Which message of which worker an entry of the log is: its arg64. */
+enum { PLI_LOG_SEQ_BITS = 40 };
+static inline uint64_t pli_log_whose(int32_t worker, uint64_t seq) {
+    return (uint64_t)worker << PLI_LOG_SEQ_BITS | seq;
+}
+
 /* Of a worker, in the log. */
 enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT };
 
@@ -132,11 +138,28 @@ typedef struct pli_copies {
     int64_t    n_events, events_capacity;
 } pli_copies;
 
+/* --- between the copies' files ------------------------------------------------------------------------------------- */
+
+/** NULL: out of memory. worker -1: it makes no message safe by itself. */
+pli_entry *pli_entry_of(int32_t worker, uint64_t seq);
+void       pli_entry_free(pli_entry *entry);
+/** The request is answered so (taken; NULL: out of memory) when the entry is safe. false: out of memory. */
+bool       pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer);
+/** The next entry of the log: msg (taken; NULL: no memory), and what it makes safe (taken; NULL: no memory). */
+void pli_copies_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out);
+/** The entry, which has its number, waits to be confirmed behind all others. */
+void pli_copies_await(pli_copies *copies, pli_entry *entry);
+/** Entries up to this number are with the other copy, or there is none. */
+void pli_copies_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
+/** A message of the log, or its confirmation, is for the other copy. */
+void pli_copies_address(const pli_server *server, pli_msg *msg);
+/** A SUM of the log is prepared here: true, and kept. */
+bool pli_copies_take_sum(pli_server *server, pli_msg *msg, pli_out *out);
+
 /* copies_new.c: making a new copy, and becoming one */
 
-/** The state as the log has it goes out: all entries, in order. Each goes through append. */
-typedef void pli_copies_append_fn(pli_server *server, uint64_t now_ns, pli_msg *entry, pli_out *out);
-void         pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_copies_append_fn *append, pli_out *out);
+/** The state as the log has it goes out, as entries that nobody waits for. */
+void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_out *out);
 /** An entry of that; with the last one the copy is whole. Errors: EFORMAT, ENOMEM. */
 plait_status pli_copies_hear(pli_server *server, const pli_msg *entry, plait_error *err);
 

@@ -9,6 +9,11 @@
 
 /* --- telling ------------------------------------------------------------------------------------------------------ */
 
+/* NULL: no memory. */
+static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
+}
+
 static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
     const pli_store *store = &table->shard.store;
     const size_t     bytes = store->penalty == NULL ? 0 : (size_t)(store->rows * pli_row_bytes(store->spec));
@@ -49,14 +54,14 @@ static pli_msg *units_of(const pli_server_table *table) {
     return msg;
 }
 
-static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_table *table, pli_copies_append_fn *append,
+static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_table *table,
                       pli_out *out) {
     const pli_store *store = &table->shard.store;
     const bool       sparse = table->shard.spec.rows == 0;
     const int64_t    each = pli_snap_piece_rows(&table->shard.spec);
     uint64_t        *keys = sparse ? pli_array((size_t)store->map.n, sizeof *keys) : NULL;
     if (sparse && keys == NULL) {
-        append(server, now_ns, NULL, out);
+        say(server, now_ns, NULL, out);
         return;
     }
     if (sparse) pli_keymap_keys(&store->map, keys);
@@ -65,7 +70,7 @@ static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_tabl
         for (int64_t first = 0; first < store->rows && out->error.code >= 0; first += each) {
             const int64_t n = store->rows - first < each ? store->rows - first : each;
             pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(n * table->shard.spec.cols));
-            append(server, now_ns, rows_of(table, a, first, n, keys), out);
+            say(server, now_ns, rows_of(table, a, first, n, keys), out);
         }
     }
     pli_free(keys);
@@ -103,16 +108,16 @@ static pli_msg *whole_of(const pli_server *server) {
     return msg;
 }
 
-void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_copies_append_fn *append, pli_out *out) {
+void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int64_t t = 0; t < server->tables; t++) {
         const pli_server_table *table = server->table[t];
         if (table == NULL) continue;
-        append(server, now_ns, create_of(server, table), out);
-        append(server, now_ns, units_of(table), out);
-        tell_rows(server, now_ns, table, append, out);
+        say(server, now_ns, create_of(server, table), out);
+        say(server, now_ns, units_of(table), out);
+        tell_rows(server, now_ns, table, out);
     }
-    if (server->copies->sum != NULL) append(server, now_ns, pli_msg_copy(server->copies->sum), out);
-    append(server, now_ns, whole_of(server), out);
+    if (server->copies->sum != NULL) say(server, now_ns, pli_msg_copy(server->copies->sum), out);
+    say(server, now_ns, whole_of(server), out);
 }
 
 /* --- hearing ------------------------------------------------------------------------------------------------------ */
