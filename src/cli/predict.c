@@ -26,6 +26,10 @@ static const pli_opt rows[] = {
       "format of the data; auto judges by content", 0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
+    { "delimiter", PLI_OPT_TEXT, AT(in.delimiter), NULL, "C",
+      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all lines "
+      "alike",
+      0, 0, "data" },
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
       0, 0, "data" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },

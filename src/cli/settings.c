@@ -54,6 +54,10 @@ const pli_opt pli_train_rows[] = {
       0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
+    { "delimiter", PLI_OPT_TEXT, AT(in.delimiter), NULL, "C",
+      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all lines "
+      "alike",
+      0, 0, "data" },
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE",
       "column of the label, by name or number from 1; idx: the file of labels", 0, 0, "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
@@ -199,6 +203,7 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->label = in->label;
     opts->weight_column = in->weight_column;
     opts->text_columns = in->text_columns;
+    opts->delimiter = in->delimiter;
     opts->hash_bits = (int32_t)in->hash_bits;
     opts->window = (int32_t)in->window;
     opts->cache = in->cache;

@@ -46,11 +46,11 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
 }
 
 /* The texts among options on which the blocks depend. */
-enum { TEXTS = 6 };
+enum { TEXTS = 7 };
 
 static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
     const char **all[TEXTS] = {
-        &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns
+        &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns, &o->delimiter
     };
     memcpy(texts, all, sizeof all);
 }

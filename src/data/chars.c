@@ -36,14 +36,14 @@ static int64_t cells_of(const unsigned char *p, const unsigned char *end, unsign
 }
 
 typedef struct look {
-    int64_t lines, many[4][CELLS]; /* of each delimiter: lines of so many cells */
+    int64_t lines, many[5][CELLS]; /* of each delimiter: lines of so many cells */
     int64_t bytes, letters, blanks;
     bool    binary;
 } look;
 
 /* A table is what one of them cuts alike in so many of four lines; blanks cut short lines of a text alike by chance. */
-static const unsigned char delimiters[] = { ',', '\t', ';', ' ' };
-static const int64_t       of_four[] = { 2, 2, 2, 3 };
+static const unsigned char delimiters[] = { ',', '\t', ';', '|', ' ' };
+static const int64_t       of_four[] = { 2, 2, 2, 2, 3 };
 
 static void look_at_line(const unsigned char *p, const unsigned char *end, look *l) {
     const unsigned char *from = p;

@@ -79,8 +79,9 @@ static const char *format_text(pli_data_format format) {
 }
 
 /* By content; a model's own first, where a text could be either. */
-static pli_data_format judge_format(const pli_source *source, pli_data_format fixed) {
+static pli_data_format judge_format(const pli_source *source, pli_data_format fixed, bool delimited) {
     if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
+    if (delimited) return PLI_FORMAT_TABLE;
     if (fixed == PLI_FORMAT_LIBSVM || fixed == PLI_FORMAT_TABLE || fixed == PLI_FORMAT_CHARS) return fixed;
     if (looks_like_libsvm(source)) return PLI_FORMAT_LIBSVM;
     return pli_chars_is(source) ? PLI_FORMAT_CHARS : PLI_FORMAT_TABLE;
@@ -91,7 +92,7 @@ static plait_status choose_format(const plait_data_opts *opts, const pli_sources
     const pli_data_format known = fixed != NULL ? fixed->format : PLI_FORMAT_NONE;
     pli_data_format       format = PLI_FORMAT_NONE;
     PLI_TRY(format_by_name(opts->format != NULL ? opts->format : "auto", &format, err));
-    if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known);
+    if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known, opts->delimiter != NULL);
     if (known != PLI_FORMAT_NONE && known != format)
         return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,
                         format_text(known), format_text(format));
@@ -153,6 +154,7 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
     const bool  parsed = format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE;
     const char *what = opts->window > 0 && format != PLI_FORMAT_CHARS           ? "window"
                        : opts->cache && !parsed                                 ? "cache"
+                       : opts->delimiter != NULL && format != PLI_FORMAT_TABLE  ? "delimiter"
                        : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
                                                                                 : NULL;
     if (what == NULL) return PLAIT_OK;

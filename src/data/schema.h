@@ -51,6 +51,7 @@ struct pli_schema {
     bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */
     char            delimiter;
+    bool            decimal_comma; /* numbers were written so: 1,5 */
     pli_column     *column; /* table: all columns but ignored ones, in the file's order */
     int64_t         columns;
     int32_t         axes;      /* idx: of a row, whose features are an array of these lengths */

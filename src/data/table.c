@@ -1,175 +1,13 @@
-/* Opening csv and tsv: delimiter, header, and what each column is. */
+/* Opening csv and tsv: what each column is. */
 #include "data/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLE_ROWS = 200, SAMPLE_BYTES = 64 << 10 };
+enum { SAMPLE_BYTES = 64 << 10 };
 
 static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for the columns"); }
-
-/* --- lines ---------------------------------------------------------------------------------------------------- */
-
-/* The first rows of a source, blank lines left out. */
-typedef struct lines {
-    const unsigned char *begin[SAMPLE_ROWS], *end[SAMPLE_ROWS], *behind_first;
-    int64_t              n;
-} lines;
-
-static void first_lines(const pli_source *source, lines *out) {
-    const unsigned char *p = source->data + source->begin, *to = source->data + source->bytes, *next;
-    out->n = 0;
-    out->behind_first = to;
-    for (p = pli_table_reader.row(p, to); p < to && out->n < SAMPLE_ROWS; p = pli_table_reader.row(next, to)) {
-        out->begin[out->n] = p;
-        out->end[out->n] = pli_line_end(p, to, &next);
-        if (out->n++ == 0) out->behind_first = next;
-    }
-}
-
-/* 0: a quote goes wrong. */
-static int64_t count_cells(const lines *l, int64_t line, char delimiter) {
-    pli_cells cells = pli_cells_of(l->begin[line], l->end[line], delimiter);
-    pli_cell  cell;
-    bool      bad = false;
-    int64_t   n = 0;
-    while (pli_cells_next(&cells, &cell, &bad)) n++;
-    return bad ? 0 : n;
-}
-
-/* Cell `at` of a line; false: there is none. */
-static bool get_cell(const lines *l, int64_t line, char delimiter, int64_t at, pli_cell *cell) {
-    pli_cells cells = pli_cells_of(l->begin[line], l->end[line], delimiter);
-    bool      bad = false;
-    for (int64_t i = 0; i <= at; i++)
-        if (!pli_cells_next(&cells, cell, &bad)) return false;
-    return true;
-}
-
-/* The delimiter that cuts the first lines into the same number of cells, more than one; else a comma. */
-static char find_delimiter(const lines *l, const char *format) {
-    static const char candidates[] = ",\t; ";
-    if (strcmp(format, "tsv") == 0) return '\t';
-    if (l->n == 0) return ',';
-    for (const char *c = candidates; *c != '\0'; c++) {
-        int64_t last = l->n < 20 ? l->n - 1 : 19, cells = count_cells(l, last, *c), same = 0;
-        for (int64_t i = 0; i <= last; i++) same += count_cells(l, i, *c) == cells;
-        if (cells > 1 && same >= last) return *c; /* the first line may be a title */
-    }
-    return ',';
-}
-
-/* --- header ---------------------------------------------------------------------------------------------------- */
-
-/* scikit-learn's data files begin with "rows,features,class,class,...": no names. */
-static bool is_title(const lines *l, char delimiter) {
-    pli_cell cell;
-    int64_t  cells = l->n > 1 ? count_cells(l, 1, delimiter) : 0, first = count_cells(l, 0, delimiter);
-    char     features[16];
-    if (l->n < 2 || first < 3 || !get_cell(l, 0, delimiter, 0, &cell) || !pli_cell_is_number(&cell)) return false;
-    int n = snprintf(features, sizeof features, "%lld", (long long)cells - 1);
-    if (!get_cell(l, 0, delimiter, 1, &cell) || cell.length != (size_t)n || memcmp(cell.text, features, (size_t)n) != 0)
-        return false;
-    for (int64_t i = 2; i < first; i++)
-        if (get_cell(l, 0, delimiter, i, &cell) && pli_cell_is_number(&cell)) return false;
-    return true;
-}
-
-static bool same_text(const pli_cell *a, const pli_cell *b) {
-    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
-}
-
-/* Of a column whose first cell is a text: are all others numbers (1), is the text among them (-1), or neither (0)? */
-static int judge_column(const lines *l, char delimiter, int64_t column, const pli_cell *first) {
-    bool numbers = true;
-    for (int64_t i = 1; i < l->n; i++) {
-        pli_cell cell;
-        if (!get_cell(l, i, delimiter, column, &cell)) continue;
-        if (same_text(first, &cell)) return -1;
-        numbers &= pli_cell_is_missing(&cell) || pli_cell_is_number(&cell);
-    }
-    return numbers ? 1 : 0;
-}
-
-static bool looks_like_header(const lines *l, char delimiter, const pli_schema *fixed) {
-    int64_t cells = count_cells(l, 0, delimiter), over_numbers = 0, seen_again = 0;
-    if (l->n < 2 && fixed == NULL) return false;
-    for (int64_t i = 0; i < cells; i++) {
-        pli_cell first;
-        if (!get_cell(l, 0, delimiter, i, &first)) continue;
-        for (int64_t k = 0; fixed != NULL && fixed->has_names && k < fixed->columns; k++)
-            if (strlen(fixed->column[k].name) == first.length &&
-                memcmp(fixed->column[k].name, first.text, first.length) == 0)
-                return true;
-        if (pli_cell_is_number(&first)) return false;
-        if (pli_cell_is_missing(&first)) continue;
-        int verdict = judge_column(l, delimiter, i, &first);
-        over_numbers += verdict > 0;
-        seen_again += verdict < 0;
-    }
-    return over_numbers > 0 || (seen_again == 0 && l->n >= 5);
-}
-
-static plait_status choose_header(pli_dataset *d, const char *wish, const lines *l, const pli_schema *fixed,
-                                  plait_error *err) {
-    pli_table_rules  *t = d->table;
-    const pli_source *source = &d->sources->source[0];
-    if (strcmp(wish, "auto") != 0 && strcmp(wish, "yes") != 0 && strcmp(wish, "no") != 0)
-        return pli_fail(err, PLAIT_EINVAL, "header \"%s\": expected auto, yes or no", wish);
-    if (l->n == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: no rows", source->path);
-    t->title = strcmp(wish, "auto") == 0 && is_title(l, t->delimiter);
-    t->header = !t->title &&
-                (strcmp(wish, "yes") == 0 || (strcmp(wish, "auto") == 0 && looks_like_header(l, t->delimiter, fixed)));
-    if (!t->header && !t->title) return PLAIT_OK;
-    pli_text_add_bytes(&t->header_line, l->begin[0], (size_t)(l->end[0] - l->begin[0]));
-    if (t->title)
-        pli_dataset_note(d,
-                         "%s: the first line gives sizes and class names and is left out; the label is the last column",
-                         source->path);
-    return t->header_line.failed ? no_memory(err) : PLAIT_OK;
-}
-
-/* The rows of each source begin behind its header, which must be the first one's. */
-static plait_status skip_headers(pli_dataset *d, plait_error *err) {
-    pli_table_rules *t = d->table;
-    lines           *l = pli_malloc(sizeof *l);
-    plait_status     status = l != NULL ? PLAIT_OK : no_memory(err);
-    for (int64_t i = 0; status == PLAIT_OK && i < d->sources->n; i++) {
-        const pli_source *source = &d->sources->source[i];
-        first_lines(source, l);
-        size_t n = l->n > 0 ? (size_t)(l->end[0] - l->begin[0]) : 0;
-        if (n == t->header_line.length && n > 0 && memcmp(l->begin[0], t->header_line.data, n) == 0)
-            d->begin[i] = (size_t)(l->behind_first - source->data);
-        else if (t->header)
-            status = pli_fail(err, PLAIT_EFORMAT, "%s:1: expected the header of %s", source->path,
-                              d->sources->source[0].path);
-    }
-    pli_free(l);
-    return status;
-}
-
-plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
-    pli_table_rules *t = d->table = pli_calloc(1, sizeof *t);
-    lines           *l = pli_malloc(sizeof *l);
-    plait_status     status = t != NULL && l != NULL ? PLAIT_OK : no_memory(err);
-    if (status == PLAIT_OK) {
-        first_lines(&d->sources->source[0], l);
-        t->delimiter = find_delimiter(l, opts->format != NULL ? opts->format : "auto");
-        status = choose_header(d, opts->header != NULL ? opts->header : "auto", l, fixed, err);
-        if (status == PLAIT_OK) t->cells = count_cells(l, t->title && l->n > 1 ? 1 : 0, t->delimiter);
-    }
-    pli_free(l);
-    if (status == PLAIT_OK && t->cells == 1 && fixed == NULL &&
-        (opts->format == NULL || strcmp(opts->format, "auto") == 0))
-        pli_dataset_note(d, "%s: read as a table of one column, the labels: its rows have no features; --format says "
-                         "otherwise", d->sources->source[0].path);
-    if (status == PLAIT_OK && t->cells == 0)
-        status =
-            pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter behind them",
-                     d->sources->source[0].path);
-    return status == PLAIT_OK && t->header_line.length > 0 ? skip_headers(d, err) : status;
-}
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
@@ -253,7 +91,9 @@ static plait_status find_column(const pli_dataset *d, const char *what, const ch
 
 /* What the sampled cells of a column are; missing ones are neither. */
 typedef struct kinds {
-    int64_t numbers, texts;
+    int64_t  numbers, texts;
+    int64_t  commas, odd;              /* of the texts: numbers where commas are decimal; what else looks like numbers */
+    pli_cell comma_example, odd_example; /* the first of them */
 } kinds;
 
 /* A column of numbers may have a slip in it: a single text, or one cell in ten, does not make it one of texts, and is
@@ -262,45 +102,101 @@ static bool is_text_column(const kinds *k) {
     return k->texts > 0 && (k->numbers == 0 || (k->texts > 1 && k->texts > (k->numbers + k->texts) / 10));
 }
 
-static void sample_line(const pli_table_rules *t, kinds *found, const unsigned char *line, const unsigned char *end) {
+/* Commas that can only be decimal ones, and those that may part thousands. */
+typedef struct commas {
+    int64_t sure, either;
+} commas;
+
+static void sample_text(kinds *k, const pli_cell *cell, commas *seen) {
+    const pli_odd_number odd = pli_cell_odd_number(cell);
+    const bool           is_comma = odd == PLI_ODD_COMMA || odd == PLI_ODD_EITHER;
+    k->texts++;
+    seen->sure += odd == PLI_ODD_COMMA;
+    seen->either += odd == PLI_ODD_EITHER;
+    if (is_comma && k->commas++ == 0) k->comma_example = *cell;
+    if (!is_comma && odd != PLI_ODD_NONE && k->odd++ == 0) k->odd_example = *cell;
+}
+
+static void sample_line(const pli_table_rules *t, kinds *found, commas *seen, const unsigned char *line,
+                        const unsigned char *end) {
     pli_cells cells = pli_cells_of(line, end, t->delimiter);
     pli_cell  cell;
     bool      bad = false;
     for (int64_t i = 0; i < t->cells && pli_cells_next(&cells, &cell, &bad); i++) {
         if (pli_cell_is_missing(&cell)) continue;
-        if (pli_cell_is_number(&cell))
+        if (pli_cell_is_number(&cell, false))
             found[i].numbers++;
         else
-            found[i].texts++;
+            sample_text(&found[i], &cell, seen);
     }
 }
 
 /* Counts kinds of cells in the first rows of each segment of the data set. */
-static void sample_kinds(const pli_dataset *d, kinds *found) {
+static void sample_kinds(const pli_dataset *d, kinds *found, commas *seen) {
     for (int64_t i = 0; i < d->segments; i++) {
         const pli_source    *source = &d->sources->source[d->segment[i].source];
         const unsigned char *p = source->data + d->segment[i].from, *to = source->data + d->segment[i].to, *next;
         const unsigned char *stop = to - p > SAMPLE_BYTES ? p + SAMPLE_BYTES : to;
         for (p = pli_table_reader.row(p, to); p < stop; p = pli_table_reader.row(next, to)) {
             const unsigned char *end = pli_line_end(p, to, &next);
-            sample_line(d->table, found, p, end);
+            sample_line(d->table, found, seen, p, end);
         }
     }
+}
+
+/* Are commas decimal? Never where they part the cells. Semicolons part the cells of those who write decimal commas. */
+static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found, const commas *seen) {
+    pli_table_rules *t = d->table;
+    bool             told = false;
+    t->decimal_comma = t->delimiter != ',' && (seen->sure > 0 || (seen->either > 0 && t->delimiter == ';') ||
+                                               (fixed != NULL && fixed->decimal_comma));
+    for (int64_t i = 0; t->decimal_comma && i < t->cells; i++) {
+        kinds         *k = &found[i];
+        const pli_cell example = k->comma_example;
+        if (k->commas == 0) continue;
+        k->numbers += k->commas;
+        k->texts -= k->commas;
+        k->commas = 0;
+        if (!told && !is_text_column(k))
+            pli_dataset_note(d, "%s: numbers have decimal commas, as %.*s in column \"%.60s\" (--text-columns %.60s "
+                             "takes its cells as texts)", d->sources->source[0].path, (int)example.length,
+                             (const char *)example.text, t->name[i], t->name[i]);
+        told = told || !is_text_column(k);
+    }
+}
+
+/* kinds [cells] of the data set's sample, and whether commas are decimal. */
+static plait_status find_kinds(pli_dataset *d, const pli_schema *fixed, kinds **found_out, plait_error *err) {
+    commas seen = { 0, 0 };
+    kinds *found = pli_calloc((size_t)d->table->cells, sizeof *found);
+    if (found == NULL) return no_memory(err);
+    sample_kinds(d, found, &seen);
+    settle_commas(d, fixed, found, &seen);
+    *found_out = found;
+    return PLAIT_OK;
+}
+
+static void note_texts(pli_dataset *d, const char *name, const kinds *k) {
+    const pli_cell *example = k->odd > 0 ? &k->odd_example : &k->comma_example;
+    if (2 * (k->odd + k->commas) >= k->texts)
+        pli_dataset_note(d, "column \"%.60s\" is taken as texts: cells such as %.*s look like numbers, but are not written "
+                         "as 1234.5 is, with a point and neither parted thousands nor a unit", name,
+                         (int)(example->length < 40 ? example->length : 40), (const char *)example->text);
+    else if (k->numbers > 0)
+        pli_dataset_note(d, "column \"%.60s\" holds texts, though %lld of %lld cells looked at are numbers", name,
+                         (long long)k->numbers, (long long)(k->numbers + k->texts));
 }
 
 /* Marks the columns that hold texts: those that the sample finds, and those named ("city,3"). */
 static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *err) {
     pli_table_rules *t = d->table;
-    kinds           *found = pli_calloc((size_t)t->cells, sizeof *found);
+    kinds           *found = NULL;
     char            *copy = names != NULL ? pli_strdup(names) : NULL, *next = NULL;
-    plait_status     status = found == NULL || (names != NULL && copy == NULL) ? no_memory(err) : PLAIT_OK;
-    if (status == PLAIT_OK) sample_kinds(d, found);
+    plait_status     status = names != NULL && copy == NULL ? no_memory(err) : find_kinds(d, NULL, &found, err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
         if (!is_text_column(&found[i])) continue;
         t->cell[i].role = PLI_ROLE_TEXT;
-        if (found[i].numbers > 0)
-            pli_dataset_note(d, "column \"%.60s\" holds texts, though %lld of %lld cells looked at are numbers",
-                             t->name[i], (long long)found[i].numbers, (long long)(found[i].numbers + found[i].texts));
+        note_texts(d, t->name[i], &found[i]);
     }
     for (char *name = copy != NULL && status == PLAIT_OK ? strtok_r(copy, ",", &next) : NULL;
          name != NULL && status == PLAIT_OK; name = strtok_r(NULL, ",", &next)) {
@@ -334,6 +230,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     PLI_TRY(mark_texts(d, opts->text_columns, err));
     schema->has_names = t->header;
     schema->delimiter = t->delimiter;
+    schema->decimal_comma = t->decimal_comma;
     for (int64_t i = 0; i < t->cells; i++) {
         pli_table_cell *cell = &t->cell[i];
         bool            text = cell->role == PLI_ROLE_TEXT;
@@ -424,10 +321,14 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
     PLI_TRY(check_names(d, err));
     for (int64_t i = 0; i < t->cells; i++) t->cell[i].column = -1;
     t->fixed = t->labels_optional = fixed != NULL;
-    if (fixed == NULL)
+    if (fixed == NULL) {
         PLI_TRY(find_roles(d, opts, err));
-    else
+    } else {
+        kinds *found = NULL;
+        PLI_TRY(find_kinds(d, fixed, &found, err));
+        pli_free(found);
         PLI_TRY(fixed->has_names && t->header ? match_by_name(d, opts, err) : match_by_place(d, err));
+    }
     finish_rules(d);
     pli_schema_number(d->schema);
     d->reader = &pli_table_reader;

@@ -27,6 +27,7 @@ typedef struct pli_table_rules {
     pli_table_cell   *cell;          /* [cells] */
     const pli_schema *schema;        /* names, dictionaries, keys: the dataset's */
     bool              in_order;      /* the file's columns have increasing keys */
+    bool              decimal_comma; /* 1,5 is a number, as 1.5 is                */
     bool              labels_optional, has_weights, has_text, fixed;
     char            **name; /* [cells] */
 } pli_table_rules;
@@ -38,6 +39,7 @@ typedef struct pli_table_sums {
     int64_t    rows;
 } pli_table_sums;
 
+/* table_begin.c */
 /** Finds delimiter and headers of all sources and sets where their rows begin. Makes d->table. */
 plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err);
 /** Columns, their roles and kinds: from a sample of every block, or as `fixed` says. Makes d->schema's columns. */
@@ -61,7 +63,19 @@ plait_status pli_table_renumber(pli_dataset *d, const pli_schema *agreed, plait_
 /** The cell's text as dictionaries hold it: without doubled quotes, UTF-8 (other bytes are taken as Latin-1). Lies in
  * the cell or in buffer. Returns NULL if out of memory. */
 const char *pli_cell_text(const pli_cell *cell, pli_text *buffer, size_t *length_out);
+/** The number in a cell; with decimal_comma 1,5 is one, too. false: none. */
+bool pli_cell_number(const pli_cell *cell, bool decimal_comma, double *out);
 /** Is the cell a number, or one that is refused (inf)? */
-bool pli_cell_is_number(const pli_cell *cell);
+bool pli_cell_is_number(const pli_cell *cell, bool decimal_comma);
+
+/* What a cell that is no number with a point may be meant for. */
+typedef enum pli_odd_number {
+    PLI_ODD_NONE,    /* a text                                             */
+    PLI_ODD_COMMA,   /* 1,5: the comma can only be a decimal one           */
+    PLI_ODD_EITHER,  /* 1,234: a decimal comma, or one between thousands   */
+    PLI_ODD_GROUPED, /* 1,234,567 or 1.234,56: thousands are parted        */
+    PLI_ODD_UNIT     /* 5 %, $3: a number with a unit                      */
+} pli_odd_number;
+pli_odd_number pli_cell_odd_number(const pli_cell *cell);
 
 #endif

@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     opts.weight_column = data[0] & 16 ? "2" : NULL;
     opts.hash_bits = data[0] & 32 ? 6 : 0;
     opts.text_columns = data[0] & 64 ? "1,-1" : NULL;
+    if (data[0] & 128) opts.format = "csv", opts.delimiter = data[0] & 4 ? ";" : "|";
     pli_sources      *sources = sources_of(data + 1, size - 1);
     const pli_dataset other = { .sources = sources };
     if (pli_dataset_open_beside(&other, &opts, NULL, 0, 1, &d, &err) == PLAIT_OK &&

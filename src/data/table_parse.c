@@ -47,11 +47,15 @@ const char *pli_cell_text(const pli_cell *cell, pli_text *buffer, size_t *length
     return buffer->failed ? NULL : buffer->data != NULL ? buffer->data : "";
 }
 
-/* A number in a copy that may be read beyond its end; NULL: none. */
-static bool number_in(const pli_cell *cell, double *out) {
+/* --- numbers -------------------------------------------------------------------------------------------------- */
+
+/* In a copy that may be read beyond its end, where a comma may stand for the point. */
+bool pli_cell_number(const pli_cell *cell, bool decimal_comma, double *out) {
     unsigned char copy[128 + PLI_PARSE_PAD] = { 0 };
     if (cell->length == 0 || cell->length > 127) return false;
     memcpy(copy, cell->text, cell->length);
+    unsigned char *comma = decimal_comma ? memchr(copy, ',', cell->length) : NULL;
+    if (comma != NULL && memchr(copy, '.', cell->length) == NULL) *comma = '.';
     return pli_number_f64(copy, out) == copy + cell->length;
 }
 
@@ -64,9 +68,62 @@ static bool is_infinity(const pli_cell *cell) {
     return false;
 }
 
-bool pli_cell_is_number(const pli_cell *cell) {
+bool pli_cell_is_number(const pli_cell *cell, bool decimal_comma) {
     double value;
-    return number_in(cell, &value) || is_infinity(cell);
+    return pli_cell_number(cell, decimal_comma, &value) || is_infinity(cell);
+}
+
+static size_t digits_at(cursor p, cursor end) {
+    cursor from = p;
+    while (p < end && (unsigned)(*p - '0') < 10) p++;
+    return (size_t)(p - from);
+}
+
+/* Digits in groups of three, parted by `mark`, as 1,234,567: where they end; NULL: they are not parted so. */
+static cursor groups_end(cursor p, cursor end, unsigned char mark, size_t *groups_out) {
+    size_t first = digits_at(p, end);
+    *groups_out = 1;
+    if (first < 1 || first > 3 || *p == '0') return NULL;
+    for (p += first; end - p >= 4 && *p == mark && digits_at(p + 1, end) == 3; p += 4) ++*groups_out;
+    return *groups_out > 1 ? p : NULL;
+}
+
+/* Is there nothing before `end` but perhaps a fraction behind `mark`? */
+static bool is_fraction(cursor p, cursor end, unsigned char mark) {
+    return p == end || (*p == mark && digits_at(p + 1, end) == (size_t)(end - p - 1) && end - p > 1);
+}
+
+/* A number that has one, and without it. */
+static bool has_unit(const pli_cell *cell) {
+    static const char *const units[] = { "%", "$", "\xe2\x82\xac", "\xc2\xa3" };
+    pli_cell                 bare = *cell;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const size_t n = strlen(units[i]);
+        if (cell->length <= n) continue;
+        if (memcmp(cell->text, units[i], n) == 0) bare.text += n;
+        else if (memcmp(cell->text + cell->length - n, units[i], n) != 0) continue;
+        bare.length = cell->length - n;
+        for (; bare.length > 0 && *bare.text == ' '; bare.length--) bare.text++;
+        while (bare.length > 0 && bare.text[bare.length - 1] == ' ') bare.length--;
+        return pli_cell_is_number(&bare, true) || pli_cell_odd_number(&bare) != PLI_ODD_NONE;
+    }
+    return false;
+}
+
+pli_odd_number pli_cell_odd_number(const pli_cell *cell) {
+    double       value;
+    size_t       groups;
+    const cursor end = cell->text + cell->length;
+    cursor       p = cell->text, tail;
+    if (cell->length > 127 || cell->length == 0) return PLI_ODD_NONE;
+    p += *p == '-' || *p == '+';
+    if (p < end && (tail = groups_end(p, end, ',', &groups)) != NULL && is_fraction(tail, end, '.'))
+        return groups == 2 && tail == end ? PLI_ODD_EITHER : PLI_ODD_GROUPED;
+    if (p < end && (tail = groups_end(p, end, '.', &groups)) != NULL && (tail != end || groups > 2) &&
+        is_fraction(tail, end, ','))
+        return PLI_ODD_GROUPED;
+    if (memchr(cell->text, ',', cell->length) != NULL && pli_cell_number(cell, true, &value)) return PLI_ODD_COMMA;
+    return has_unit(cell) ? PLI_ODD_UNIT : PLI_ODD_NONE;
 }
 
 /* --- a row ---------------------------------------------------------------------------------------------------- */
@@ -96,7 +153,7 @@ static bool refuse(parser *s, cursor at, int64_t column, const char *expected, c
 /* In a column of numbers. A text may be a slip of the data, or meant. */
 static bool refuse_number(parser *s, int64_t i, const pli_cell *cell, const char *expected) {
     refuse(s, cell->text, i, expected, cell);
-    if (pli_cell_is_number(cell) || s->t->fixed) return false;
+    if (pli_cell_is_number(cell, s->t->decimal_comma) || s->t->fixed) return false;
     size_t used = strlen(s->bad->text);
     snprintf(s->bad->text + used, sizeof s->bad->text - used,
              "; mend the cell or leave it empty, or take all of the column as texts: --text-columns %.40s",
@@ -133,7 +190,7 @@ static bool read_number(parser *s, int64_t i, const pli_cell *cell) {
         s->any_missing = true;
         return put(s, (uint32_t)s->t->schema->column[c->column].first_key, NAN);
     }
-    if (!number_in(cell, &value) || fabs(value) > 3.4e38) return refuse_number(s, i, cell, "a finite number");
+    if (!pli_cell_number(cell, s->t->decimal_comma, &value) || fabs(value) > 3.4e38) return refuse_number(s, i, cell, "a finite number");
     return put_number(s, c, (float)value);
 }
 
@@ -160,7 +217,7 @@ static bool read_label(parser *s, int64_t i, const pli_cell *cell) {
     s->has_label = !pli_cell_is_missing(cell);
     if (!s->has_label) return s->t->labels_optional ? true : refuse(s, cell->text, i, "a label", cell);
     if (!c->label_is_text) {
-        if (number_in(cell, &s->label)) return true;
+        if (pli_cell_number(cell, s->t->decimal_comma, &s->label)) return true;
         if (!s->t->labels_optional) return refuse_number(s, i, cell, "a label (a finite number)");
         s->has_label = false;
         s->found->unknown_labels++;
@@ -177,7 +234,7 @@ static bool read_label(parser *s, int64_t i, const pli_cell *cell) {
 
 static bool read_weight(parser *s, int64_t i, const pli_cell *cell) {
     double value;
-    if (!number_in(cell, &value) || value < 0 || value > 3.4e38)
+    if (!pli_cell_number(cell, s->t->decimal_comma, &value) || value < 0 || value > 3.4e38)
         return refuse(s, cell->text, i, "a weight (a finite number, not negative)", cell);
     s->weight = (float)value;
     return true;

@@ -315,6 +315,84 @@ static void test_a_tenth_of_texts(void **state) {
     }
 }
 
+/* The text of a note that a file gives rise to; NULL: it has none like it. */
+static void expect_note(const char *csv, const char *wanted, const char *unwanted) {
+    plait_data_opts opts = table_opts(NULL);
+    write_file(csv);
+    pli_dataset *d = load(&opts, NULL);
+    if (wanted != NULL && strstr(pli_dataset_notes(d), wanted) == NULL)
+        fail_msg("no \"%s\" in \"%s\"", wanted, pli_dataset_notes(d));
+    if (unwanted != NULL && strstr(pli_dataset_notes(d), unwanted) != NULL)
+        fail_msg("\"%s\" in \"%s\"", unwanted, pli_dataset_notes(d));
+    pli_dataset_destroy(&d);
+}
+
+static void test_delimiters(void **state) {
+    plait_data_opts opts = table_opts("y");
+    (void)state;
+    expect("y;a;b\n1,5;2;3\n2,5;3;1\n", &opts, NULL, "1.5 a:2 b:3|2.5 a:3 b:1|");
+    expect("y\tname\n1\tSmith, J\n2\tDoe\n3\tRoe, K\n", &opts, NULL,
+           "1 name=Smith, J:1|2 name=Doe:1|3 name=Roe, K:1|");
+    expect("y|a\n1|2\n2|3\n", &opts, NULL, "1 a:2|2 a:3|");
+    opts.delimiter = "#";
+    expect("y#a#b\n1#2#3\n4#5#6\n", &opts, NULL, "1 a:2 b:3|4 a:5 b:6|");
+    pli_schema *fixed = schema_of("y#a#b\n1#2#3\n4#5#6\n", &opts);
+    opts = table_opts(NULL); /* the model knows it; other data have theirs */
+    expect("b#a\n7#8\n9#0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
+    expect("b,a\n7,8\n9,0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
+    pli_schema_destroy(&fixed);
+    expect_note("1,2;3\n4,5;6\n", "delimiters ';' and , both cut its lines alike, into 2 and 2 cells; ';' is taken", NULL);
+    opts.delimiter = ",";
+    expect("1,2;3\n4,5;6\n", &opts, NULL, "1 c2=2;3:1|4 c2=5;6:1|");
+    opts.delimiter = "ab";
+    refuse("1,2\n", &opts, NULL, PLAIT_EINVAL, "delimiter \"ab\": expected tab, space");
+    opts.delimiter = ";";
+    opts.format = "tsv";
+    refuse("1,2\n", &opts, NULL, PLAIT_EINVAL, "there it is the tab");
+    opts.format = "libsvm";
+    refuse("1 1:2\n", &opts, NULL, PLAIT_EINVAL, "--delimiter has no meaning for libsvm");
+}
+
+/* Commas are decimal where they do not part the cells, and cannot part thousands. */
+static void test_decimal_commas(void **state) {
+    plait_data_opts opts = table_opts("y");
+    (void)state;
+    expect("y;a\n1,5;-0,25\n2;1,5e1\n3.5;\n", &opts, NULL, "1.5 a:-0.25|2 a:15|3.5 a:7.375|");
+    expect("y;a\n1,234;0\n2,345;1\n", &opts, NULL, "1.234|2.345 a:1|");
+    expect("y\ta\n1\t1,234\n2\t0,5\n", &opts, NULL, "1 a:1.234|2 a:0.5|");
+    expect("y\ta\n1\t1,234\n2\t5,678\n", &opts, NULL, "1 a=1,234:1|2 a=5,678:1|"); /* 1234? */
+    expect("y,a\n1,\"1,5\"\n2,\"2,5\"\n", &opts, NULL, "1 a=1,5:1|2 a=2,5:1|");
+    opts.weight_column = "w";
+    expect("y;w\n1;0,5\n2;1,5\n", &opts, NULL, "1*0.5|2*1.5|");
+    opts.weight_column = NULL;
+    opts.text_columns = "a";
+    expect("y;a\n1,5;2,5\n2;3,5\n", &opts, NULL, "1.5 a=2,5:1|2 a=3,5:1|");
+    opts.text_columns = NULL;
+    pli_schema *fixed = schema_of("y\ta\n1\t1,234\n2\t0,5\n", &opts);
+    opts = table_opts(NULL); /* what was said of the training data goes for the few rows of these */
+    expect("y\ta\n1\t5,678\n2\t1,234\n", &opts, fixed, "1 a:5.678|2 a:1.234|");
+    expect("y,a\n1,0.5\n2,4\n", &opts, fixed, "1 a:0.5|2 a:4|");
+    pli_schema_destroy(&fixed);
+    expect_note("y;a\n1,5;2\n2;3\n", "numbers have decimal commas, as 1,5 in column \"y\"", "taken as texts");
+    expect_note("y,a\n1,\"1,5\"\n2,\"2,5\"\n", "column \"a\" is taken as texts: cells such as 1,5 look like", "decimal");
+    expect_note("y\ta\n1\t1.234,5\n2\t2,345,678\n3\t1.2.3\n", "cells such as 1.234,5 look like numbers", NULL);
+    expect_note("y,a\n1,5 %\n2,$3\n", "cells such as 5 % look like numbers", NULL);
+    expect_note("y,a\n1,2024-01-02\n2,10:30\n3,1.2.3\n", NULL, "look like");
+}
+
+static void test_no_rows(void **state) {
+    plait_data_opts opts = table_opts(NULL);
+    (void)state;
+    refuse("# a\n# b\n", &opts, NULL, PLAIT_EFORMAT, "no rows: each of its lines begins with #");
+    refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line reads as names of columns");
+    refuse("price", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line");
+    expect("#a,y\n1,2\n", &opts, NULL, "2 #a:1|"); /* some mark their header so */
+    opts.header = "yes";
+    refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows");
+    opts.header = "no";
+    expect("a,b,y\n", &opts, NULL, "0 c2=b:1 c3=y:1|");
+}
+
 static void test_every_failed_allocation(void **state) {
     plait_data_opts opts = table_opts("y");
     plait_error     err;
@@ -357,6 +435,9 @@ int main(void) {
         cmocka_unit_test(test_streamed),
         cmocka_unit_test(test_model_schema),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_delimiters),
+        cmocka_unit_test(test_decimal_commas),
+        cmocka_unit_test(test_no_rows),
         cmocka_unit_test(test_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

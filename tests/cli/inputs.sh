@@ -85,6 +85,19 @@ exits 2 'a file of labels goes with images in idx format' labels train --data si
 works unused train --data part --optimizer lbfgs --epochs 3 --batch 10
 grep -q 'batch has no effect' unused.err || fail "lbfgs does not say that --batch has no effect"
 
+# A delimiter of its own is kept by the model, so that predict reads likewise.
+printf 'y#a#b\n1#2,5#3\n0#4,5#6\n1#1,5#2\n0#5,5#1\n' >hash
+works hash train --data hash --delimiter '#' --epochs 3 --out hash.model
+grep -q 'numbers have decimal commas, as 2,5 in column "a"' hash.err || fail "decimal commas: $(cat hash.err)"
+works asked predict --model-file hash.model --data hash --delimiter '#' --proba
+works known predict --model-file hash.model --data hash --proba
+cmp -s asked.out known.out || fail "predict does not know the delimiter of its model"
+tr '#,' ',.' <hash >hash.csv
+works other predict --model-file hash.model --data hash.csv --proba
+cmp -s asked.out other.out || fail "predict takes another delimiter for the model's"
+works judged eval --model-file hash.model --data hash --delimiter '#' --json
+exits 2 'delimiter "7": expected tab' nodelimiter train --data hash --delimiter 7
+
 # A file that is no data at all, as a list of names, is told for what it was taken.
 printf 'ann\nbob\ncarl\nann\nbob\ncarl\n' >names
 works names train --data names --epochs 1
