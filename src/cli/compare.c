@@ -121,7 +121,12 @@ static bool check(const work *w) {
                       w->job.in.data.item[i]);
         return false;
     }
+    plait_error  err;
     pli_launcher launcher = pli_launcher_find();
+    if (w->job.transport == NULL && pli_launcher_check_alone(&err) < 0) {
+        pli_cli_usage("compare: %s", err.text);
+        return false;
+    }
     if (launcher.name != NULL && launcher.size > 1) {
         pli_cli_usage(
             "compare: started as %d processes by %s; start one, with --transport mpi it launches each run's ranks",

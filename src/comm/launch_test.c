@@ -151,6 +151,39 @@ static void test_a_launcher_is_seen_by_its_variables(void **state) {
     assert_null(pli_launcher_find().name);
 }
 
+static void test_a_launcher_without_an_mpi_is_seen(void **state) {
+    (void)state;
+    static const struct { const char *size, *n, *beside, *mark; bool refused; } rows[] = {
+        { "WORLD_SIZE", "4", "RANK", "0", true },
+        { "HOROVOD_SIZE", "2", "HOROVOD_RANK", "1", true },
+        { "DMLC_NUM_WORKER", "3", "DMLC_ROLE", "worker", true },
+        { "FLUX_JOB_SIZE", "2", "FLUX_TASK_RANK", "1", true },
+        { "WORLD_SIZE", "1", "RANK", "0", false }, /* it is alone indeed */
+        { "WORLD_SIZE", "4", "PLAIT_NOTHING", "0", false },
+        { "WORLD_SIZE", "many", "RANK", "0", false },
+        { "WORLD_SIZE", "4", "OMPI_COMM_WORLD_RANK", "2", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        plait_error err = { .rank = -1 };
+        setenv(rows[i].size, rows[i].n, 1);
+        setenv(rows[i].beside, rows[i].mark, 1);
+        plait_status status = pli_launcher_check_alone(&err);
+        unsetenv(rows[i].size);
+        unsetenv(rows[i].beside);
+        assert_int_equal(status, rows[i].refused ? PLAIT_EINVAL : PLAIT_OK);
+        assert_true(!rows[i].refused || (strstr(err.text, rows[i].size) != NULL && strstr(err.text, "plait launch -n") != NULL));
+    }
+    setenv("WORLD_SIZE", "4", 1);
+    setenv("RANK", "2", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1); /* torchrun's words beside an MPI's: the MPI has the say */
+    setenv("OMPI_COMM_WORLD_RANK", "2", 1);
+    assert_int_equal(pli_launcher_check_alone(NULL), PLAIT_OK);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    unsetenv("WORLD_SIZE");
+    unsetenv("RANK");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_and_environment),
@@ -159,6 +192,7 @@ int main(void) {
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_every_failed_allocation),
         cmocka_unit_test(test_a_launcher_is_seen_by_its_variables),
+        cmocka_unit_test(test_a_launcher_without_an_mpi_is_seen),
     };
     return cmocka_run_group_tests(tests, make_script, remove_script);
 }

