@@ -36,16 +36,22 @@
 #include "cli/keeper.h"
 #include "cli/verdict.h"
 
-#define PATIENCE_NS UINT64_C(5000000000)
+#define PATIENCE_NS        UINT64_C(5000000000)
+#define HOSTFILE_MAX_BYTES (1 << 20)
 
 typedef struct launch_settings {
-    int64_t ranks, spares, max_restarts;
-    bool    keeper;
+    const char *hosts, *hostfile;
+    int64_t     ranks, spares, max_restarts;
+    bool        keeper;
 } launch_settings;
 
 static const pli_opt rows[] = {
     { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is short for it", 1,
       65536, "run" },
+    { "hosts", PLI_OPT_TEXT, offsetof(launch_settings, hosts), NULL, "A,B:4",
+      "machines to start them on, each with its number of places (1 if none is said); default: this one", 0, 0, "run" },
+    { "hostfile", PLI_OPT_TEXT, offsetof(launch_settings, hostfile), NULL, "F",
+      "a file with a machine a line, as mpirun reads it: 'b slots=4'", 0, 0, "run" },
     { "spares", PLI_OPT_I64, offsetof(launch_settings, spares), "0", "N",
       "start N processes more, which take the place of ranks that die: of a train with --replicas 2", 0, 65536, "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
@@ -193,7 +199,7 @@ static ending live(supervisor *s, char *const *argv) {
     char *const    keeper[] = { own, (char *)(uintptr_t) "launch", (char *)(uintptr_t) "--keeper",
                                 (char *)(uintptr_t) "--", NULL };
     pli_launch_job job = { .processes = (int32_t)(s->set->ranks + s->set->spares), .argv = argv, .keeper = keeper,
-                           .is_over = is_over, .user = s };
+                           .hosts = s->set->hosts, .hostfile = s->set->hostfile, .is_over = is_over, .user = s };
     s->before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     s->verdicts = pli_verdicts_open();
     s->over_ns = 0;
@@ -292,6 +298,34 @@ static int supervise(supervisor *s) {
     return end.code;
 }
 
+/* "a", "a,b:4", "10.0.0.1:2,[fe80::1]". */
+static bool are_hosts(const char *text) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:,[]";
+    const size_t      n = strlen(text);
+    return n > 0 && strspn(text, allowed) == n && text[0] != ',' && text[0] != '-' && text[n - 1] != ',' &&
+           strstr(text, ",,") == NULL;
+}
+
+/* 0: the ranks can be started where the options say; else the exit code, told. */
+static int check_where(const launch_settings *set) {
+    plait_error err = { .rank = -1 };
+    pli_text    lines = { 0 };
+    if (set->hosts != NULL && set->hostfile != NULL) {
+        pli_cli_usage("launch: --hosts %s and --hostfile %s: name the machines in one of them", set->hosts, set->hostfile);
+        return PLI_EXIT_USAGE;
+    }
+    if (set->hosts != NULL && !are_hosts(set->hosts)) {
+        pli_cli_usage("launch: --hosts '%s'; expected names with their places, such as a,b:4", set->hosts);
+        return PLI_EXIT_USAGE;
+    }
+    if (set->hostfile == NULL) return PLI_EXIT_DONE;
+    plait_status status = pli_read_whole(set->hostfile, HOSTFILE_MAX_BYTES, &lines, &err);
+    pli_text_free(&lines);
+    if (status >= 0) return PLI_EXIT_DONE;
+    pli_fail_at(&err, "launch: --hostfile");
+    return pli_cli_fail(&err);
+}
+
 static int start(const launch_settings *set, const pli_text_list *words) {
     supervisor s = { .set = set, .words = words, .record = record_of(words) };
     s.checkpoint = value_of(words, "--checkpoint");
@@ -312,7 +346,7 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
         pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
                       "run from its first clock on; leave one of them out");
-    } else {
+    } else if ((code = check_where(set)) == PLI_EXIT_DONE) {
         code = supervise(&s);
     }
     pli_free(events);
@@ -376,11 +410,13 @@ static int launch(int argc, char *const *argv) {
 
 const pli_command pli_command_launch = {
     .name = "launch",
-    .usage = "launch -n N [--spares S] [--max-restarts R] -- plait train ...",
+    .usage = "launch -n N [--hosts A,B:4] [--spares S] [--max-restarts R] -- plait train ...",
     .summary = "start ranks as processes",
     .details =
         "Runs mpirun (of .venv/, else of the path, else of PLAIT_MPIRUN) with the settings that root, few slots and "
         "shared cores need, and hands signals on. mpirun and srun by hand do as well.\n\n"
+        "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must lie in the "
+        "same places there.\n\n"
         "A train with --out FILE is done when FILE.done says so. With --max-restarts a job of which a rank, a host or "
         "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.\n\n"
         "With --spares S and a train with --replicas 2, N + S ranks are started, of which the last S stand ready: who "

@@ -129,16 +129,62 @@ static size_t count(char *const *words) {
     return n;
 }
 
-static const char **command(const char *mpirun, const char *number, const pli_launch_job *job) {
-    size_t       before = count(job->keeper), n = count(job->argv);
-    const char **all = pli_array(before + n + 4, sizeof *all);
-    if (all == NULL) return NULL;
-    all[0] = mpirun;
-    all[1] = "-n";
-    all[2] = number;
-    if (before > 0) memcpy(all + 3, job->keeper, before * sizeof *all);
-    memcpy(all + 3 + before, job->argv, (n + 1) * sizeof *all);
-    return all;
+/* Variables of Plait's own, which mpirun gives to other machines only if each is named. */
+static size_t own_variables(void) {
+    size_t n = 0;
+    for (char **e = environ; *e != NULL; e++) n += strncmp(*e, "PLAIT_", 6) == 0;
+    return n;
+}
+
+/* The words of mpirun's command line, as they are put down. Those that were made for it are owned. */
+typedef struct line {
+    const char **words;
+    char       **made;
+    size_t       n, n_made;
+    bool         memory;
+} line;
+
+static void free_line(line *l) {
+    for (size_t i = 0; i < l->n_made; i++) pli_free(l->made[i]);
+    pli_free(l->made);
+    pli_free(l->words);
+}
+
+static void put_variables(line *l) {
+    for (char **e = environ; *e != NULL; e++) {
+        if (strncmp(*e, "PLAIT_", 6) != 0) continue;
+        char *name = pli_format("%.*s", (int)strcspn(*e, "="), *e);
+        if (name == NULL) {
+            l->memory = false;
+            return;
+        }
+        l->made[l->n_made++] = name;
+        l->words[l->n++] = "-x";
+        l->words[l->n++] = name;
+    }
+}
+
+/* mpirun -n N [where] [-x PLAIT_...] keeper argv */
+static void make_line(line *l, const char *mpirun, const char *number, const pli_launch_job *job) {
+    const bool   away = job->hosts != NULL || job->hostfile != NULL;
+    const size_t before = count(job->keeper), n = count(job->argv), variables = away ? own_variables() : 0;
+    *l = (line){ .memory = true };
+    l->words = pli_array(before + n + 2 * variables + 6, sizeof *l->words);
+    l->made = pli_array(variables + 1, sizeof *l->made);
+    if (l->words == NULL || l->made == NULL) {
+        l->memory = false;
+        return;
+    }
+    l->words[l->n++] = mpirun;
+    l->words[l->n++] = "-n";
+    l->words[l->n++] = number;
+    if (away) {
+        l->words[l->n++] = job->hosts != NULL ? "--host" : "--hostfile";
+        l->words[l->n++] = job->hosts != NULL ? job->hosts : job->hostfile;
+        put_variables(l);
+    }
+    if (before > 0) memcpy(l->words + l->n, job->keeper, before * sizeof *l->words);
+    memcpy(l->words + l->n + before, job->argv, (n + 1) * sizeof *l->words);
 }
 
 /* --- signals: handled rather than blocked and waited for, since a library's thread may receive them ------------------ */
@@ -241,16 +287,21 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
     if (job->processes < 1 || argv == NULL || argv[0] == NULL)
         return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", job->processes,
                         argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
+    if (job->hosts != NULL && job->hostfile != NULL)
+        return pli_fail(err, PLAIT_EINVAL, "launch: the hosts %.100s and the file of hosts %.100s: name them in one place",
+                        job->hosts, job->hostfile);
     char *mpirun = NULL, number[16];
     PLI_TRY(check_program(argv[0], err));
     PLI_TRY(pli_launch_find(&mpirun, err));
     snprintf(number, sizeof number, "%d", job->processes);
     job->was_ended = job->was_asked = false;
-    const char **all = command(mpirun, number, job), **env = environment();
-    plait_status status = all != NULL && env != NULL
-                              ? run(all, env, job, err)
+    line         all;
+    const char **env = environment();
+    make_line(&all, mpirun, number, job);
+    plait_status status = all.memory && env != NULL
+                              ? run(all.words, env, job, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
-    pli_free(all);
+    free_line(&all);
     pli_free(env);
     pli_free(mpirun);
     return status;

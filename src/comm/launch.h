@@ -16,6 +16,8 @@ typedef struct pli_launch_job {
     int32_t      processes;
     char *const *argv;       /* ended by NULL */
     char *const *keeper;     /* words that stand before argv: a program that runs it; may be NULL */
+    const char  *hosts;      /* "a,b:4": machines, with their number of places; NULL: see hostfile       */
+    const char  *hostfile;   /* a file that names them, a line each ("b slots=4"); both NULL: this machine */
     bool       (*is_over)(void *user); /* asked a few times a second: true ends all that still runs; may be NULL */
     void        *user;
     int32_t      code;       /* out: the launcher's exit code, 128 + n where a signal ended it */
@@ -28,8 +30,9 @@ typedef struct pli_launch_job {
  *  ended. Whatever mpirun leaves behind when it is killed is ended, too; and should this process be killed, mpirun ends
  *  its own. The first SIGINT or SIGTERM reaches the ranks as SIGUSR2 (finish, save, end: a rank's program treats it as
  *  SIGTERM), the second as it is; SIGHUP, SIGUSR1, SIGUSR2 do. The caller's handlers are put back; children that it had
- *  before are ended with the rest. Errors: EINVAL; EMODULE no mpirun; EIO it cannot be started. One at a time in a
- *  process. */
+ *  before are ended with the rest. On other machines the programs must lie where they lie here; mpirun reaches them by
+ *  ssh, and gives them the variables PLAIT_*. Errors: EINVAL, also for hosts and hostfile both; EMODULE no mpirun; EIO it
+ *  cannot be started. One at a time in a process. */
 plait_status pli_launch(pli_launch_job *job, plait_error *err);
 
 #endif

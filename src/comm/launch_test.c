@@ -23,7 +23,9 @@ static int make_script(void **state) {
     snprintf(script, sizeof script, "/tmp/plait-mpirun-%d", (int)getpid());
     FILE *file = fopen(script, "w");
     if (file == NULL) return -1;
-    fputs("#!/bin/sh\n[ \"$1\" = -n ] || exit 90\nexport COUNT=$2\nshift 2\nexec \"$@\"\n", file);
+    fputs("#!/bin/sh\n[ \"$1\" = -n ] || exit 90\nexport COUNT=$2\nshift 2\n"
+          "case $1 in --host*) export WHERE=\"$1 $2\"; shift 2 ;; esac\n"
+          "while [ \"$1\" = -x ]; do export GIVEN=\"$GIVEN $2\"; shift 2; done\nexec \"$@\"\n", file);
     fclose(file);
     setenv("PLAIT_MPIRUN", script, 1);
     return chmod(script, 0700);
@@ -50,6 +52,26 @@ static void test_command_and_environment(void **state) {
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1); /* what the caller has set wins */
     assert_int_equal(launch(1, "test $OMPI_MCA_mpi_yield_when_idle = 0"), 0);
     unsetenv("OMPI_MCA_mpi_yield_when_idle");
+}
+
+static int32_t launch_on(const char *hosts, const char *hostfile, const char *command) {
+    char          *argv[] = { "sh", "-c", (char *)command, NULL };
+    plait_error    err;
+    pli_launch_job job = { .processes = 2, .argv = argv, .hosts = hosts, .hostfile = hostfile };
+    plait_status   status = pli_launch(&job, &err);
+    return status < 0 ? status : job.code;
+}
+
+/* Variables of Plait's own reach other machines, since mpirun hands on only what is named. */
+static void test_other_machines(void **state) {
+    (void)state;
+    assert_int_equal(launch_on(NULL, NULL, "test -z \"$WHERE$GIVEN\""), 0);
+    assert_int_equal(launch_on("a,b:4", NULL, "test \"$WHERE\" = '--host a,b:4'"), 0);
+    assert_int_equal(launch_on(NULL, "f", "test \"$WHERE\" = '--hostfile f'"), 0);
+    setenv("PLAIT_QUIET", "yes", 1);
+    assert_int_equal(launch_on("a", NULL, "case \"$GIVEN \" in *' PLAIT_QUIET '*) exit 0 ;; esac; exit 1"), 0);
+    unsetenv("PLAIT_QUIET");
+    assert_int_equal(launch_on("a", "f", "true"), PLAIT_EINVAL);
 }
 
 static void test_signals_are_handed_on(void **state) {
@@ -120,7 +142,7 @@ static void test_every_failed_allocation(void **state) {
     for (int64_t k = 0; status != PLAIT_OK; k++) {
         int64_t live = pli_alloc_live();
         pli_alloc_fail_after(k);
-        status = pli_launch(&(pli_launch_job){ .processes = 1, .argv = argv }, NULL);
+        status = pli_launch(&(pli_launch_job){ .processes = 1, .argv = argv, .hosts = "a,b" }, NULL);
         pli_alloc_fail_after(-1);
         assert_true(status == PLAIT_OK || status == PLAIT_ENOMEM);
         assert_int_equal(pli_alloc_live(), live);
@@ -187,6 +209,7 @@ static void test_a_launcher_without_an_mpi_is_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_and_environment),
+        cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_signals_are_handed_on),
         cmocka_unit_test(test_nothing_outlives_a_launch),
         cmocka_unit_test(test_errors),

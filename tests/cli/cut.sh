@@ -43,7 +43,7 @@ exec nsenter --net=/var/run/netns/$two unshare -u sh -c 'hostname hostb; eval "\
 EOF
 cat >mpirun <<EOF
 #!/bin/sh
-exec $real --host 10.213.7.1:1,10.213.7.2:2 --map-by node:oversubscribe --prtemca plm_ssh_agent $scratch/agent --mca btl_tcp_if_include 10.213.7.0/24 "\$@"
+exec $real --map-by node:oversubscribe --prtemca plm_ssh_agent $scratch/agent --mca btl_tcp_if_include 10.213.7.0/24 "\$@"
 EOF
 # What a rank says would come over the link that is cut.
 cat >ranks <<EOF
@@ -54,9 +54,10 @@ chmod +x agent mpirun ranks
 PLAIT_MPIRUN=$scratch/mpirun
 export PLAIT_MPIRUN
 
+hosts=10.213.7.1:1,10.213.7.2:2
 train="train --data $scratch/part --batch 20 --reduce exact --schedule constant --topology ps --json --quiet"
 # shellcheck disable=SC2086
-on hosta $one "$PLAIT" launch -n 3 -- "$scratch/ranks" $train --epochs 3000 --out "$scratch/model" >straight.out 2>straight.err ||
+on hosta $one "$PLAIT" launch -n 3 --hosts "$hosts" -- "$scratch/ranks" $train --epochs 3000 --out "$scratch/model" >straight.out 2>straight.err ||
     { fail "no run over two hosts"; cat straight.err side.*; finish; }
 want=$(field straight model_hash)
 
@@ -72,7 +73,7 @@ while [ $n -lt "$runs" ]; do
     n=$((n + 1))
     rm -rf d m model model.done side.*
     # shellcheck disable=SC2086
-    on hosta $one "$PLAIT" launch -n 3 --max-restarts 2 -- "$scratch/ranks" $train --epochs 3000 --out "$scratch/model" \
+    on hosta $one "$PLAIT" launch -n 3 --hosts "$hosts" --max-restarts 2 -- "$scratch/ranks" $train --epochs 3000 --out "$scratch/model" \
         --metrics "$scratch/m" --checkpoint "$scratch/d" --checkpoint-every 100 >out 2>err &
     pid=$!
     until_holds 60 reaches $((5 + n)) || { fail "run $n does not begin"; cat err side.*; }
