@@ -9,8 +9,11 @@
  * to agree who speaks. */
 #include "cli/verdict.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +23,27 @@
 
 static const char variable[] = "PLAIT_VERDICTS";
 
+static const char prefix[] = "plait-launch-";
+
+/* A launch that was killed has left its file, whose name says whose it was. It goes when that process is gone. A file of
+ * another user's stays, since it cannot be removed; so does one whose number another process has got since. */
+static void sweep(const char *folder) {
+    DIR *all = opendir(folder);
+    for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0) continue;
+        char      *rest = NULL;
+        const long pid = strtol(entry->d_name + sizeof prefix - 1, &rest, 10);
+        if (pid <= 0 || pid > INT32_MAX || *rest != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+        unlinkat(dirfd(all), entry->d_name, 0);
+    }
+    if (all != NULL) closedir(all);
+}
+
 char *pli_verdicts_open(void) {
-    const char *folder = pli_env("TMPDIR");
-    char       *path = pli_format("%s/plait-launch-XXXXXX", folder != NULL && folder[0] != '\0' ? folder : "/tmp");
-    int         fd = path != NULL ? mkstemp(path) : -1;
+    const char *given = pli_env("TMPDIR"), *folder = given != NULL && given[0] != '\0' ? given : "/tmp";
+    sweep(folder);
+    char *path = pli_format("%s/%s%d-XXXXXX", folder, prefix, (int)pli_pid());
+    int   fd = path != NULL ? mkstemp(path) : -1;
     if (fd >= 0 && setenv(variable, path, 1) == 0) {
         close(fd);
         return path;

@@ -71,6 +71,16 @@ PLAIT_MPIRUN=$scratch/liar "$PLAIT" launch -n 2 -- plait train --data part --epo
 [ $code -eq 2 ] || fail "exit $code instead of the ranks' own 2"
 [ -z "$(ls "$TMPDIR")" ] || fail "launch leaves $(ls "$TMPDIR")"
 
+# A launch that was killed leaves its file behind; the next one removes it, and no other.
+start
+kill -9 $pid
+wait $pid 2>/dev/null || true
+ls "$TMPDIR" | grep -q "^plait-launch-$pid-" || fail "a killed launch leaves no file: is its name another one now?"
+: >"$TMPDIR/plait-launch-notes"
+: >"$TMPDIR/plait-launch-$$-lives"
+works after launch -n 1 -- version
+[ "$(ls "$TMPDIR" | grep "^plait-" | sort | tr '\n' ' ')" = "plait-launch-$$-lives plait-launch-notes " ] || fail "after a killed launch: $(ls "$TMPDIR")"
+
 # Without an MPI: how to get it, and exit 2.
 code=0
 PLAIT_MPIRUN=$scratch/nothing "$PLAIT" launch -n 2 -- plait train --data part 2>none.err || code=$?
