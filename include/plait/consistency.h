@@ -36,8 +36,9 @@ extern "C" {
 typedef struct plait_view {
     int32_t        workers, worker; /* how many; whose event                                             */
     int64_t        clock;           /* that worker's clock                                               */
-    double         norm;            /* inc, push: largest absolute value, where the policy reads norms; on a ruled
-                                       table that of the gradient's sum divided by the job's batch       */
+    double         norm;            /* inc, push: largest absolute value added to an element, where the policy reads
+                                       norms (repeats of a key in one inc are added up first); on a ruled table that of
+                                       the gradient's sum divided by the job's batch                     */
     int64_t        held;            /* get: version of the copy held, or PLAIT_NO_VERSION                */
     int64_t        fetched;         /* get: the worker's clock when it came                              */
     uint64_t       now_ns;          /* server: the driver's time                                         */

@@ -26,6 +26,7 @@
 #include <plait/consistency.h>
 #include <plait/filter.h>
 #include <plait/rule.h>
+#include <plait/server_function.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,34 +56,6 @@ typedef struct plait_rule_opts {
 } plait_rule_opts;
 
 PLAIT_API void plait_rule_opts_init(plait_rule_opts *opts);
-
-/* --- server functions ---------------------------------------------------------------------------- */
-
-/* A shard's part of a range, as a server function sees it. Tables named in one call are cut alike, so
- * element i of one belongs to element i of the other. */
-typedef struct plait_slice {
-    plait_type      type;
-    int64_t         rows, cols; /* rows of the range that this shard owns                              */
-    int64_t         first;      /* dense: number of the first one; sparse: -1                          */
-    const uint64_t *keys;       /* sparse: key of each row, unordered; dense: NULL                     */
-    void           *values;     /* [rows, cols]; writable in an update-type function only              */
-} plait_slice;
-
-/** Runs on each shard. slices [n_slices] one a table of the call; args as the caller gave them; answer
- *  [answer_bytes] starts zeroed. Must not call into plait; must be a function of its arguments alone. */
-typedef plait_status plait_server_fn(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
-                                     size_t args_bytes, void *answer, size_t answer_bytes);
-
-/** Merges the answer of one more shard into answer; called in the order of the shards. */
-typedef void plait_merge_fn(void *user, void *answer, const void *other, size_t answer_bytes);
-
-typedef struct plait_function {
-    const char      *name;
-    int              updates; /* 0: get-type, called by any one worker; 1: update-type, collective     */
-    plait_server_fn *run;
-    plait_merge_fn  *merge;   /* NULL: answers are arrays of double and are added                      */
-    void            *user;
-} plait_function;
 
 /* --- jobs ---------------------------------------------------------------------------------------- */
 
@@ -267,15 +240,17 @@ PLAIT_API plait_status plait_table_flush(plait_table *table);
 
 /** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
  *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
- *  what a get of the caller would see, less those of the caller's incs that have not been sent. get-type:
- *  not collective. update-type: collective over the workers with equal arguments; runs once a shard, after
- *  the updates of all clocks before the caller's, and every worker gets the same answer; only under bsp
+ *  what a get of the caller would fetch (no copy of the worker's), less those of the caller's incs that have not been
+ *  sent. get-type: not collective. update-type: collective over the workers with equal arguments; runs once a shard,
+ *  after the updates of all clocks before the caller's, and every worker gets the same answer; only under bsp
  *  (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
 PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name,
                                         const void *args, size_t args_bytes, void *answer, size_t answer_bytes);
 
 /** Every row that a table holds (of a sparse one: in increasing order of keys): *keys_out [n], *values_out
- *  [n, cols], freed with plait_comm_free. What a get of the caller would see. Not collective. */
+ *  [n, cols], freed with plait_comm_free. The values are those that a get of all keys would copy at this moment: from
+ *  the worker's own copies, where the consistency lets it read them, and with its own incs, as a get has them. A key
+ *  that is not among them reads as zeros. Filters that round answers do not round a dump. Not collective. */
 PLAIT_API plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out);
 
 /** Notes where the next call stands in the caller's source, as plait_comm_at does. */

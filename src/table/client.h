@@ -270,9 +270,10 @@ plait_status pli_ask_finish(pli_client *client, pli_ask *ask, plait_error *err);
 void pli_ask_abandon(pli_ask *ask);
 
 /* push.c */
-/** An update of norm (as plait_view has it) is about to be accepted: what the policy wants done, PLAIT_TURN and
- *  others. */
-int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta);
+/** An update of rows [n] (keys NULL: a range) is about to be accepted: what the policy wants done, PLAIT_TURN and
+ *  others. Errors: ENOMEM. */
+plait_status pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys,
+                               const void *delta, int *want_out, plait_error *err);
 /** Bytes of values pending on tables that depart. */
 int64_t pli_client_departing_bytes(const pli_client *client);
 /** Sends what is pending on table (NULL: on all, or PUSH: on those that depart) to its owners; kind PLI_PUSH, or

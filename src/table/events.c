@@ -58,8 +58,10 @@ void pli_client_listen(pli_client *client, const pli_event_sink *sink) {
 
 void pli_raise_inc(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t n, const uint64_t *keys,
                    int64_t first, const void *delta) {
+    double norm;
     if (sink == NULL) return;
-    double norm = pli_values_max_norm(spec->type, n * spec->cols, delta) / (spec->ruled ? (double)spec->batch : 1);
+    if (pli_update_norm(spec, n, keys, delta, &norm, NULL) < 0) /* no memory: what each row adds by itself */
+        (void)pli_update_norm(spec, n, NULL, delta, &norm, NULL);
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_INC, .rank = rank, .table = spec->id, .rows = n, .norm = norm,
                                         .row = keys == NULL || n == 0 ? (uint64_t)first : keys[0] });
 }

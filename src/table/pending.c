@@ -136,6 +136,32 @@ plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *
     return PLAIT_OK;
 }
 
+/* --- norms --------------------------------------------------------------------------------------------------- */
+
+static double norm_of(const pli_spec *spec, int64_t rows, const void *values) {
+    return pli_values_max_norm(spec->type, rows * spec->cols, values) / (spec->ruled ? (double)spec->batch : 1);
+}
+
+plait_status pli_update_norm(const pli_spec *spec, int64_t n, const uint64_t *keys, const void *delta, double *norm_out,
+                             plait_error *err) {
+    pli_spec     by_key = *spec;
+    pli_pending  sums;
+    plait_status status;
+    if (keys == NULL || pli_is_increasing_u64(n, keys)) {
+        *norm_out = norm_of(spec, n, delta);
+        return PLAIT_OK;
+    }
+    by_key.keyed = true;
+    by_key.rows = 0; /* few of many rows: no array over all of them */
+    by_key.exact = false;
+    by_key.sum_width = by_key.width;
+    pli_pending_init(&sums, &by_key, 0);
+    status = pli_pending_add(&sums, n, keys, delta, 0, err);
+    if (status >= 0) *norm_out = norm_of(spec, sums.set.n, sums.sum);
+    pli_pending_destroy(&sums);
+    return status;
+}
+
 /* --- own updates over what is read ---------------------------------------------------------------------- */
 
 static void gather_add(const pli_spec *spec, double scale, int64_t n, const int64_t *at, const void *sum,

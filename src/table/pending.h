@@ -37,6 +37,10 @@ static inline plait_status pli_pending_add_rows(pli_pending *pending, int64_t n,
  *  first + n - 1 of a table that is not keyed. Errors: ENOMEM. */
 plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *keys, int64_t first, const void *sums,
                                int64_t examples, plait_error *err);
+/** The largest absolute value of what delta [n, cols] adds to one element: repeats of keys [n] are added up first. keys
+ *  NULL: a range, in which nothing repeats. On a ruled table it is divided by the batch. Errors: ENOMEM. */
+plait_status pli_update_norm(const pli_spec *spec, int64_t n, const uint64_t *keys, const void *delta, double *norm_out,
+                             plait_error *err);
 /** Dense: makes sure that sum exists (all zero). Errors: ENOMEM. */
 plait_status pli_pending_reserve(pli_pending *pending, plait_error *err);
 /** Adds what is pending for these rows, times scale, to values. scale 0: nothing is done. */

@@ -98,14 +98,15 @@ static plait_view view_of(const pli_client *client) {
     return (plait_view){ .workers = client->layout.workers, .worker = client->rank, .clock = client->clock };
 }
 
-int pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t values, const void *delta) {
+plait_status pli_client_on_inc(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys,
+                               const void *delta, int *want_out, plait_error *err) {
     const plait_consistency *policy = table->policy.ops;
-    const pli_spec          *spec = &table->spec;
     plait_view               view = view_of(client);
-    if (policy->worker.on_inc == NULL) return 0;
-    if (policy->reads_norms)
-        view.norm = pli_values_max_norm(spec->type, values, delta) / (spec->ruled ? (double)spec->batch : 1);
-    return policy->worker.on_inc(table->policy.state, &view);
+    *want_out = 0;
+    if (policy->worker.on_inc == NULL) return PLAIT_OK;
+    if (policy->reads_norms) PLI_TRY(pli_update_norm(&table->spec, n, keys, delta, &view.norm, err));
+    *want_out = policy->worker.on_inc(table->policy.state, &view);
+    return PLAIT_OK;
 }
 
 /* Which tables keep back what is pending, now that the clock ends (or, kind PUSH, something is sent earlier). */

@@ -223,12 +223,13 @@ static plait_status add_together(pli_shard *shard, int32_t n, const pli_push_par
 }
 
 static plait_status check_order(const pli_shard *shard, int32_t n, const pli_push_part *parts, plait_error *err) {
-    const uint64_t first = (uint64_t)shard->first, rows = shard->spec.rows > 0 ? (uint64_t)shard->rows : UINT64_MAX;
+    const uint64_t first = (uint64_t)shard->first, rows = (uint64_t)shard->rows;
+    const bool     sparse = shard->spec.rows == 0; /* any 64-bit number is a key */
     for (int32_t i = 0; i < n; i++) {
         const pli_push_part *part = &parts[i];
         if (!part->increasing || part->n == 0) continue;
-        if (!pli_is_increasing_u64(part->n, part->keys) || part->keys[0] < first ||
-            part->keys[part->n - 1] - first >= rows)
+        if (!pli_is_increasing_u64(part->n, part->keys) ||
+            (!sparse && (part->keys[0] < first || part->keys[part->n - 1] - first >= rows)))
             return out_of_order(shard, err);
     }
     return PLAIT_OK;

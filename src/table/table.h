@@ -151,6 +151,9 @@ void pli_job_resume(plait_job *job);
 void pli_served_finish_gets(plait_job *job);
 /** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier, or this one's end. */
 plait_status pli_served_send_kept(plait_job *job, plait_error *err);
+/** The dump of tables on shards (topology/served_dump.c). */
+plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
+                             plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);

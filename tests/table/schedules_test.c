@@ -569,7 +569,7 @@ static void add(world *w, int32_t k, int t) {
         me->delta[me->n * w->workers + k] = (double)(UINT64_C(1) << clock);
         me->keys[me->n++] = w->hot[h];
     }
-    me->want = pli_client_on_inc(&me->client, me->table[t], me->n * w->workers, me->delta);
+    SURE(w, pli_client_on_inc(&me->client, me->table[t], me->n, me->keys, me->delta, &me->want, NULL) == PLAIT_OK);
     me->accepted = false;
     if (me->state != READING) {
         me->reads = t;

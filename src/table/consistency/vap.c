@@ -2,7 +2,8 @@
  * a get does not hold yet, at the moment when the owner answers, is smaller than V in its largest absolute value.
  * Strong: in sum over all workers; weak: for each worker.
  *
- * Each worker has a budget, V / (workers - 1) or, weak, V, and adds the norms of its incs up. An inc that would reach
+ * Each worker has a budget, V / (workers - 1) or, weak, V, and adds the norms of its incs up. The norm of an inc is the
+ * largest absolute value that it adds to one element: repeats of a key are added up first. An inc that would reach
  * the budget first sends what was accepted before and waits until it is applied; one that reaches it alone is itself
  * applied before it returns. Sums of norms are at least norms of sums, so the bound holds, with room to spare. Gets
  * fetch, else copies would miss what is applied. On a ruled table the norm is that of the gradient's sum as inc is

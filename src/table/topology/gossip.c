@@ -8,8 +8,8 @@
  *     bsp, local-sgd:H          then, each clock or each H, a round: copies are exchanged with the neighbours and mixed
  *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed
  *                               (gossip.h)
- *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next inc or
- *                               clock that is what it reads; its own copy is as it was
+ *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next clock
+ *                               that is what it reads; its own copy is as it was
  *
  * Papers: those of gossip.h. */
 #include <stdio.h>
@@ -38,7 +38,7 @@ struct pli_averaged {
     double            weight;
     int64_t           rounds, marks;
     uint64_t          incs, pushes; /* pending; made of those before */
-    void             *average; /* [n + 1] of all copies, as of the last barrier; NULL: none */
+    void             *average; /* [n + 1] of all copies, as of a barrier in this clock; NULL: none */
 };
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -101,10 +101,8 @@ static void gossip_close(plait_table *table) {
 
 /* --- reads and updates -------------------------------------------------------------------------------------------- */
 
-/* Since the last barrier nothing has moved: what is read is the average. */
-static const void *average_of(const plait_table *table) {
-    return table->job->client.met ? table->averaged->average : NULL;
-}
+/* Past a barrier no copy moves until the clock ends: what is read is the average. */
+static const void *average_of(const plait_table *table) { return table->averaged->average; }
 
 /* An inc moves the average by what it adds, so the own copy by more. */
 static double scale_of_pending(const plait_table *table) {

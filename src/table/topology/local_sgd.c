@@ -8,8 +8,8 @@
  *     at the end of a round     the worker adds what its copy has moved since the round began, divided by the number of
  *                               workers, to the common table: which so becomes the average. The next read begins a
  *                               round
- *     at a barrier              what all copies have moved since the round began is summed: until the worker's next inc
- *                               or clock it reads the common table plus that, the average; its own copy is as it was
+ *     at a barrier              what all copies have moved since the round began is summed: until the worker's next
+ *                               clock it reads the common table plus that, the average; its own copy is as it was
  *
  * On an additive table each inc moves the copy by itself, and nothing is divided: the common table is the sum of all
  * incs. Where updates come by key a copy has, of a round, the rows that were read or updated in it, and these pay the
@@ -24,6 +24,7 @@
 struct pli_local {
     plait_table common; /* ops: the topology's own */
     bool        is_open, has_copy;
+    bool        met; /* has passed a barrier in this clock: the average is read */
     pli_policy  policy;
     pli_spec    own;      /* of the copy, which is all in one place */
     pli_shard   copy;
@@ -143,8 +144,8 @@ static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, pl
 
 /* --- reads and updates ------------------------------------------------------------------------------------------- */
 
-/* Past a barrier, and nothing has moved since: the average is read, and over it what the worker has added in this
- * clock. */
+/* Past a barrier no copy moves until the clock ends: the average is read, and over it what the worker has added in
+ * this clock. */
 static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->local;
     double            scale = table->spec.ruled ? 0 : 1;
@@ -174,7 +175,7 @@ static plait_status get_mixed(plait_table *table, const pli_rows *rows, void *va
 static plait_status local_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->local;
     double            scale = table->spec.ruled ? 0 : 1;
-    if (table->job->client.met) return get_average(table, rows, values, err);
+    if (l->met) return get_average(table, rows, values, err);
     PLI_TRY(hold(table, rows->keys == NULL ? 0 : rows->n, rows->keys, err));
     if (rows->keys != NULL) {
         pli_store_get(&l->copy.store, rows->n, rows->keys, values);
@@ -190,7 +191,7 @@ static plait_status local_get(plait_table *table, const pli_rows *rows, void *va
 static plait_status local_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                plait_error *err) {
     struct pli_local *l = table->local;
-    if (!table->job->client.met && !table->spec.keyed && (table->spec.ruled || !l->pending.touched)) {
+    if (!l->met && !table->spec.keyed && (table->spec.ruled || !l->pending.touched)) {
         PLI_TRY(begin_round(table, err));
         *values_out = pli_at_const(l->copy.store.slab->memory, first * pli_row_bytes(&table->spec));
         return PLAIT_OK;
@@ -281,6 +282,7 @@ static bool ends_round(const plait_table *table) {
 }
 
 static plait_status local_ends(plait_table *table, plait_error *err) {
+    table->local->met = false;
     PLI_TRY(move_own(table, err));
     if (!ends_round(table)) return PLAIT_OK;
     PLI_TRY(measure(table, err));
@@ -348,6 +350,7 @@ static plait_status local_settle(plait_table *table, plait_error *err) {
 
 static void local_refresh(plait_table *table) {
     struct pli_local *l = table->local;
+    l->met = true;
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
 
@@ -360,37 +363,66 @@ static plait_status local_call(plait_table *const *tables, int32_t n, int32_t fu
                     tables[0]->spec.name, tables[0]->spec.consistency);
 }
 
-/* What the common table holds, and what has moved since: all copies, past a barrier; else the own one. */
+/* The rows of a dump on their way: with room for `most`. */
+typedef struct rows_dumped {
+    int64_t   n, most;
+    uint64_t *keys;
+    void     *values;
+} rows_dumped;
+
+static plait_status dump_common(plait_table *table, int64_t more, rows_dumped *d, plait_error *err) {
+    struct pli_local *l = table->local;
+    uint64_t         *keys = NULL;
+    void             *values = NULL;
+    int64_t           row_bytes = pli_row_bytes(&table->spec);
+    PLI_TRY(l->common.ops->dump(&l->common, &d->n, &keys, &values, err));
+    d->most = d->n + more;
+    d->keys = pli_realloc(keys, (size_t)d->most, sizeof *keys);
+    if (d->keys == NULL) pli_free(keys);
+    d->values = pli_realloc(values, (size_t)d->most, (size_t)row_bytes);
+    if (d->values == NULL) pli_free(values);
+    return d->keys != NULL && d->values != NULL ? PLAIT_OK : no_memory(table, err);
+}
+
+/* The rows of the copy that are of this round, as it has them, in place of the common table's. One that was only read,
+ * and that nobody holds, is none. */
+static plait_status dump_held(const plait_table *table, rows_dumped *d, plait_error *err) {
+    const struct pli_local *l = table->local;
+    int64_t                 row_bytes = pli_row_bytes(&table->spec);
+    pli_keymap              map;
+    plait_status            status = PLAIT_OK;
+    if (l->fresh || l->held.n == 0) return PLAIT_OK;
+    pli_keymap_init(&map);
+    for (int64_t i = 0; status >= 0 && i < d->n; i++)
+        if (pli_keymap_add(&map, d->keys[i]) < 0) status = no_memory(table, err);
+    for (int64_t i = 0; status >= 0 && i < l->held.n; i++) {
+        int64_t at = pli_keymap_find(&map, l->held.keys[i]), to = at < 0 ? d->n : at;
+        pli_store_get(&l->copy.store, 1, &l->held.keys[i], pli_at(d->values, to * row_bytes));
+        if (at < 0 && !is_zero(pli_at(d->values, to * row_bytes), row_bytes)) d->keys[d->n++] = l->held.keys[i];
+    }
+    pli_keymap_destroy(&map);
+    return status;
+}
+
+/* As get has it: past a barrier the average, else the copy. */
 static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                plait_error *err) {
-    struct pli_local  *l = table->local;
-    const pli_pending *since = table->job->client.met ? &l->average : &l->moved;
-    uint64_t          *keys = NULL;
-    void              *values = NULL;
-    int64_t            n = 0, row_bytes = pli_row_bytes(&table->spec);
-    if (!table->job->client.met) PLI_TRY(measure(table, err));
-    PLI_TRY(l->common.ops->dump(&l->common, &n, &keys, &values, err));
-    int64_t   most = n + since->set.n + l->pending.set.n, all = n;
-    uint64_t *more_keys = pli_array((size_t)most, sizeof *keys);
-    void     *more = pli_array((size_t)most, (size_t)row_bytes);
-    bool      done = more_keys != NULL && more != NULL;
-    if (done && n > 0) {
-        memcpy(more_keys, keys, (size_t)n * sizeof *keys);
-        memcpy(more, values, (size_t)(n * row_bytes));
+    struct pli_local *l = table->local;
+    rows_dumped       d = { 0 };
+    plait_status      status = dump_common(table, l->average.set.n + l->held.n + l->pending.set.n, &d, err);
+    if (status >= 0 && !l->met) status = dump_held(table, &d, err);
+    if (status >= 0 && l->met && !pli_pending_append(&l->average, 1, d.n, d.keys, d.values, &d.n))
+        status = no_memory(table, err);
+    if (status >= 0 && !table->spec.ruled && !pli_pending_append(&l->pending, 1, d.n, d.keys, d.values, &d.n))
+        status = no_memory(table, err);
+    if (status < 0) {
+        pli_free(d.keys);
+        pli_free(d.values);
+        return status;
     }
-    done = done && pli_pending_append(since, 1, n, more_keys, more, &all);
-    done = done && (table->spec.ruled || pli_pending_append(&l->pending, 1, all, more_keys, more, &all));
-    pli_pending_clear(&l->moved);
-    pli_free(keys);
-    pli_free(values);
-    if (!done) {
-        pli_free(more_keys);
-        pli_free(more);
-        return no_memory(table, err);
-    }
-    *n_out = all;
-    *keys_out = more_keys;
-    *values_out = more;
+    *n_out = d.n;
+    *keys_out = d.keys;
+    *values_out = d.values;
     return PLAIT_OK;
 }
 

@@ -295,7 +295,8 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
 static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_client_resume(&table->job->client);
-    int want = pli_client_on_inc(&table->job->client, table->served, rows->n * table->spec.cols, delta);
+    int want;
+    PLI_TRY(pli_client_on_inc(&table->job->client, table->served, rows->n, rows->keys, delta, &want, err));
     if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
     if (table->served->at_clock) want = 0;
     if (want & PLAIT_SETTLE_FIRST) PLI_TRY(settle(table, err));
@@ -462,72 +463,6 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     return status;
 }
 
-/* --- dump --------------------------------------------------------------------------------------------------------- */
-
-static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error *err) {
-    plait_job           *job = table->job;
-    const pli_placement *placement = &table->spec.placement;
-    uint64_t             now_ns;
-    pli_out              out;
-    plait_status         status = PLAIT_OK;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, ticket);
-    for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
-        pli_wire_pull pull = { .table = (uint32_t)table->spec.id,
-                               .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
-        pli_msg      *msg = pli_msg_new(sizeof pull);
-        if (msg != NULL) memcpy(pli_msg_body(msg), &pull, sizeof pull), msg->head.clock = job->client.clock;
-        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
-                                 PLI_PULL, msg, ticket, &out, err);
-    }
-    if (status < 0) pli_ticket_unlink(&job->client, ticket);
-    pli_port_leave(job->client_port, &out);
-    return status < 0 ? status : pli_job_wait(job, ticket, "all rows of a sparse table", err);
-}
-
-static int64_t rows_in(const plait_table *table, const pli_msg *reply) {
-    return (int64_t)(reply->head.body_bytes / (uint64_t)(8 + pli_row_bytes(&table->spec)));
-}
-
-static plait_status gather_all(const plait_table *table, const pli_ticket *ticket, int64_t *n_out, uint64_t **keys_out,
-                               void **values_out, plait_error *err) {
-    int64_t row_bytes = pli_row_bytes(&table->spec), most = table->served->pending.set.n, n = 0;
-    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) most += rows_in(table, reply);
-    uint64_t *keys = pli_array((size_t)most, sizeof *keys);
-    void     *values = pli_array((size_t)most, (size_t)row_bytes);
-    plait_status status = keys == NULL || values == NULL
-                              ? pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name)
-                              : PLAIT_OK;
-    for (const pli_msg *reply = ticket->replies; status >= 0 && reply != NULL; reply = reply->next) {
-        int64_t m = rows_in(table, reply);
-        if (m == 0) continue;
-        memcpy(keys + n, pli_msg_body(reply), (size_t)m * 8);
-        memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
-        n += m;
-    }
-    if (status >= 0 &&
-        !pli_pending_append(&table->served->pending, pli_client_own_scale(&table->job->client, table->served), n, keys,
-                            values, n_out))
-        status = pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);
-    if (status < 0) {
-        pli_free(keys);
-        pli_free(values);
-        return status;
-    }
-    *keys_out = keys;
-    *values_out = values;
-    return PLAIT_OK;
-}
-
-static plait_status served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
-                                plait_error *err) {
-    pli_ticket   ticket;
-    plait_status status = pull_all(table, &ticket, err);
-    if (status >= 0) status = gather_all(table, &ticket, n_out, keys_out, values_out, err);
-    pli_ticket_free(&ticket);
-    return status;
-}
-
 const pli_topology_ops pli_served_ops = {
     .open = served_open,
     .close = served_close,
@@ -540,5 +475,5 @@ const pli_topology_ops pli_served_ops = {
     .refresh = served_refresh,
     .leave = served_leave,
     .call = served_call,
-    .dump = served_dump,
+    .dump = pli_served_dump,
 };
