@@ -9,6 +9,7 @@
 
 #include "data/cache.h"
 #include "data/chars.h"
+#include "data/foreign.h"
 #include "data/idx.h"
 #include "data/table.h"
 
@@ -30,6 +31,17 @@ void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
+/* An index that goes on for longer than a number of a table could, as the first of a row: too large to be read, but
+ * meant for one. */
+static bool has_endless_index(const unsigned char *p, const unsigned char *end) {
+    enum { ENDLESS = 1000 };
+    while (p < end && *p > ' ') p++;
+    while (p < end && (*p == ' ' || *p == '\t')) p++;
+    const unsigned char *digits = p;
+    while (p < end && (unsigned)(*p - '0') < 10) p++;
+    return p - digits > ENDLESS;
+}
+
 /* Does the first line that says something look like "label index:value"? */
 static bool looks_like_libsvm(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes;
@@ -37,10 +49,11 @@ static bool looks_like_libsvm(const pli_source *source) {
     for (p = pli_libsvm_row(p, end); p < end; p = pli_libsvm_row(p, end)) {
         const unsigned char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline != NULL ? newline : end;
         for (const unsigned char *at = p; at < stop; at++) {
-            if (*at == ',' || *at == ';' || *at == '"') return false;
+            if (*at == ',' || *at == ';' || *at == '"' || *at == '|') return false;
             if (*at == ':')
                 return at > p && ((unsigned)(at[-1] - '0') < 10 || (at - p >= 3 && memcmp(at - 3, "qid", 3) == 0));
         }
+        if (has_endless_index(p, stop)) return true;
         p = stop;
     }
     return false;
@@ -92,6 +105,9 @@ static plait_status choose_format(const plait_data_opts *opts, const pli_sources
     const pli_data_format known = fixed != NULL ? fixed->format : PLI_FORMAT_NONE;
     pli_data_format       format = PLI_FORMAT_NONE;
     PLI_TRY(format_by_name(opts->format != NULL ? opts->format : "auto", &format, err));
+    const bool by_content = format == PLI_FORMAT_NONE && opts->delimiter == NULL && known != PLI_FORMAT_CHARS;
+    for (int64_t i = 0; by_content && i < sources->n; i++)
+        PLI_TRY(pli_foreign_check_text(&sources->source[i], err));
     if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known, opts->delimiter != NULL);
     if (known != PLI_FORMAT_NONE && known != format)
         return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,

@@ -6,7 +6,7 @@
 
 #include "data/table.h"
 
-enum { SAMPLE_BYTES = 1 << 20, CANDIDATES = 6 };
+enum { SAMPLE_BYTES = 1 << 18, CANDIDATES = 6 };
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 

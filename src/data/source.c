@@ -1,6 +1,8 @@
 /* Finding and opening the sources of a data set. */
 #include "data/source.h"
 
+#include "data/foreign.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -112,6 +114,7 @@ static plait_status open_source(pli_source *source, bool is_pipe, plait_error *e
     PLI_TRY(is_pipe ? open_pipe(source, name, err) : open_file(source, err));
     if (pli_is_packed(source->data, source->bytes)) PLI_TRY(unpack(source, name, err));
     if (source->bytes == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: empty, expected rows", name);
+    PLI_TRY(pli_foreign_check(name, source->data, source->bytes, err));
     if (source->bytes >= 3 && memcmp(source->data, "\xef\xbb\xbf", 3) == 0) source->begin = 3;
     return is_pipe ? PLAIT_OK : find_weights(source, err);
 }

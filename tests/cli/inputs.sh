@@ -98,6 +98,23 @@ cmp -s asked.out other.out || fail "predict takes another delimiter for the mode
 works judged eval --model-file hash.model --data hash --delimiter '#' --json
 exits 2 'delimiter "7": expected tab' nodelimiter train --data hash --delimiter 7
 
+# Files of other programs are named, through gzip and on the standard input too.
+printf 'BZh91AY&SYabcdef' >packed.bz2
+printf '\377\3761\000,\0002\000\n\000' >wide.csv
+gzip -c wide.csv >wide.csv.gz
+printf '1 |f a:1 b:2\n-1 |f a:3\n' >house.vw
+exits 1 'packed.bz2: is bzip2: unpack it with .bunzip2 -k packed.bz2' bzip2 train --data packed.bz2
+exits 1 'wide.csv.gz: is UTF-16 text' wide train --data wide.csv.gz --format csv
+exits 1 'house.vw: is Vowpal Wabbit text' vw train --data house.vw
+exits 1 'house.vw: is Vowpal Wabbit text' vw-predict predict --model-file hash.model --data house.vw
+code=0
+"$PLAIT" train --data - <wide.csv >wide-pipe.out 2>wide-pipe.err || code=$?
+{ [ $code -eq 1 ] && grep -q 'standard input: is UTF-16' wide-pipe.err; } || fail "UTF-16 through a pipe: $(cat wide-pipe.err)"
+
+# An index of any length is one: no other format.
+{ printf '1 '; head -c 300000 /dev/zero | tr '\0' 9; printf ':1\n0 1:1\n'; } >long
+exits 1 'long:1: expected an index below' long train --data long
+
 # A file that is no data at all, as a list of names, is told for what it was taken.
 printf 'ann\nbob\ncarl\nann\nbob\ncarl\n' >names
 works names train --data names --epochs 1
