@@ -165,6 +165,60 @@ static void test_packed(void **state) {
     free(packed);
 }
 
+/* A member or frame behind another: all rows, or an error that names the byte; never the first one's rows alone. */
+static void test_what_follows(void **state) {
+    char        path[256];
+    pli_text    whole = { 0 };
+    plait_error err;
+    size_t      second = 0;
+    (void)state;
+    path_of("two.gz", path);
+    for (int i = 0; i < 2; i++) {
+        gzFile gz = gzopen(path, i == 0 ? "wb" : "ab");
+        gzputs(gz, "1 1:1\n0 2:1\n");
+        gzclose(gz);
+        if (i == 0) second = (size_t)pli_file_bytes(path);
+    }
+    expect_rows("two.gz", 4);
+    assert_int_equal(pli_read_whole(path, 1 << 24, &whole, &err), PLAIT_OK);
+    char at[64];
+    snprintf(at, sizeof at, "neither another one nor zeros, at byte %zu", second);
+    for (int bit = 0; bit < 8; bit++) { /* of the second member's first byte, and of the next one */
+        for (size_t byte = 0; byte < 2; byte++) {
+            whole.data[second + byte] ^= (char)(1 << bit);
+            write_bytes("bad.gz", whole.data, whole.length);
+            refuse("bad.gz", PLAIT_EFORMAT, at);
+            whole.data[second + byte] ^= (char)(1 << bit);
+        }
+    }
+    pli_text_add_bytes(&whole, "\0\0\0", 3);
+    write_bytes("bad.gz", whole.data, whole.length);
+    expect_rows("bad.gz", 4); /* padded */
+    pli_text_add_bytes(&whole, "\x1f", 1);
+    write_bytes("bad.gz", whole.data, whole.length);
+    refuse("bad.gz", PLAIT_EFORMAT, "behind zeros, which end a stream, follow other bytes");
+    pli_text_free(&whole);
+
+    char   frame[128];
+    size_t n = ZSTD_compress(frame, sizeof frame, "1 1:1\n0 2:1\n", 12, 3);
+    assert_false(ZSTD_isError(n));
+    pli_text_add_bytes(&whole, frame, n);
+    pli_text_add_bytes(&whole, "\x50\x2a\x4d\x18\3\0\0\0abc", 11); /* a skippable frame */
+    pli_text_add_bytes(&whole, frame, n);
+    write_bytes("two.zst", whole.data, whole.length);
+    expect_rows("two.zst", 4);
+    for (size_t byte = 0; byte < 4; byte++) {
+        whole.data[n + 11 + byte] ^= 1;
+        write_bytes("bad.zst", whole.data, whole.length);
+        refuse("bad.zst", PLAIT_EFORMAT, "of the file");
+        whole.data[n + 11 + byte] ^= 1;
+    }
+    pli_text_add_bytes(&whole, "\0", 1);
+    write_bytes("bad.zst", whole.data, whole.length);
+    refuse("bad.zst", PLAIT_EFORMAT, "expected a whole zstd stream");
+    pli_text_free(&whole);
+}
+
 /* More than what is kept in memory goes to a file without a name; all bytes come back. */
 static void test_spool(void **state) {
     pli_spool           *spool = NULL;
@@ -234,7 +288,7 @@ static int make_folder(void **state) {
 
 static int remove_folder(void **state) {
     static const char *const names[] = {
-        "many/part-0", "many/part-1", "many/part-2", "many/.hidden", "many/_SUCCESS", "two.gz", "one.zst",
+        "many/part-0", "many/part-1", "many/part-2", "many/.hidden", "many/_SUCCESS", "two.gz", "one.zst", "two.zst",
         "cut.zst",     "bad.zst",     "cut.gz",      "bad.gz",       "many",          "none",   "."
     };
     (void)state;
@@ -249,8 +303,8 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_files), cmocka_unit_test(test_directories_and_patterns),
-        cmocka_unit_test(test_packed),     cmocka_unit_test(test_spool),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_packed),     cmocka_unit_test(test_what_follows),
+        cmocka_unit_test(test_spool),      cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
