@@ -1,11 +1,13 @@
 /* Writing and mapping FILE.plait-cache; its layout is in cache.h. */
 #include "data/cache.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "data/batches.h"
 
-enum { CACHE_VERSION = 1, ALIGN = 64, ARRAYS = 6 };
+enum { CACHE_VERSION = 2, ALIGN = 64, ARRAYS = 6 };
 
 static const char magic[8] = { 'P', 'L', 'A', 'I', 'T', 'B', 'L', 'K' };
 
@@ -33,6 +35,13 @@ struct pli_datacache {
 
 _Static_assert(sizeof(trailer) == 64, "the trailer is 64 bytes");
 
+/* Of the index, and of what the trailer says. */
+static uint64_t index_hash(const trailer *t, const void *index) {
+    trailer said = *t;
+    said.index_hash = 0;
+    return pli_hash_bytes(index, t->index_bytes, pli_hash_bytes(&said, sizeof said, 0));
+}
+
 /* --- planning --------------------------------------------------------------------------------------------------- */
 
 static uint64_t add_to_stamp(uint64_t stamp, const char *text) {
@@ -44,6 +53,8 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
     int64_t     facts[2] = { pli_file_bytes(path), pli_file_mtime_ns(path) };
     return pli_hash_bytes(facts, sizeof facts, add_to_stamp(stamp, slash != NULL ? slash + 1 : path));
 }
+
+static int32_t blocks_of(int32_t workers) { return workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS; }
 
 /* The texts among options on which the blocks depend. */
 enum { TEXTS = 7 };
@@ -58,9 +69,9 @@ static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
 /* Of all that the blocks depend on. */
 static plait_status make_stamp(pli_datacache_wish *wish, char *files, int32_t workers, plait_error *err) {
     const char **texts[TEXTS];
-    int64_t  numbers[] = { CACHE_VERSION, wish->opts.hash_bits, workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS };
-    uint64_t stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
-    pli_text json = { 0 };
+    int64_t      numbers[] = { CACHE_VERSION, wish->opts.hash_bits, blocks_of(workers) };
+    uint64_t     stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
+    pli_text     json = { 0 };
     texts_of(&wish->opts, texts);
     for (size_t i = 0; i < TEXTS; i++) stamp = add_to_stamp(stamp, *texts[i]);
     for (char *at = files; *at != '\0';) {
@@ -162,21 +173,44 @@ static uint64_t count_of(const block_record *r, int k) {
     return (uint64_t)(fields[k].by_row ? r->rows : r->entries) + fields[k].more;
 }
 
+/* Keys increase within each row: there are no more places where they do not than beginnings of rows. (Counted so that
+ * the loop over the entries has no branch.) And they are features. */
+static bool has_sound_keys(const pli_block *b, int64_t features) {
+    int64_t falls = 0;
+    for (int64_t i = 1; b->col != NULL && i < b->entries; i++) falls += b->col[i] <= b->col[i - 1];
+    for (int64_t i = 1; b->key != NULL && i < b->entries; i++) falls += b->key[i] <= b->key[i - 1];
+    for (int64_t row = 0; row < b->rows; row++) {
+        const int64_t from = b->row_start[row], to = b->row_start[row + 1];
+        if (to == from) continue;
+        if (from > 0) falls -= pli_block_key(b, from) <= pli_block_key(b, from - 1);
+        if (pli_block_key(b, to - 1) >= (uint64_t)features) return false;
+    }
+    return falls == 0;
+}
+
+/* Numbers as a parser would let them through: values and weights finite, labels NaN (none) or finite, those of texts
+ * places in the dictionary. */
+static bool has_sound_numbers(const pli_block *b, const pli_schema *schema) {
+    const pli_column *column = pli_schema_label_column(schema);
+    const bool        texts = schema->label_kind == PLI_LABEL_TEXT && column != NULL;
+    const double      top = texts ? (double)column->dict.n : INFINITY;
+    int64_t           bad = 0;
+    for (int64_t i = 0; b->value != NULL && i < b->entries; i++) bad += !(fabsf(b->value[i]) <= FLT_MAX);
+    for (int64_t i = 0; b->weight != NULL && i < b->rows; i++) bad += !(b->weight[i] >= 0 && b->weight[i] <= FLT_MAX);
+    for (int64_t i = 0; i < b->rows; i++) bad += fabs(b->label[i]) >= top || (texts && b->label[i] < 0);
+    return bad == 0;
+}
+
 /* The arrays are consistent: rows follow one another, keys are features. */
-static bool is_sound(const pli_block *b, int64_t features) {
-    uint64_t top = 0;
+static bool is_sound(const pli_block *b, const pli_schema *schema) {
     if (b->row_start[0] != 0 || b->row_start[b->rows] != b->entries) return false;
     for (int64_t i = 0; i < b->rows; i++)
         if (b->row_start[i + 1] < b->row_start[i]) return false;
-    for (int64_t i = 0; i < b->entries; i++) {
-        uint64_t key = pli_block_key(b, i);
-        top = key > top ? key : top;
-    }
-    return b->entries == 0 || top < (uint64_t)features;
+    return has_sound_keys(b, schema->features) && has_sound_numbers(b, schema);
 }
 
-static plait_status take_block(const view *v, const block_record *r, bool hashes, int64_t features, pli_rows *rows,
-                               plait_error *err) {
+static plait_status take_block(const view *v, const block_record *r, bool hashes, const pli_schema *schema,
+                               pli_rows *rows, plait_error *err) {
     const void *array[ARRAYS] = { NULL };
     uint64_t    hash = 0;
     if (r->rows < 0 || r->entries < 0 || r->rows == INT64_MAX) return damaged(err, "a block has impossible sizes");
@@ -198,15 +232,49 @@ static plait_status take_block(const view *v, const block_record *r, bool hashes
                            .value = (float *)(uintptr_t)array[3],
                            .label = (double *)(uintptr_t)array[4],
                            .weight = (float *)(uintptr_t)array[5] };
-    return is_sound(&rows->b, features) ? PLAIT_OK : damaged(err, "a block is not consistent");
+    return is_sound(&rows->b, schema) ? PLAIT_OK : damaged(err, "a block is not consistent");
+}
+
+/* The arrays of a record lie behind those of the one before: no two blocks share any. *end: so far. */
+static bool takes_its_turn(const block_record *r, uint64_t *end) {
+    for (int k = 0; k < ARRAYS; k++) {
+        if (r->at[k] == 0) continue;
+        if (r->at[k] < *end) return false;
+        *end = r->at[k] + count_of(r, k) * fields[k].bytes;
+    }
+    return true;
+}
+
+/* Each record is that of the block of its place, with the rows of its segments, behind those of the blocks before it:
+ * what a worker does with a block (its permutation, what is held back of it) follows from these numbers. */
+static plait_status check_records(const pli_dataset *d, const block_record *record, plait_error *err) {
+    int64_t  row = 0;
+    uint64_t end = sizeof magic;
+    for (int32_t b = 0; b < d->blocks; b++) {
+        const block_record *r = &record[b];
+        int64_t             rows = 0;
+        for (int64_t i = d->block_segment[b]; i < d->block_segment[b + 1]; i++) rows += d->schema->segment_rows[i];
+        if (r->number != b)
+            return pli_fail(err, PLAIT_EFORMAT, "in the place of block %d stands block %lld", b, (long long)r->number);
+        if (r->first_row != row || r->rows != rows)
+            return pli_fail(err, PLAIT_EFORMAT, "block %d has rows %lld and %lld more, not %lld and %lld more", b,
+                            (long long)r->first_row, (long long)r->rows, (long long)row, (long long)rows);
+        if (r->entries < 0) return pli_fail(err, PLAIT_EFORMAT, "block %d has an impossible size", b);
+        if (!takes_its_turn(r, &end))
+            return pli_fail(err, PLAIT_EFORMAT, "block %d lies among the arrays of another", b);
+        row += rows;
+    }
+    return PLAIT_OK;
 }
 
 /* The schema as a part: rows of the own blocks only, so that the workers' parts add up. */
-static plait_status take_schema(pli_dataset *d, const view *v, uint64_t at, uint64_t bytes, plait_error *err) {
+static plait_status take_schema(pli_dataset *d, const view *v, uint64_t at, uint64_t bytes, const block_record *record,
+                                plait_error *err) {
     const char *text = piece(v, at, bytes, 1);
     if (text == NULL) return damaged(err, "the schema leaves the file");
     PLI_TRY(pli_schema_read(text, (size_t)bytes, &d->schema, err));
     if (d->schema->segments != d->segments) return damaged(err, "the schema does not fit the blocks");
+    PLI_TRY(check_records(d, record, err));
     d->schema->rows = 0;
     for (int64_t i = 0; i < d->segments; i++) {
         bool own = d->segment[i].block >= d->first && d->segment[i].block < d->first + d->own;
@@ -221,14 +289,15 @@ static plait_status take_segments(pli_dataset *d, const pli_segment *segment, pl
     d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);
     if (d->segment == NULL || d->block_segment == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
     if (d->segments > 0) memcpy(d->segment, segment, (size_t)d->segments * sizeof *segment);
+    for (int64_t i = 0; i < d->segments; i++)
+        if (segment[i].block < (i > 0 ? segment[i - 1].block : 0) || segment[i].block >= d->blocks)
+            return damaged(err, "segments are out of order");
     int64_t at = 0;
     for (int32_t b = 0; b <= d->blocks; b++) {
         while (at < d->segments && d->segment[at].block < b) at++;
         d->block_segment[b] = at;
     }
-    return at <= d->segments && (d->segments == 0 || d->segment[d->segments - 1].block < d->blocks)
-               ? PLAIT_OK
-               : damaged(err, "segments are out of order");
+    return PLAIT_OK;
 }
 
 plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
@@ -244,8 +313,7 @@ plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, siz
     index_head           head;
     if (index == NULL || t.index_bytes < sizeof head || t.index_bytes % 8 != 0)
         return damaged(err, "its index leaves the file");
-    if (hashes && pli_hash_bytes(index, t.index_bytes, 0) != t.index_hash)
-        return damaged(err, "the checksum of its index does not fit");
+    if (hashes && index_hash(&t, index) != t.index_hash) return damaged(err, "the checksum of its index does not fit");
     memcpy(&head, index, sizeof head);
     uint64_t schema_at = t.index_at + sizeof head, room = t.index_bytes;
     if (head.schema_bytes > room || head.segments > room || head.blocks > room || head.blocks != t.n_blocks ||
@@ -260,14 +328,14 @@ plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, siz
     d->segments = (int64_t)head.segments;
     pli_dataset_own(d);
     PLI_TRY(take_segments(d, segment, err));
-    PLI_TRY(take_schema(d, &v, schema_at, head.schema_bytes, err));
+    PLI_TRY(take_schema(d, &v, schema_at, head.schema_bytes, record, err));
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
     d->cached = pli_calloc(1, sizeof *d->cached);
     if (d->rows == NULL || d->cached == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
     d->cached->fingerprint = t.fingerprint;
     d->cached->record = record;
     for (int32_t i = 0; i < d->own; i++)
-        PLI_TRY(take_block(&v, &record[d->first + i], hashes, d->schema->features, &d->rows[i], err));
+        PLI_TRY(take_block(&v, &record[d->first + i], hashes, d->schema, &d->rows[i], err));
     d->loaded = true;
     return PLAIT_OK;
 }
@@ -277,6 +345,8 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
     plait_error err = { .code = PLAIT_OK };
     if (!pli_file_exists(wish->path) || pli_map_file(wish->path, &mapped, &err) != PLAIT_OK) return false;
     plait_status status = pli_datacache_parse(d, mapped.data, mapped.bytes, wish->stamp, true, &err);
+    if (status == PLAIT_OK && d->blocks != blocks_of(d->workers))
+        status = damaged(&err, "it has another number of blocks");
     if (status == PLAIT_OK) {
         d->cached->mapped = mapped;
         return true;
@@ -292,7 +362,7 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
 
 plait_status pli_datacache_block(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
     const view v = { d->cached->mapped.data, d->cached->mapped.bytes };
-    return take_block(&v, &d->cached->record[block], true, d->schema->features, rows, err);
+    return take_block(&v, &d->cached->record[block], true, d->schema, rows, err);
 }
 
 /* Back to a dataset that nothing was opened for. */
@@ -366,7 +436,7 @@ static plait_status put_index(writer *w, const pli_dataset *d, const pli_datacac
     if (status == PLAIT_OK) status = pad(w, ALIGN, err);
     t.index_at = w->at;
     t.index_bytes = index.length;
-    if (status == PLAIT_OK) t.index_hash = pli_hash_bytes(index.data, index.length, 0);
+    if (status == PLAIT_OK) t.index_hash = index_hash(&t, index.data);
     if (status == PLAIT_OK) status = put(w, index.data, index.length, err);
     if (status == PLAIT_OK) status = put(w, &t, sizeof t, err);
     pli_text_free(&index);

@@ -3,7 +3,7 @@
  *     "PLAITBLK", padding to 64
  *     each block's arrays, each at a multiple of 64
  *     index: schema (JSON), segments, blocks (where their arrays lie, and their XXH3)
- *     trailer of 64 bytes: version, stamp, fingerprint, place and XXH3 of the index
+ *     trailer of 64 bytes: version, stamp, fingerprint, place of the index, XXH3 of the index and of the trailer
  *
  * The stamp hashes what the blocks depend on: names, sizes and times of the files, options, the model's schema. Another
  * stamp means stale; anything else that does not fit means damaged; both are built anew. Numbers are little-endian. */

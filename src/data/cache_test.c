@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,126 @@ static void test_damaged(void **state) {
     pli_text_free(&whole);
 }
 
+/* --- crafted: whole by its checksums, and wrong ------------------------------------------------------------------- */
+
+enum {
+    TRAILER = 64,
+    RECORD = 88,
+    NUMBER = 0,
+    FIRST_ROW = 8,
+    ROWS = 16,
+    ARRAYS_AT = 32,
+    COL_AT = 40,
+    LABEL_AT = 64,
+    HASH = 80
+};
+
+static uint64_t word(const pli_text *whole, size_t at) {
+    uint64_t value;
+    memcpy(&value, whole->data + at, sizeof value);
+    return value;
+}
+
+static void set_word(pli_text *whole, size_t at, uint64_t value) { memcpy(whole->data + at, &value, sizeof value); }
+
+/* Where the record of a block lies, whose index is the last thing before the trailer. */
+static size_t record_of(const pli_text *whole, size_t block) {
+    return whole->length - TRAILER - (size_t)(64 - block) * RECORD;
+}
+
+/* Writes it with checksums of its index that fit. */
+static void write_crafted(pli_text *whole) {
+    const size_t trailer = whole->length - TRAILER, hash = trailer + 48;
+    set_word(whole, hash, 0);
+    uint64_t seed = pli_hash_bytes(whole->data + trailer, TRAILER, 0);
+    set_word(whole, hash, pli_hash_bytes(whole->data + word(whole, trailer + 32), word(whole, trailer + 40), seed));
+    FILE *file = fopen(cache_name, "wb");
+    fwrite(whole->data, 1, whole->length, file);
+    fclose(file);
+}
+
+/* The checksum of a block's arrays anew. */
+static void rehash(pli_text *whole, size_t block) {
+    static const size_t bytes[] = { 8, 4, 8, 4, 8, 4 };
+    const size_t        r = record_of(whole, block), rows = word(whole, r + ROWS), entries = word(whole, r + ROWS + 8);
+    uint64_t            hash = 0;
+    for (size_t k = 0; k < 6; k++) {
+        const size_t at = word(whole, r + ARRAYS_AT + 8 * k), n = k == 0 ? rows + 1 : k >= 4 ? rows : entries;
+        if (at != 0) hash = pli_hash_bytes(whole->data + at, n * bytes[k], hash);
+    }
+    set_word(whole, r + HASH, hash);
+}
+
+/* Opening it says why it is not taken. NULL: it is taken. */
+static void expect_crafted(pli_text *whole, const char *why) {
+    pli_dataset *d = NULL;
+    plait_error  err;
+    write_crafted(whole);
+    assert_int_equal(open_one(true, 0, 1, &d, &err), PLAIT_OK);
+    if (why == NULL && d->cached == NULL) fail_msg("refused: %s", pli_dataset_notes(d));
+    if (why != NULL && (d->cached != NULL || strstr(pli_dataset_notes(d), why) == NULL))
+        fail_msg("expected \"%s\", found \"%s\"", why, pli_dataset_notes(d));
+    pli_dataset_destroy(&d);
+}
+
+/* Two words change places, are seen to be refused, and go back. */
+static void swap_and_refuse(pli_text *whole, size_t a, size_t b, const char *why) {
+    for (int turn = 0; turn < 2; turn++) {
+        const uint64_t kept = word(whole, a);
+        set_word(whole, a, word(whole, b));
+        set_word(whole, b, kept);
+        expect_crafted(whole, turn == 0 ? why : NULL);
+    }
+}
+
+static void test_crafted(void **state) {
+    pli_text    whole = { 0 };
+    plait_error err;
+    int32_t     cached;
+    bool        noted;
+    (void)state;
+    write_rows(640, false);
+    unlink(cache_name);
+    uint64_t text = print_of(true, 1, &cached, &noted);
+    assert_int_equal(pli_read_whole(cache_name, 1 << 24, &whole, &err), PLAIT_OK);
+    const size_t three = record_of(&whole, 3), five = record_of(&whole, 5);
+    expect_crafted(&whole, NULL);
+    swap_and_refuse(&whole, three + NUMBER, five + NUMBER, "in the place of block 3 stands block 5");
+    swap_and_refuse(&whole, three + FIRST_ROW, five + FIRST_ROW, "block 3 has rows");
+    swap_and_refuse(&whole, three + LABEL_AT, five + LABEL_AT, "the arrays of another");
+    const uint64_t kept = word(&whole, three + ROWS);
+    set_word(&whole, three + ROWS, kept - 1);
+    expect_crafted(&whole, "block 3 has rows");
+    set_word(&whole, three + ROWS, kept);
+    set_word(&whole, whole.length - 8, 63);
+    expect_crafted(&whole, "impossible sizes");
+    set_word(&whole, whole.length - 8, 64);
+    /* A label that is no number, a key that is there twice: with a checksum of the block that fits. */
+    const size_t zero = record_of(&whole, 0), label = word(&whole, zero + LABEL_AT), col = word(&whole, zero + COL_AT);
+    const double infinity = INFINITY;
+    uint64_t     bits;
+    memcpy(&bits, &infinity, sizeof bits);
+    const uint64_t labels = word(&whole, label), keys = word(&whole, col);
+    set_word(&whole, label, bits);
+    expect_crafted(&whole, "the checksum of a block does not fit");
+    rehash(&whole, 0);
+    expect_crafted(&whole, "a block is not consistent");
+    set_word(&whole, label, labels);
+    set_word(&whole, col, (keys & UINT32_MAX) << 32 | (keys & UINT32_MAX));
+    rehash(&whole, 0);
+    expect_crafted(&whole, "a block is not consistent");
+    set_word(&whole, col, keys);
+    rehash(&whole, 0);
+    expect_crafted(&whole, NULL);
+    set_word(&whole, whole.length - TRAILER + 24, 7); /* the fingerprint: only the checksum knows */
+    FILE *file = fopen(cache_name, "wb");
+    fwrite(whole.data, 1, whole.length, file);
+    fclose(file);
+    assert_int_equal(print_of(true, 1, &cached, &noted), text);
+    assert_true(noted);
+    pli_text_free(&whole);
+}
+
 static void test_streamed_from_cache(void **state) {
     plait_error  err;
     int32_t      cached;
@@ -212,6 +333,7 @@ int main(void) {
         cmocka_unit_test(test_same_rows),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_crafted),
         cmocka_unit_test(test_streamed_from_cache),
         cmocka_unit_test(test_every_failed_allocation),
     };
