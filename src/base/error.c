@@ -26,14 +26,13 @@ const char *plait_status_text(plait_status status) {
 
 const char *plait_version(void) { return PLI_VERSION; }
 
-/* The text of an error is one line, whatever was pasted into it. */
-static void set_text(plait_error *err, const char *text) {
-    size_t length = strnlen(text, sizeof err->text - 1);
-    memmove(err->text, text, length); /* text may be err->text itself */
-    err->text[length] = '\0';
-    for (char *c = err->text; *c != '\0'; c++) {
+/* The text of an error is one line that may be shown anywhere, whatever was pasted into it. text is the caller's own,
+ * which is altered. */
+static void set_text(plait_error *err, char *text) {
+    for (char *c = text; *c != '\0'; c++) {
         if (*c == '\n' || *c == '\r') *c = ' ';
     }
+    pli_printable(err->text, sizeof err->text, text);
 }
 
 /* Formats into a buffer of its own first, since the arguments may point into err->text. */

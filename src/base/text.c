@@ -57,12 +57,91 @@ void pli_text_add(pli_text *text, const char *fmt, ...) {
     text->length += (size_t)n;
 }
 
+/* --- what may be shown ----------------------------------------------------------------------------------- */
+
+/* The character at p [n > 0] and its bytes; -1 and 1: what stands there is no UTF-8. (RFC 3629: no longer forms than
+ * needed, no surrogates.) */
+static int32_t character_at(const unsigned char *p, size_t n, size_t *bytes_out) {
+    static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+    const size_t more = p[0] < 0x80 ? 0 : p[0] < 0xc0 ? 4 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : p[0] < 0xf8 ? 3 : 4;
+    *bytes_out = 1;
+    if (more == 0) return p[0];
+    if (more >= n || more > 3) return -1;
+    int32_t c = p[0] & (0x3f >> more);
+    for (size_t i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80) return -1;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return -1;
+    *bytes_out = more + 1;
+    return c;
+}
+
+/* Moves a cursor, ends a line, or turns the direction of what follows. */
+static bool is_control(int32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* The next character of from [n > 0], as it may be shown, into out; how many bytes of it are taken into *took_out. */
+static size_t show(const unsigned char *from, size_t n, const char *keep, char out[16], size_t *took_out) {
+    static const char plain[] = "\n\t\r", named[] = "ntr";
+    const int32_t     c = character_at(from, n, took_out);
+    if (!is_control(c) || (c > 0 && c < 0x80 && strchr(keep, c) != NULL)) {
+        memcpy(out, from, *took_out);
+        return *took_out;
+    }
+    const char *at = c > 0 && c < 0x80 ? strchr(plain, c) : NULL;
+    if (at != NULL) return (size_t)snprintf(out, 16, "\\%c", named[at - plain]);
+    size_t used = 0;
+    for (size_t i = 0; i < *took_out; i++)
+        used += (size_t)snprintf(out + used, 16 - used, "\\x%02x", (unsigned)from[i]);
+    return used;
+}
+
+/* How many bytes from the front are plain letters, which need no look. */
+static size_t plain_length(const char *bytes, size_t n) {
+    size_t i = 0;
+    while (i < n && bytes[i] >= ' ' && bytes[i] < 0x7f) i++;
+    return i;
+}
+
+void pli_text_add_printable(pli_text *text, const char *bytes, size_t n, const char *keep) {
+    for (size_t i = 0; i < n;) {
+        const size_t plain = plain_length(bytes + i, n - i);
+        char         out[16];
+        size_t       took = 0;
+        pli_text_add_bytes(text, bytes + i, plain);
+        if ((i += plain) == n) break;
+        const size_t used = show((const unsigned char *)bytes + i, n - i, keep, out, &took);
+        pli_text_add_bytes(text, out, used);
+        i += took;
+    }
+}
+
+void pli_printable(char *to, size_t room, const char *from) {
+    size_t at = 0, n = strlen(from);
+    for (size_t i = 0, took = 0; i < n; i += took) {
+        char         out[16];
+        const size_t used = show((const unsigned char *)from + i, n - i, "", out, &took);
+        if (at + used >= room) break;
+        memcpy(to + at, out, used);
+        at += used;
+    }
+    to[at] = '\0';
+}
+
 void pli_text_add_quoted(pli_text *text, const char *word) {
+    const size_t n = strlen(word);
     pli_text_add_bytes(text, "\"", 1);
-    for (const unsigned char *c = (const unsigned char *)word; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') pli_text_add_bytes(text, "\\", 1);
-        if (*c < 0x20) pli_text_add(text, "\\u%04x", *c);
-        else pli_text_add_bytes(text, c, 1);
+    for (size_t i = 0, took = 0; i < n; i += took) {
+        const int32_t c = character_at((const unsigned char *)word + i, n - i, &took);
+        if (c == '"' || c == '\\') pli_text_add_bytes(text, "\\", 1);
+        if (c < 0)
+            pli_text_add(text, "\\ufffd");
+        else if (is_control(c))
+            pli_text_add(text, "\\u%04x", (unsigned)c);
+        else
+            pli_text_add_bytes(text, word + i, took);
     }
     pli_text_add_bytes(text, "\"", 1);
 }

@@ -127,7 +127,7 @@ static void test_quoted(void **state) {
     pli_text text = { 0 };
     pli_text_add_quoted(&text, "");
     pli_text_add_quoted(&text, "a \"b\" \\ \n\x1f\x7f \xc3\xa9");
-    assert_string_equal(text.data, "\"\"\"a \\\"b\\\" \\\\ \\u000a\\u001f\x7f \xc3\xa9\"");
+    assert_string_equal(text.data, "\"\"\"a \\\"b\\\" \\\\ \\u000a\\u001f\\u007f \xc3\xa9\"");
     pli_text_free(&text);
 }
 
@@ -178,8 +178,8 @@ static void test_nearest(void **state) {
     assert_string_equal(pli_nearest("learningrate", names, n), "learning-rate");
     assert_string_equal(pli_nearest("optimiser", names, n), "optimizer");
     assert_string_equal(pli_nearest("l2", names, n), "l2");
-    assert_string_equal(pli_nearest("SEED", names, n), "seed"); /* case is no mistake */
-    assert_string_equal(pli_nearest("l3", names, n), "l1"); /* the first of equals */
+    assert_string_equal(pli_nearest("SEED", names, n), "seed");           /* case is no mistake */
+    assert_string_equal(pli_nearest("l3", names, n), "l1");               /* the first of equals */
     assert_string_equal(pli_nearest("learn", names, n), "learning-rate"); /* its beginning */
     assert_null(pli_nearest("bandwidth", names, n));
     assert_null(pli_nearest("xy", names, n)); /* no letter right */
@@ -188,12 +188,60 @@ static void test_nearest(void **state) {
     assert_null(pli_nearest("epochs", names, 0));
 }
 
+/* Bytes that may come from any file, as a message, a line and JSON show them. */
+static void test_printable(void **state) {
+    static const struct {
+        const char *from, *shown, *quoted;
+    } cases[] = {
+        { "plain \\ text", "plain \\ text", "\"plain \\\\ text\"" },
+        { "a\033[2Jb\177", "a\\x1b[2Jb\\x7f", "\"a\\u001b[2Jb\\u007f\"" },
+        { "a\tb\nc\r", "a\\tb\\nc\\r", "\"a\\u0009b\\u000ac\\u000d\"" },
+        { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+          "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"" },
+        { "\xc2\x9b"
+          "2J",
+          "\\xc2\\x9b2J", "\"\\u009b2J\"" },                  /* a control character of the upper range */
+        { "\xe2\x80\xae", "\\xe2\\x80\\xae", "\"\\u202e\"" }, /* turns the direction */
+        { "\xff \xc3( \xc0\xaf", "\\xff \\xc3( \\xc0\\xaf", "\"\\ufffd \\ufffd( \\ufffd\\ufffd\"" },
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\ufffd\\ufffd\\ufffd\"" }, /* half of a pair */
+        { "cut \xe2\x82", "cut \\xe2\\x82", "\"cut \\ufffd\\ufffd\"" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pli_text shown = { 0 }, quoted = { 0 }, again = { 0 };
+        char     buffer[64];
+        pli_text_add_printable(&shown, cases[i].from, strlen(cases[i].from), "");
+        assert_string_equal(shown.data, cases[i].shown);
+        pli_text_add_printable(&again, shown.data, shown.length, "");
+        assert_string_equal(again.data, cases[i].shown);
+        pli_text_add_quoted(&quoted, cases[i].from);
+        assert_string_equal(quoted.data, cases[i].quoted);
+        pli_printable(buffer, sizeof buffer, cases[i].from);
+        assert_string_equal(buffer, cases[i].shown);
+        pli_text_free(&shown);
+        pli_text_free(&again);
+        pli_text_free(&quoted);
+    }
+    char     small[8];
+    pli_text lines = { 0 };
+    pli_printable(small, sizeof small, "abcde\x01");
+    assert_string_equal(small, "abcde"); /* nothing is cut in the middle */
+    pli_text_add_printable(&lines, "a\tb\n\033", 5, "\n\t");
+    assert_string_equal(lines.data, "a\tb\n\\x1b");
+    pli_text_free(&lines);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_grows),         cmocka_unit_test(test_text_without_memory),
-        cmocka_unit_test(test_whole_numbers),      cmocka_unit_test(test_doubles_read),
-        cmocka_unit_test(test_doubles_written),    cmocka_unit_test(test_doubles_there_and_back),
-        cmocka_unit_test(test_locale_of_the_host), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_text_grows),
+        cmocka_unit_test(test_text_without_memory),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_doubles_read),
+        cmocka_unit_test(test_doubles_written),
+        cmocka_unit_test(test_doubles_there_and_back),
+        cmocka_unit_test(test_locale_of_the_host),
+        cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_quoted),
     };
     return cmocka_run_group_tests_name("base.text", tests, NULL, NULL);

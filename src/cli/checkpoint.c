@@ -28,7 +28,7 @@ typedef struct place {
     pli_checkpoint_list list;
 } place;
 
-static void say(const char *folder, const char *reason) { fprintf(stderr, "plait: %s: %s\n", folder, reason); }
+static void say(const char *folder, const char *reason) { pli_cli_usage("%s: %s", folder, reason); }
 
 /* --- list --------------------------------------------------------------------------------------------- */
 
@@ -171,7 +171,9 @@ static void describe_meta(const pli_checkpoint *checkpoint, pli_text *text) {
     const char *key;
     json_object_foreach(meta, key, value) {
         char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-        pli_text_add(text, "meta\t%s\t%s\n", key, dump != NULL ? dump : "");
+        pli_text_add(text, "meta\t");
+        pli_text_add_printable(text, key, strlen(key), "");
+        pli_text_add(text, "\t%s\n", dump != NULL ? dump : "");
         text->failed |= dump == NULL;
         free(dump);
     }
@@ -220,6 +222,16 @@ static void tensors_json(const pli_checkpoint *checkpoint, pli_text *text) {
     pli_text_add(text, pli_checkpoint_tensors(checkpoint) > 0 ? "]" : "[]");
 }
 
+/* The meta once more, in ASCII: what is printed has no control characters, which JSON itself allows in part. */
+static void meta_json(const pli_checkpoint *checkpoint, pli_text *text) {
+    json_t *meta = json_loads(pli_checkpoint_meta(checkpoint), 0, NULL);
+    char   *dump = json_dumps(meta, JSON_COMPACT | JSON_ENSURE_ASCII);
+    pli_json_raw(text, "meta", dump != NULL ? dump : "");
+    text->failed |= dump == NULL;
+    free(dump);
+    json_decref(meta);
+}
+
 static void describe_json(const pli_checkpoint *checkpoint, pli_text *text) {
     pli_text tensors = { 0 }, bytes = { 0 };
     tensors_json(checkpoint, &tensors);
@@ -233,7 +245,7 @@ static void describe_json(const pli_checkpoint *checkpoint, pli_text *text) {
     pli_json_i64(text, "parts", pli_checkpoint_parts(checkpoint));
     pli_json_raw(text, "part_bytes", bytes.data != NULL ? bytes.data : "");
     pli_json_raw(text, "tensors", tensors.data != NULL ? tensors.data : "");
-    pli_json_raw(text, "meta", pli_checkpoint_meta(checkpoint));
+    meta_json(checkpoint, text);
     pli_json_end(text);
     pli_text_add(text, "\n");
     text->failed |= tensors.failed || bytes.failed;
@@ -247,7 +259,7 @@ static plait_status open_meant(const place *at, pli_checkpoint **checkpoint_out,
     if (at->only[0] == '\0') {
         status = pli_checkpoint_open(at->dir, checkpoint_out, &passed_over, err);
         if (status == PLAIT_OK && passed_over.data != NULL)
-            fprintf(stderr, "plait: passed over:\n%s", passed_over.data);
+            pli_cli_usage("passed over:\n%.*s", (int)passed_over.length - 1, passed_over.data);
         pli_text_free(&passed_over);
         return status;
     }

@@ -41,7 +41,9 @@ int pli_cli_usage(const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    pli_text_add(&text, "plait: %s\n", line);
+    pli_text_add(&text, "plait: ");
+    pli_text_add_printable(&text, line, strlen(line), "\n\t");
+    pli_text_add(&text, "\n");
     if (text.data == NULL || !pli_verdict_was_said(text.data))
         fputs(text.data != NULL ? text.data : "plait: out of memory\n", stderr);
     pli_text_free(&text);
@@ -132,10 +134,22 @@ bool pli_cli_print(pli_text *text) {
     if (failed) {
         pli_cli_usage("out of memory");
     } else if (text->length > 0) {
-        fwrite(text->data, 1, text->length, stdout);
+        pli_text shown = { 0 };
+        pli_text_add_printable(&shown, text->data, text->length, "\n\t");
+        failed = shown.failed;
+        if (failed) pli_cli_usage("out of memory");
+        else fwrite(shown.data, 1, shown.length, stdout);
+        pli_text_free(&shown);
     }
     pli_text_free(text);
     return !failed;
+}
+
+void pli_cli_put(const char *word) {
+    pli_text shown = { 0 };
+    pli_text_add_printable(&shown, word, strlen(word), "");
+    fputs(shown.data != NULL ? shown.data : "", stdout);
+    pli_text_free(&shown);
 }
 
 int pli_cli_end(int code) {

@@ -27,26 +27,35 @@ static bool numbered(const plait_model *model) {
     return n > 1;
 }
 
+static void put_line(const char *word, const char *value) {
+    printf("%s\t", word);
+    pli_cli_put(value);
+    printf("\n");
+}
+
 static void describe(const plait_model *model) {
     int64_t n = plait_model_rows(model); /* the features that have weights */
     char    hash[65];
     plait_model_hash(model, hash);
-    printf("model\t%s\n", plait_model_name(model));
-    printf("hash\t%s\n", hash);
+    put_line("model", plait_model_name(model));
+    put_line("hash", hash);
     printf("features\t%" PRId64 "\n", plait_model_features(model));
-    printf("description\t%s\n", plait_model_description(model));
+    put_line("description", plait_model_description(model));
     printf("classes\t%" PRId64 "\n", plait_model_classes(model));
-    for (int64_t k = 0; k < plait_model_classes(model); k++) printf("label\t%s\n", plait_model_label(model, k));
+    for (int64_t k = 0; k < plait_model_classes(model); k++) put_line("label", plait_model_label(model, k));
     if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
         printf("values\t%" PRId64 "\n", n);
         return;
     }
     if (numbered(model)) {
-        printf("feature\t%s .. ", plait_model_feature(model, 0));
-        printf("%s\n", plait_model_feature(model, n - 1));
+        printf("feature\t");
+        pli_cli_put(plait_model_feature(model, 0));
+        printf(" .. ");
+        pli_cli_put(plait_model_feature(model, n - 1));
+        printf("\n");
         return;
     }
-    for (int64_t j = 0; j < n && !ferror(stdout); j++) printf("feature\t%s\n", plait_model_feature(model, j));
+    for (int64_t j = 0; j < n && !ferror(stdout); j++) put_line("feature", plait_model_feature(model, j));
 }
 
 static void put_number(double value) {
@@ -58,7 +67,7 @@ static void put_number(double value) {
 static void list_weights(const plait_model *model) {
     int64_t columns = plait_model_columns(model);
     for (int64_t j = 0; j < plait_model_rows(model) && !ferror(stdout); j++) {
-        printf("%s", plait_model_feature(model, j));
+        pli_cli_put(plait_model_feature(model, j));
         for (int64_t k = 0; k < columns; k++) put_number(plait_model_weight(model, j, k));
         putchar('\n');
     }

@@ -265,10 +265,10 @@ static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
 static void say_restart(const supervisor *s, const ending *end, int64_t restart) {
     pli_text text = { 0 };
     tell_cause(&end->cause, &text);
-    fprintf(stderr, "plait: launch: %s; restart %" PRId64 " of %" PRId64 "%s%s\n",
-            text.data != NULL ? text.data : "out of memory", restart, s->set->max_restarts,
-            s->checkpoint != NULL ? ", from the newest checkpoint in " : ", from the beginning",
-            s->checkpoint != NULL ? s->checkpoint : "");
+    pli_cli_usage("launch: %s; restart %" PRId64 " of %" PRId64 "%s%s",
+                  text.data != NULL ? text.data : "out of memory", restart, s->set->max_restarts,
+                  s->checkpoint != NULL ? ", from the newest checkpoint in " : ", from the beginning",
+                  s->checkpoint != NULL ? s->checkpoint : "");
     pli_text_free(&text);
 }
 

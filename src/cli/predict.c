@@ -66,7 +66,7 @@ static void add_row(const plait_model *model, const double *scores, int64_t colu
         pli_text_add_bytes(text, "\n", 1);
     } else {
         const char *label = plait_model_label(model, (int64_t)scores[0]);
-        pli_text_add_bytes(text, label, strlen(label));
+        pli_text_add_printable(text, label, strlen(label), "");
         pli_text_add_bytes(text, "\n", 1);
     }
 }

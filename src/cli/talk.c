@@ -61,7 +61,10 @@ static void say(pli_talk *talk, bool once, const char *fmt, va_list args) {
     char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* the command that goes on */
     if (whole != NULL) vsnprintf(whole, (size_t)length + 1, fmt, again);
     va_end(again);
-    pli_text_add(&line, "plait: %s\n", whole != NULL ? whole : text);
+    const char *said = whole != NULL ? whole : text;
+    pli_text_add(&line, "plait: ");
+    pli_text_add_printable(&line, said, strlen(said), "\n\t");
+    pli_text_add(&line, "\n");
     pthread_mutex_lock(&talk->mutex);
     if (!once || line.data == NULL || !pli_verdict_was_said(line.data))
         put(talk, line.data != NULL ? line.data : "plait: out of memory\n");

@@ -20,11 +20,12 @@ const pli_reader pli_libsvm_reader = {
 };
 
 void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
-    char    line[400];
+    char    text[400], line[400];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    pli_printable(line, sizeof line, text);
     pli_text_add(&d->notes, "%s\n", line);
     pli_log(d->log, PLAIT_LOG_INFO, -1, "data", "%s", line);
 }
