@@ -21,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/verdict.h"
 #include "comm/launcher.h"
+#include "comm/tell_launch.h"
 
 static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0], PIECE = 4096, LINE = 200 };
@@ -126,8 +127,9 @@ int pli_keep(char *const *argv) {
     atomic_store(&child, 0);
     int code = pli_child_reap((int32_t)pid);
     if (code == 127) return pli_cli_usage("launch: %s cannot be run", argv[0]), code;
-    if (code <= PLI_EXIT_SIGNAL) return code;
-    pli_verdict_lost(pli_launcher_find().rank, (int32_t)pid, code - PLI_EXIT_SIGNAL, words.line);
+    const int32_t rank = pli_launcher_find().rank;
+    if (code <= PLI_EXIT_SIGNAL) return pli_verdict_keep(rank, (int32_t)pid, code);
+    pli_tell_launch_lost(rank, (int32_t)pid, code - PLI_EXIT_SIGNAL, words.line);
     die_of(code - PLI_EXIT_SIGNAL);
     return code;
 }

@@ -271,7 +271,6 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_record_init(&report);
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
-    if (r->alone >= 0) pli_verdict_begun(r->alone);
     pli_signals_enter(&r->signals, comm);
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
@@ -470,11 +469,9 @@ static int tell_outcome(run *r, int argc, char *const *argv, plait_status status
 }
 
 /* A process that has gone on without another ends at once, with its verdict given. */
-static int end_after_a_death(const run *r, int code, const plait_error *err) {
-    if (r->outcast) { /* one that has died, to the others; a code of its own would have mpirun end them */
-        pli_verdict_lost(r->alone, pli_pid(), 0, err->text);
-        return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
-    }
+static int end_after_a_death(const run *r, int code) {
+    /* One that has died, to the others; a code of its own would have mpirun end them. */
+    if (r->outcast) return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
     pli_verdict_give(code);
     if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();
     return code | PLI_EXIT_AT_ONCE;
@@ -490,7 +487,7 @@ static int run_all(run *r, int argc, char *const *argv) {
     int code = tell_outcome(r, argc, argv, status, &err);
     if (!tell_logs(r, &ended) && code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
     pli_free(r->lost);
-    return r->survived && r->alone >= 0 ? end_after_a_death(r, code, &err) : code;
+    return r->survived && r->alone >= 0 ? end_after_a_death(r, code) : code;
 }
 
 static int train(int argc, char *const *argv) {

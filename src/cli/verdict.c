@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,8 +19,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-
-static const char variable[] = "PLAIT_VERDICTS";
+#include "comm/tell_launch.h"
 
 static const char prefix[] = "plait-launch-";
 
@@ -44,7 +42,7 @@ char *pli_verdicts_open(void) {
     sweep(folder);
     char *path = pli_format("%s/%s%d-XXXXXX", folder, prefix, (int)pli_pid());
     int   fd = path != NULL ? mkstemp(path) : -1;
-    if (fd >= 0 && setenv(variable, path, 1) == 0) {
+    if (fd >= 0 && setenv(pli_launch_variable, path, 1) == 0) {
         close(fd);
         return path;
     }
@@ -129,19 +127,54 @@ static bool read_cause(const char *line, pli_cause *cause) {
     return true;
 }
 
+/* A rank that has begun, and what became of it. A program that a script has started has another process than the one
+ * that its keeper knows; the rank is the same. */
+typedef struct fate {
+    bool ended, well, missed; /* missed: others' runs ended well without it */
+} fate;
+
+static fate fate_of(const char *lines, long of_pid, int of_rank) {
+    fate f = { 0 };
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
+        int  code = 0, rank = -1;
+        long pid = 0;
+        bool coded = sscanf(at, "%d %ld %d", &code, &pid, &rank) >= 2;
+        bool lost = !coded && sscanf(at, "lost %ld %d", &pid, &rank) == 2;
+        if ((coded || lost) && (pid == of_pid || rank == of_rank)) {
+            f.well = coded && code == PLI_EXIT_DONE && (f.well || !f.ended);
+            f.ended = true;
+        }
+        f.missed = f.missed || (sscanf(at, "without %ld %d", &pid, &rank) == 2 && rank == of_rank);
+    }
+    return f;
+}
+
+/* Of the ranks that have begun: how many there are, how many have ended, and whether all have ended well but those
+ * without whom the others went on. */
+static void count_ranks(const char *lines, pli_verdicts *v) {
+    bool well = true, missed = false;
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
+        long pid = 0;
+        int  rank = -1;
+        if (sscanf(at, "begun %ld %d", &pid, &rank) != 2) continue;
+        const fate f = fate_of(lines, pid, rank);
+        v->begun++;
+        v->ended += f.ended;
+        well = well && (f.well || f.missed);
+        missed = missed || f.missed;
+    }
+    v->survived = v->survived || (well && missed);
+}
+
 static void count_lines(const char *lines, pli_verdicts *v) {
     bool found = false;
     for (const char *at = lines; at != NULL; at = next_line(at)) {
-        long pid = 0;
-        int  code = 0;
-        v->begun += strncmp(at, "begun ", 6) == 0;
         v->survived = v->survived || strncmp(at, "survived", 8) == 0;
         v->died = v->died || strncmp(at, "lost ", 5) == 0;
-        if (sscanf(at, "%d %ld", &code, &pid) == 2 && has_line(lines, "begun", pid)) v->ended++;
-        if (sscanf(at, "lost %ld", &pid) == 1 && has_line(lines, "begun", pid)) v->ended++;
-        v->failed = v->failed || code != 0;
+        v->failed = v->failed || strtol(at, NULL, 10) != 0;
         if (!found) found = read_cause(at, &v->cause);
     }
+    count_ranks(lines, v);
     if (!found) v->cause = (pli_cause){ .rank = -1 };
     if (v->cause.rank < 0 && v->cause.signal == 0 && v->cause.text[0] == '\0') v->cause.rank = lost_of(lines);
 }
@@ -159,63 +192,40 @@ void pli_verdicts_read(const char *path, pli_verdicts *v) {
 void pli_verdicts_close(char **path) {
     if (*path == NULL) return;
     unlink(*path);
-    unsetenv(variable);
+    unsetenv(pli_launch_variable);
     pli_free(*path);
     *path = NULL;
 }
 
-/* On another host there is no such file, and none is made. A short append is whole. */
-static void append(const char *line) {
-    const char *path = pli_env(variable);
-    int         fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-    if (fd < 0) return;
-    if (write(fd, line, strlen(line)) < 0) { /* the launcher's own code must do */
-    }
-    close(fd);
-}
-
-void pli_verdict_lost(int32_t rank, int32_t pid, int signal, const char *said) {
-    char line[512], host[256];
-    pli_host_name(host);
-    snprintf(line, sizeof line, "lost %d %d %d %.63s %.300s\n", (int)pid, (int)rank, signal, host, said);
-    append(line);
-}
-
 void pli_verdict_why(int32_t rank, const char *text) {
-    char line[512];
-    snprintf(line, sizeof line, "why %d %d %.400s\n", (int)pli_pid(), (int)rank, text);
-    append(line);
+    pli_tell_launch("why %d %d %.400s\n", (int)pli_pid(), (int)rank, text);
 }
 
-void pli_verdict_give(int code) {
-    char line[48];
-    snprintf(line, sizeof line, "%d %d\n", code, (int)pli_pid());
-    append(line);
-}
+void pli_verdict_give(int code) { pli_tell_launch("%d %d\n", code, (int)pli_pid()); }
 
-void pli_verdict_begun(int32_t rank) {
-    char line[48];
-    snprintf(line, sizeof line, "begun %d %d\n", (int)pli_pid(), (int)rank);
-    append(line);
-}
+void pli_verdict_survived(void) { pli_tell_launch("survived\n"); }
 
-void pli_verdict_survived(void) { append("survived\n"); }
+void pli_verdict_asked(void) { pli_tell_launch("asked %d\n", (int)pli_pid()); }
 
-void pli_verdict_asked(void) {
-    char line[48];
-    snprintf(line, sizeof line, "asked %d\n", (int)pli_pid());
-    append(line);
+int pli_verdict_keep(int32_t rank, int32_t pid, int code) {
+    pli_text    text = { 0 };
+    const char *path = pli_env(pli_launch_variable);
+    bool        read = path != NULL && pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL;
+    bool        outcast = read && has_line(text.data, "lost", pid);
+    if (!outcast && !(read && has_line(text.data, NULL, pid))) pli_tell_launch("%d %d %d\n", code, (int)pid, (int)rank);
+    pli_text_free(&text);
+    return outcast ? PLI_EXIT_DONE : code;
 }
 
 /* Adds "said HASH PID", which as an exit code reads as 0, and looks who was the first. */
 bool pli_verdict_was_said(const char *line) {
-    const char *path = pli_env(variable);
+    const char *path = pli_env(pli_launch_variable);
     if (path == NULL) return false;
     char     mark[32], mine[64];
     pli_text text = { 0 };
     snprintf(mark, sizeof mark, "said %016" PRIx64 " ", pli_hash_bytes(line, strlen(line), 0));
     snprintf(mine, sizeof mine, "%s%d\n", mark, (int)pli_pid());
-    append(mine);
+    pli_tell_launch("%s", mine);
     const char *first =
         pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL ? strstr(text.data, mark) : NULL;
     bool said = first != NULL && strncmp(first, mine, strlen(mine)) != 0;

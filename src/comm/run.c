@@ -4,6 +4,7 @@
 
 #include "base/module.h"
 #include "comm/rounds.h"
+#include "comm/tell_launch.h"
 #include "comm/world.h"
 
 enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
@@ -362,6 +363,19 @@ static int32_t speaker(const pli_world *world, const plait_error *why) {
     return lowest;
 }
 
+/* What `plait launch` cannot see from outside: that a job goes on without its dead, and that a rank was taken for dead
+ * by those who go on. */
+static void tell_survival(pli_world *world, plait_status status) {
+    const int32_t rank = world->place.first;
+    if (world->place.count == world->size || !atomic_load(&world->survives)) return;
+    if (atomic_load(&world->lost) && world->lost_why.code == PLAIT_EPEER && world->lost_why.rank == rank)
+        pli_tell_launch_lost(rank, pli_pid(), 0, world->lost_why.text);
+    for (int32_t i = 0; status >= 0 && i < atomic_load(&world->n_events); i++) {
+        if (world->events[i].kind != PLI_MEMBER_DIED) continue;
+        pli_tell_launch("without %d %d\n", (int)pli_pid(), (int)world->events[i].rank);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------------- */
 
 static plait_status run_world(pli_world *world, plait_error *err) {
@@ -372,6 +386,7 @@ static plait_status run_world(pli_world *world, plait_error *err) {
     } else if (status >= 0 && world->ops->shares_memory) {
         status = run_threads(world, err);
     } else if (status >= 0) {
+        if (world->place.count < world->size) pli_tell_launch("begun %d %d\n", (int)pli_pid(), (int)world->place.first);
         pli_world_run_rank(world, world->place.first);
         all_ended = await_the_others(world);
     }
@@ -383,6 +398,7 @@ static plait_status run_world(pli_world *world, plait_error *err) {
         err->rank = speaker(world, err);
         pthread_mutex_unlock(&world->lock);
     }
+    tell_survival(world, status);
     world->ops->close(&world->transport, all_ended && status != PLAIT_ECOMM);
     return status;
 }

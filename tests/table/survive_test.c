@@ -48,6 +48,7 @@ typedef struct story {
     atomic_int           ended;
     plait_status (*work)(struct story *s, plait_job *job); /* of a worker */
     const pli_event_sink *sink;                            /* NULL: there is no event log */
+    long pause_ns;                                         /* of a worker before each clock */
 } story;
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
@@ -139,6 +140,7 @@ static plait_status work(story *s, plait_job *job) {
     PLI_TRY(plait_table_create(job, &o, &table));
     PLI_TRY(plait_job_barrier(job));
     for (int64_t clock = 0; clock < s->clocks; clock++) {
+        nanosleep(&(struct timespec){ .tv_nsec = s->pause_ns }, NULL);
         uint64_t     begun_ns = pli_comm_now(plait_job_comm(job));
         plait_status status;
         bool         again = false;
@@ -391,7 +393,7 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
 
 /* --- a rank of a job of processes --------------------------------------------------------------------------------- */
 
-enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
+enum { PROCESS_CLOCKS = 600, LIFE_US = 400000, SLOW_NS = 11000000 /* a clock of a run that lasts 7 s at least */ };
 
 static pli_eventlog *process_log; /* of this rank's process */
 
@@ -428,13 +430,14 @@ static plait_status process_body(plait_comm *comm, void *user) {
     return body(comm, s);
 }
 
-static int run_process(const char *seed) {
+static int run_process(const char *seed, bool slow) {
     story           s = { .seed = strtoull(seed, NULL, 10),
                           .consistency = "bsp",
                           .clocks = PROCESS_CLOCKS,
                           .counts = true,
                           .second = -1,
                           .second_at = -1,
+                          .pause_ns = slow ? SLOW_NS : 0,
                           .work = work };
     plait_comm_opts opts;
     plait_error     err = { 0 };
@@ -454,7 +457,7 @@ static int run_process(const char *seed) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
+    if (argc >= 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2], argc > 3);
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die),
                                         cmocka_unit_test(test_what_has_no_copies_is_refused_by_name),
                                         cmocka_unit_test(test_what_copies_do_not_know_is_refused_and_the_job_goes_on),
