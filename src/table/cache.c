@@ -50,13 +50,24 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     pli_free(table);
 }
 
+static void use(pli_client *client, int32_t server) {
+    int64_t at = client->n_used;
+    if (client->link[server].used) return;
+    client->link[server].used = true;
+    for (; at > 0 && client->used[at - 1] > server; at--) client->used[at] = client->used[at - 1];
+    client->used[at] = server;
+    client->n_used++;
+}
+
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err) {
     const pli_placement *placement = &table->spec.placement;
-    if (!pli_grow((void **)&client->table, &client->tables_capacity, client->tables + 1, sizeof(void *)))
+    if (!pli_grow((void **)&client->table, &client->tables_capacity, client->tables + 1, sizeof(void *)) ||
+        !pli_grow((void **)&client->used, &client->used_capacity, client->n_used + placement->shards,
+                  sizeof *client->used))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", table->spec.name);
     client->table[client->tables++] = table;
     for (int32_t shard = 0; shard < placement->shards; shard++)
-        client->link[pli_placement_rank(placement, shard) - placement->first_rank].used = true;
+        use(client, pli_placement_rank(placement, shard) - placement->first_rank);
     pli_client_count_bytes(client, table);
     client->filtered = client->filtered || table->chain != NULL;
     return PLAIT_OK;

@@ -35,6 +35,7 @@ void pli_client_close(pli_client *client) {
     }
     pli_client_copies_close(client);
     pli_free(client->link);
+    pli_free(client->used);
     pli_free(client->table);
     *client = (pli_client){ 0 };
 }
@@ -117,11 +118,24 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
     return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
 }
 
-plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
-                                 pli_out *out, plait_error *err) {
+/* BYE is answered when all workers have said it, so it goes to the same servers on all of them. */
+static bool hears(const pli_client *client, int32_t server, pli_kind kind) {
+    const pli_client_link *link = &client->link[server];
+    const bool             ends = kind == PLI_BYE || kind == PLI_LEAVE;
+    if (link->used || link->lost || !ends) return link->used;
+    return client->layout.first_server > 0 || pli_client_has_copies(client) ||
+           (kind == PLI_LEAVE && server == pli_lease_keeper(&client->layout));
+}
+
+bool pli_client_says_bye(const pli_client *client) {
+    return client->n_used > 0 || client->layout.first_server > 0 || pli_client_has_copies(client);
+}
+
+plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind kind, pli_ticket *ticket, pli_out *out,
+                                 plait_error *err) {
     client->barriers += kind == PLI_BARRIER;
     for (int32_t s = 0; s < client->layout.servers; s++) {
-        if (!client->link[s].used && (used || client->link[s].lost)) continue;
+        if (!hears(client, s, kind)) continue;
         const bool numbered = kind == PLI_BARRIER && pli_client_has_copies(client);
         pli_msg   *msg = pli_msg_new(numbered ? sizeof client->barriers : 0);
         if (msg != NULL) msg->head.clock = client->clock;
@@ -300,12 +314,12 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
 }
 
-/* WHY to every server that may hold the ticket; those that do not are silent. It is asked again, so it need not arrive,
- * and must not be missed in the stream where it comes after the job's end. */
+/* WHY to every server that may hold the ticket, of those that were asked anything; those that do not are silent. It is
+ * asked again, so it need not arrive, and must not be missed in the stream where it comes after the job's end. */
 static void ask_why(const pli_client *client, pli_ticket *ticket, pli_out *out) {
     atomic_fetch_add_explicit(&ticket->asked, 1, memory_order_release);
     for (int32_t s = 0; s < client->layout.servers; s++) {
-        if (client->link[s].lost) continue;
+        if (client->link[s].lost || client->link[s].tx.next == 1) continue; /* 1: it has been sent nothing */
         pli_msg *msg = pli_msg_new(0);
         if (msg == NULL) return;
         address(client, s, PLI_WHY, msg);
@@ -325,6 +339,7 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
         }
         pli_out_wake(out, ticket->why_at_ns);
     }
+    if (client->layout.resend_after_ns == 0) return; /* nothing is sent again */
     for (int32_t s = 0; s < client->layout.servers; s++) pli_tx_wakeup(&client->link[s].tx, now_ns, out);
 }
 

@@ -62,6 +62,8 @@ typedef struct pli_client {
     int32_t    rank;
     uint32_t   epoch, incarnation, next_ticket;
     pli_client_link *link; /* [servers] */
+    int32_t    *used;      /* [n_used] numbers of the servers that hold a shard of some table, in order */
+    int64_t     n_used, used_capacity;
     pli_ticket *tickets;
     int64_t    clock;
     bool       left;
@@ -105,9 +107,15 @@ void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, 
  *  EPEER the server is lost. */
 plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
                              pli_ticket *ticket, pli_out *out, plait_error *err);
-/** The same empty message to every server (used: every one that holds a shard). */
-plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, bool used, pli_kind kind, pli_ticket *ticket,
-                                 pli_out *out, plait_error *err);
+/** The same empty message to every server that holds a shard. BYE and LEAVE go to all others as well that wait for the
+ *  workers' end: server ranks, and those with copies of others' shards; LEAVE also to the one that keeps the book of leases.
+ *  Where one of a thousand workers holds all shards, most hear nothing. */
+plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind kind, pli_ticket *ticket, pli_out *out,
+                                 plait_error *err);
+/** The server that keeps the book of leases: that of a key, as rows have theirs. */
+int32_t pli_lease_keeper(const pli_layout *layout);
+/** Does any server hear of this worker's end by a BYE? */
+bool pli_client_says_bye(const pli_client *client);
 
 /** With copies: brings bytes to a barrier of the first server (wire.h). */
 plait_status pli_client_send_gather(pli_client *client, uint64_t now_ns, const void *mine, size_t bytes,

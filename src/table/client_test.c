@@ -28,7 +28,7 @@ static void open_client(pli_client *client, pli_ticket *ticket, pli_out *out) {
     for (int32_t s = 0; s < SERVERS; s++) client->link[s].used = true;
     pli_out_init(out);
     pli_ticket_open(client, ticket);
-    assert_int_equal(pli_client_send_all(client, 1, true, PLI_BARRIER, ticket, out, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_all(client, 1, PLI_BARRIER, ticket, out, NULL), PLAIT_OK);
     pli_out_drop(out);
     pli_out_init(out);
 }
@@ -270,6 +270,43 @@ static void test_heirs(void **state) {
     assert_int_equal(pli_heir_of(NULL, WORKERS, 2, 3, 7), 3);
 }
 
+static int32_t count(pli_out *out, pli_kind kind) {
+    int32_t n = 0;
+    for (const pli_msg *msg = out->first; msg != NULL; msg = msg->next) n += msg->head.kind == kind;
+    pli_out_drop(out);
+    pli_out_init(out);
+    return n;
+}
+
+/* A thousand workers hold one shard: nobody asks the others anything, at a wait or at the end. */
+static void test_servers_without_shards_hear_nothing(void **state) {
+    (void)state;
+    static const pli_layout many = { .workers = 1000, .servers = 1000 };
+    const int32_t           holder = (pli_lease_keeper(&many) + 1) % many.servers;
+    pli_client              client;
+    pli_ticket              ticket;
+    pli_out                 out;
+    pli_out_init(&out);
+    assert_int_equal(pli_client_open(&client, &many, 0, 0, 1, NULL), PLAIT_OK);
+    assert_false(pli_client_says_bye(&client)); /* it meets the others by a collective */
+    client.link[holder].used = true;
+    client.n_used = 1;
+    assert_true(pli_client_says_bye(&client));
+    pli_ticket_open(&client, &ticket);
+    assert_int_equal(pli_client_send_all(&client, 1, PLI_BARRIER, &ticket, &out, NULL), PLAIT_OK);
+    assert_int_equal(count(&out, PLI_BARRIER), 1);
+    pli_ticket_wonder(&client, 1, &ticket, &out);
+    pli_client_ops.on_wakeup(&client, ticket.why_at_ns, &out);
+    assert_int_equal(count(&out, PLI_WHY), 1);
+    assert_int_equal(pli_client_send_all(&client, 1, PLI_LEAVE, NULL, &out, NULL), PLAIT_OK);
+    assert_int_equal(count(&out, PLI_LEAVE), 2); /* and the one that keeps the book of leases */
+    assert_int_equal(pli_client_send_all(&client, 1, PLI_BYE, NULL, &out, NULL), PLAIT_OK);
+    assert_int_equal(count(&out, PLI_BYE), 1);
+    pli_ticket_unlink(&client, &ticket);
+    client.n_used = 0;
+    pli_client_close(&client);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_second_answer_of_a_server_does_not_count),
@@ -279,6 +316,7 @@ int main(void) {
         cmocka_unit_test(test_malformed_pushed_copies_fail),
         cmocka_unit_test(test_an_older_answer_is_not_held),
         cmocka_unit_test(test_heirs),
+        cmocka_unit_test(test_servers_without_shards_hear_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,14 +81,14 @@ static int64_t sum_of(const pli_ticket *ticket) {
 }
 
 /* Asks servers with an empty message and waits for all answers. */
-static plait_status ask_servers(plait_job *job, bool used, pli_kind kind, const char *what, int64_t *sum_out,
+static plait_status ask_servers(plait_job *job, pli_kind kind, const char *what, int64_t *sum_out,
                                 plait_error *err) {
     pli_ticket   ticket;
     uint64_t     now_ns;
     pli_out      out;
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_open(&job->client, &ticket);
-    plait_status status = pli_client_send_all(&job->client, now_ns, used, kind, &ticket, &out, err);
+    plait_status status = pli_client_send_all(&job->client, now_ns, kind, &ticket, &out, err);
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);
     if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
@@ -140,11 +140,7 @@ static plait_status gather(void *user, const void *mine, size_t bytes, pli_carri
     return status;
 }
 
-static bool has_servers(const plait_job *job) {
-    for (int32_t s = 0; s < job->layout.servers; s++)
-        if (job->client.link[s].used) return true;
-    return false;
-}
+static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
 
 /* --- agreement ---------------------------------------------------------------------------------------------- */
 
@@ -438,7 +434,9 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
     PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
     int64_t none;
-    return ask_servers(job, false, PLI_BYE, "the end of the job", &none, err);
+    /* None may close its machines before all are here, whom it may have something for. */
+    return pli_client_says_bye(&job->client) ? ask_servers(job, PLI_BYE, "the end of the job", &none, err)
+                                             : plait_comm_barrier(job->comm);
 }
 
 plait_status plait_job_destroy(plait_job **job_ptr) {
@@ -691,7 +689,7 @@ static plait_status meet_at_barrier(plait_job *job) {
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_barrier", err));
     PLI_TRY(settle(job, err));
     PLI_TRY(pli_served_send_kept(job, err));
-    plait_status status = has_servers(job) ? ask_servers(job, true, PLI_BARRIER, "barrier", &job->dropped, err)
+    plait_status status = has_servers(job) ? ask_servers(job, PLI_BARRIER, "barrier", &job->dropped, err)
                                            : plait_comm_barrier(job->comm);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
@@ -726,7 +724,7 @@ static plait_status leave(plait_job *job) {
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_send_all(&job->client, now_ns, false, PLI_LEAVE, NULL, &out, err);
+    plait_status status = pli_client_send_all(&job->client, now_ns, PLI_LEAVE, NULL, &out, err);
     job->client.left = true;
     pli_port_leave(job->client_port, &out);
     for (int64_t i = 0; i < job->tables; i++)

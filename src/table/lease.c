@@ -4,10 +4,9 @@
 
 #include "table/table.h"
 
-/* The server that keeps the book: that of a key, as rows have theirs. */
-static int32_t keeper(const plait_job *job) {
+int32_t pli_lease_keeper(const pli_layout *layout) {
     static const char key[] = "leases";
-    return (int32_t)(pli_hash_bytes(key, sizeof key, 0) % (uint64_t)job->layout.servers);
+    return (int32_t)(pli_hash_bytes(key, sizeof key, 0) % (uint64_t)layout->servers);
 }
 
 static pli_msg *question(const plait_job *job, const pli_lease_terms *terms, const pli_pace *pace,
@@ -48,7 +47,7 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
     snprintf(what, sizeof what, "leases of clock %lld", (long long)job->client.clock);
     pli_port_enter(job->client_port, &now_ns, &out);
     pli_ticket_open(&job->client, &ticket);
-    plait_status status = pli_client_send(&job->client, now_ns, keeper(job), PLI_LEASE,
+    plait_status status = pli_client_send(&job->client, now_ns, pli_lease_keeper(&job->layout), PLI_LEASE,
                                           question(job, terms, pace, lease, first ? *n : 0), &ticket, &out, err);
     if (status < 0) pli_ticket_unlink(&job->client, &ticket);
     pli_port_leave(job->client_port, &out);

@@ -141,13 +141,13 @@ int64_t pli_client_departing_bytes(const pli_client *client) {
 }
 
 static void drop_built(pli_client *client) {
-    for (int32_t s = 0; s < client->layout.servers; s++) pli_msg_free(&client->link[s].push);
+    for (int64_t i = 0; i < client->n_used; i++) pli_msg_free(&client->link[client->used[i]].push);
 }
 
 static bool make_messages(pli_client *client, pli_kind kind) {
-    for (int32_t s = 0; s < client->layout.servers; s++) {
-        pli_client_link *link = &client->link[s];
-        if (!link->used || (kind == PLI_PUSH && link->parts == 0)) continue;
+    for (int64_t i = 0; i < client->n_used; i++) {
+        pli_client_link *link = &client->link[client->used[i]];
+        if (kind == PLI_PUSH && link->parts == 0) continue;
         link->push = pli_msg_new(link->bytes);
         if (link->push == NULL) return false;
         link->push->head.arg32 = link->parts;
@@ -165,11 +165,15 @@ static void note_sent(const pli_client *client, pli_client_table *table) {
 }
 
 plait_status pli_client_build_push(pli_client *client, pli_client_table *only, pli_kind kind, plait_error *err) {
-    int64_t *count = pli_calloc((size_t)client->layout.servers, sizeof *count);
+    int64_t *count = pli_calloc((size_t)client->n_used + 1, sizeof *count);
     if (count == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     drop_built(client);
     ask_what_stays(client, kind);
-    for (int32_t s = 0; s < client->layout.servers; s++) client->link[s].parts = 0, client->link[s].bytes = 0;
+    for (int64_t i = 0; i < client->n_used; i++) {
+        pli_client_link *link = &client->link[client->used[i]];
+        link->parts = 0;
+        link->bytes = 0;
+    }
     for (int64_t i = 0; i < client->tables; i++)
         if (takes_part(client, client->table[i], only, kind)) measure(client, client->table[i], count);
     bool made = make_messages(client, kind);
@@ -200,8 +204,9 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
 }
 
 plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind kind, pli_out *out, plait_error *err) {
-    for (int32_t s = 0; s < client->layout.servers; s++) {
-        pli_msg *msg = client->link[s].push;
+    for (int64_t i = 0; i < client->n_used; i++) {
+        const int32_t s = client->used[i];
+        pli_msg      *msg = client->link[s].push;
         client->link[s].push = NULL;
         if (msg == NULL) continue;
         pli_raise_send(client, s, msg);

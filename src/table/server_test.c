@@ -382,7 +382,7 @@ static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
     old.link[0].used = true;
     pli_out_init(&out);
     pli_ticket_open(&old, &ticket);
-    assert_int_equal(pli_client_send_all(&old, 1, true, PLI_BYE, &ticket, &out, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_all(&old, 1, PLI_BYE, &ticket, &out, NULL), PLAIT_OK);
     pli_ticket_wonder(&old, 1, &ticket, &out);
     pli_out_drop(&out);
     pli_out_init(&out);

@@ -23,4 +23,11 @@ each=$((workers * servers * epoch * 2)) # of two more epochs: pushes as many, pu
 more=$(($(field longer messages) - $(field first messages)))
 [ $more -gt $each ] || fail "$more messages in $((epoch * 2)) clocks, fewer than $each pushes"
 [ $more -le $((each * 3)) ] || fail "$more messages in $((epoch * 2)) clocks, more than $each each of pushes, pulls and answers"
+
+# Where the workers hold the shards, a table of few values lies on one of them, and the others are asked nothing: a run
+# costs messages by workers and clocks, not by pairs of workers.
+awk '{ printf "%s", $1; for (k = 2; k <= NF; k++) { sub(/.*:/, "", $k); printf " %d:%s", k - 1, $k } print "" }' rows.svm >narrow.svm
+works narrow train --model logistic --data narrow.svm --transport sim --workers "$workers" --topology ps --batch "$workers" --epochs 1 --json --quiet
+most=$((workers * (epoch + 10) * 12)) # a clock, its beginning and its end: a push, a pull, sums, each with an answer
+[ "$(field narrow messages)" -le $most ] || fail "$(field narrow messages) messages of $workers workers in $epoch clocks, more than $most"
 finish

@@ -576,7 +576,7 @@ static void ask_all(world *w, int32_t k, pli_kind kind) {
     me->waiting = true;
     if (gathers && me->client.barriers + 1 == w->strikes_at) w->death_at = direct_events(w->d) + (int64_t)pick(w, 40);
     if (gathers) status = send_gather(me, k, now, out);
-    else status = pli_client_send_all(&me->client, now, meets, kind, &me->ticket, out, NULL);
+    else status = pli_client_send_all(&me->client, now, kind, &me->ticket, out, NULL);
     SURE(w, status == PLAIT_OK);
     leave(w, k);
 }
@@ -634,7 +634,7 @@ static void leave_early(world *w, int32_t k) {
     worker  *me = &w->worker[k];
     uint64_t now;
     pli_out *out = enter(w, k, &now);
-    SURE(w, pli_client_send_all(&me->client, now, false, PLI_LEAVE, NULL, out, NULL) == PLAIT_OK);
+    SURE(w, pli_client_send_all(&me->client, now, PLI_LEAVE, NULL, out, NULL) == PLAIT_OK);
     me->client.left = me->left = true;
     leave(w, k);
     pli_raise(sink_of(w), k, false, PLI_EVENT_LEAVE);

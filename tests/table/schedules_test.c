@@ -589,7 +589,7 @@ static void send_all(world *w, int32_t k, pli_kind kind, pli_ticket *ticket) {
     uint64_t now;
     pli_out *out = direct_enter(w->d, k, PLI_PORT_CLIENT, &now);
     if (ticket != NULL) pli_ticket_open(&me->client, ticket);
-    SURE(w, pli_client_send_all(&me->client, now, true, kind, ticket, out, NULL) == PLAIT_OK);
+    SURE(w, pli_client_send_all(&me->client, now, kind, ticket, out, NULL) == PLAIT_OK);
     direct_leave(w->d, k, PLI_PORT_CLIENT);
 }
 
