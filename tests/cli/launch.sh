@@ -73,8 +73,10 @@ PLAIT_MPIRUN=$scratch/liar "$PLAIT" launch -n 2 -- plait train --data part --epo
 
 # A launch that was killed leaves its file behind; the next one removes it, and no other.
 start
+mpirun=$(pgrep -P $pid)
 kill -9 $pid
 wait $pid 2>/dev/null || true
+until_holds 30 gone "$mpirun" || fail "mpirun outlives a killed launch" # before that it may still write
 ls "$TMPDIR" | grep -q "^plait-launch-$pid-" || fail "a killed launch leaves no file: is its name another one now?"
 : >"$TMPDIR/plait-launch-notes"
 : >"$TMPDIR/plait-launch-$$-lives"
