@@ -118,7 +118,14 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  With opts.replicas 2 it returns when both copies hold them: under bsp a clock is complete then. Where meanwhile a
  *  worker has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the
  *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
- *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both. */
+ *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both; which
+ *  of the two, each shard decides by itself. So what stands in must be the same: of each item the same rows with the same
+ *  values, whoever computes it, and a worker pushes nothing but items. A shard that sees other rows ends the run
+ *  (EMISMATCH, with the table, the clock and the dead rank); that values differ, nobody sees.
+ *  Under ssp:S, essp:S and async nobody stands in, others hold the items from their next clock on (plait_job_holder).
+ *  The dead one's items of clocks between its last and the heir's are done by nobody: of up to S + 1 clocks, and of
+ *  those that the heir ends before it hears of the death; where the heir was behind, they are done twice, of up to S
+ *  clocks. Under async no number bounds either. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 
 /** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home

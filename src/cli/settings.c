@@ -108,7 +108,7 @@ const pli_opt pli_train_rows[] = {
       "model's tables",
       0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact",
-      "exact: the same bits for any number of workers, topology and transport, under bsp", 0, 0, "distribution" },
+      "exact: the same bits for any topology, transport and number of workers up to 64, under bsp", 0, 0, "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic",
       "does a worker keep its blocks, or do they go to who is fast?", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",

@@ -63,6 +63,7 @@ void pli_copies_close(pli_server *server) {
     pli_free(c->views);
     pli_free(c->events);
     pli_free(c->listed);
+    pli_same_close(&c->same);
     pli_free(c);
     server->copies = NULL;
 }

@@ -32,6 +32,8 @@
  *   dead one's rows computes their part of c anew. Servers that have prepared c take no notice of it; the others drop
  *   what the dead one had pushed, and prepare c when each worker that is left has said (VIEW) that its part of the dead
  *   one's rows is there. Under exact sums the bits are those of a run in which nobody died, whoever has computed what.
+ *   All this needs heirs that push what the dead one had pushed: servers that have prepared c compare the rows
+ *   (copies_same.c).
  *
  * A new copy. Its log begins with all that the log before would have told: the tables (CREATE) and their rows (RESTORE)
  * as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream is logged.
@@ -102,6 +104,23 @@ typedef struct pli_entry {
     pli_msg          *answers;
 } pli_entry;
 
+/* Which rows were pushed. */
+typedef struct pli_extent {
+    int64_t  n, most;   /* rows, in all and of one part */
+    uint64_t low, high; /* the first and the last       */
+    uint64_t digest;    /* of keys                      */
+} pli_extent;
+
+/* What is known of the clock that was prepared last: copies_same.c. */
+typedef struct pli_same {
+    int64_t     clocks; /* that clock + 1; 0: nothing is known of one               */
+    int64_t     tables;
+    pli_extent *pushed; /* [tables, workers]; owns the next two as well             */
+    pli_extent *said;   /* [tables, workers] to stand in; not yet said to be all    */
+    pli_extent *stood;  /* [tables] the same of all workers, and it was all         */
+    int64_t    *viewed; /* [workers] `clocks` as it was when the worker last said so */
+} pli_same;
+
 typedef struct pli_copies {
     int32_t    place;
     bool       serves;
@@ -130,6 +149,7 @@ typedef struct pli_copies {
                 *listed; /* [n_listed] of which the SUM that is being made is the sum: where there is an event log */
     int64_t      n_listed, listed_capacity;
     bool         unlisted;      /* there was no memory for one */
+    pli_same   same;
     uint64_t   met;           /* barriers that were complete */
     pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
@@ -155,6 +175,17 @@ void pli_copies_release(pli_server *server, uint64_t now_ns, uint64_t number, pl
 void pli_copies_address(const pli_server *server, pli_msg *msg);
 /** A SUM of the log is prepared here: true, and kept. */
 bool pli_copies_take_sum(pli_server *server, pli_msg *msg, pli_out *out);
+
+/* copies_same.c: do those who stand in push the rows of the dead? */
+
+void pli_same_close(pli_same *same);
+/** The clock is being prepared: its parts follow. false: out of memory. */
+bool pli_same_begin(pli_server *server, int64_t clock);
+void pli_same_pushed(pli_server *server, int64_t table, int32_t worker, const pli_push_part *part);
+/** Pushes of a dead one's rows that come when the clock is prepared, or did just before. */
+void pli_same_redone(pli_server *server, const pli_msg *msg);
+/** The worker has said of the clock that its part of the dead ones' rows is there. What differs ends the run. */
+void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out *out);
 
 /* copies_new.c: making a new copy, and becoming one */
 

@@ -113,20 +113,28 @@ static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sum
     for (int32_t w = 0; w < server->layout.workers; w++)
         for (const pli_msg *msg = c->redo[w]; msg != NULL; msg = msg->next) most++;
     pli_push_part *parts = pli_array((size_t)most, sizeof *parts);
-    plait_status   status = parts == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory to add up a clock") : PLAIT_OK;
+    int32_t       *whose = pli_array((size_t)most, sizeof *whose);
+    plait_status   status = PLAIT_OK;
+    if (parts == NULL || whose == NULL || !pli_same_begin(server, clock))
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory to add up a clock");
     for (int64_t i = 0; status >= 0 && i < server->tables; i++) {
         pli_server_table *table = server->table[i];
         if (table == NULL || !table->at_clock) continue;
         uint64_t before = table->state;
-        int32_t  m = pli_server_parts_of(server, c->redo, table, clock, parts);
+        int32_t  m = pli_server_parts_of(server, c->redo, table, clock, parts, whose);
         for (int32_t k = 0; k < m; k++)
             pli_out_work(out, PLI_WORK_SUMS, (uint64_t)(parts[k].n * table->shard.spec.cols));
+        for (int32_t k = 0; k < m; k++) pli_same_pushed(server, i, whose[k], &parts[k]);
         sums[n] = (table_sum){ .table = table, .version = table->state };
         table->state = before; /* until the sum is applied */
         status = pli_shard_sum_clock(&table->shard, m, parts, &sums[n].part, err);
         n += sums[n].part.touched;
     }
+    for (int32_t w = 0; status >= 0 && w < server->layout.workers; w++)
+        for (const pli_msg *msg = c->redo[server->layout.workers + w]; msg != NULL; msg = msg->next)
+            pli_same_redone(server, msg);
     pli_free(parts);
+    pli_free(whose);
     *n_out = n;
     return status;
 }
@@ -244,7 +252,10 @@ bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     int32_t         worker = msg->head.src;
     const pli_peer *peer = &server->peer[worker];
     plait_error     why = { 0 };
-    if (c != NULL && msg->head.clock < pli_copies_prepared(server)) return false; /* also of one who has left since */
+    if (c != NULL && msg->head.clock < pli_copies_prepared(server)) { /* also of one who has left since */
+        pli_same_redone(server, msg);
+        return false;
+    }
     if (c == NULL || msg->head.clock != peer->ended - 1 || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for another in clock %lld, it is in clock %lld", worker,
                      (long long)msg->head.clock, (long long)peer->ended);
@@ -279,6 +290,7 @@ void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
     if (msg->head.clock >= pli_copies_prepared(server)) c->ended[worker] = msg->head.seq;
     link_at_end(&c->redo[worker], c->redo[workers + worker]);
     c->redo[workers + worker] = NULL;
+    pli_same_viewed(server, worker, msg->head.clock, out);
     pli_server_look_again(server, now_ns, out);
 }
 

@@ -166,9 +166,10 @@ void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t 
 /** Is a message with parts of pushes well formed? */
 plait_status pli_server_check_push(const pli_server *server, const pli_msg *msg, plait_error *err);
 /** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none); where
- *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo. */
+ *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo; whose
+ *  (may be NULL): the worker of each. */
 int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table,
-                            int64_t clock, pli_push_part *parts);
+                            int64_t clock, pli_push_part *parts, int32_t *whose);
 /** Forgets what queues hold of the clock. */
 void pli_server_forget_clock(pli_server *server, int64_t clock);
 /** The i-th part of a SUM. */

@@ -200,14 +200,17 @@ plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint3
 }
 
 int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table,
-                            int64_t clock, pli_push_part *parts) {
+                            int64_t clock, pli_push_part *parts, int32_t *whose) {
     int32_t workers = server->layout.workers, n = workers;
+    for (int32_t w = 0; whose != NULL && w < workers; w++) whose[w] = w;
     for (int32_t w = 0; w < workers; w++) parts[w] = part_for(server, server->peer[w].queue, table, clock);
     for (int32_t w = 0; redo != NULL && w < workers; w++)
         for (const pli_msg *msg = redo[w]; msg != NULL; msg = msg->next) {
             const pli_msg alone = { .head = msg->head, .body = msg->body, .offset = msg->offset };
             pli_push_part part = part_for(server, &alone, table, clock);
-            if (part.touched) parts[n++] = part;
+            if (!part.touched) continue;
+            if (whose != NULL) whose[n] = w;
+            parts[n++] = part;
         }
     return n;
 }
@@ -230,7 +233,7 @@ bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out) {
     for (int64_t i = 0; i < server->tables; i++) {
         pli_server_table *table = server->table[i];
         if (table == NULL || !table->at_clock) continue;
-        (void)pli_server_parts_of(server, NULL, table, clock, server->parts);
+        (void)pli_server_parts_of(server, NULL, table, clock, server->parts, NULL);
         for (int32_t w = 0; w < workers; w++)
             pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(server->parts[w].n * table->shard.spec.cols));
         if (pli_shard_apply_clock(&table->shard, clock, workers, server->parts, &why) < 0) {

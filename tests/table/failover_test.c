@@ -162,12 +162,15 @@ static void add_a_clock(fixture *f, float delta) {
     }
 }
 
+static int by_key; /* of the tables that are made */
+
 static pli_spec make_spec(const fixture *f, int32_t id, const char *consistency) {
     plait_table_opts opts;
     pli_spec         spec;
     plait_table_opts_init(&opts);
     opts.name = "w";
     opts.rows = ROWS;
+    opts.keyed = by_key;
     assert_int_equal(pli_spec_make(id, &opts, "ps", consistency, 1, NULL, &spec, NULL), PLAIT_OK);
     spec.placement = pli_placement_make(ROWS, 4, false, f->layout.servers, f->layout.first_server);
     return spec;
@@ -514,24 +517,37 @@ static void test_a_good_bye_while_a_copy_is_made(void **state) {
     close_all(&f);
 }
 
+/* Both have ended clock 0, with 1 for row 3, and worker 1 has died; its server has prepared the clock. */
+static void die_in_a_prepared_clock(fixture *f) {
+    open_all(f, "bsp");
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(f, k, 1);
+    run(f);
+    f->dead[1] = true;
+    tell(f, PLI_MEMBER_DIED, 1);
+    assert_true(pli_client_must_stand_in(&f->client[0])); /* as one to whom SAFE came a moment later */
+}
+
+/* Worker 0 does, with 1 for each of these rows. */
+static void stand_in(fixture *f, int64_t n, const uint64_t *rows) {
+    static const float ones[] = { 1, 1 };
+    pli_out            out;
+    pli_client_begin_standing_in(&f->client[0]);
+    pli_out_init(&out);
+    if (n > 0) assert_int_equal(pli_pending_add(&f->table[0]->pending, n, rows, ones, 0, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_build_push(&f->client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);
+    assert_int_equal(pli_client_send_view(&f->client[0], 1, &out, NULL), PLAIT_OK);
+    take_out(f, 0, &out);
+    run(f);
+}
+
 /* Workers stood in for one in a clock that is over, and the log knows it by the next SUM only: who serves from then on is
  * told once more. */
 static void test_who_stood_in_says_so_to_the_next(void **state) {
     (void)state;
     fixture    f;
-    pli_out    out;
     pli_ticket ticket;
-    open_all(&f, "bsp");
-    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 1);
-    run(&f);
-    f.dead[1] = true;
-    tell(&f, PLI_MEMBER_DIED, 1);
-    pli_client_begin_standing_in(&f.client[0]); /* another server lacks the dead one's part */
-    pli_out_init(&out);
-    assert_int_equal(pli_client_build_push(&f.client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);
-    assert_int_equal(pli_client_send_view(&f.client[0], 1, &out, NULL), PLAIT_OK);
-    take_out(&f, 0, &out);
-    run(&f);
+    die_in_a_prepared_clock(&f);
+    stand_in(&f, 1, (uint64_t[]){ 3 }); /* another server lacks the dead one's part */
     assert_true(pli_client_is_safe(&f.client[0]));
     pli_client_end_clock(&f.client[0]);
     ask(&f, 0, PLI_SNAP, sizeof first_snapshot, &first_snapshot, &ticket); /* is in the log behind it */
@@ -545,26 +561,36 @@ static void test_who_stood_in_says_so_to_the_next(void **state) {
     close_all(&f);
 }
 
+/* This shard counts what the dead one had pushed to row 3, others may count what stands in for it: which must be the
+ * same. */
+static void test_who_stands_in_pushes_the_same_rows(void **state) {
+    (void)state;
+    const struct {
+        int64_t  n;
+        uint64_t rows[2];
+        bool     same;
+    } tries[] = { { 1, { 3 }, true }, { 0, { 0 }, false }, { 1, { 4 }, false }, { 2, { 3, 4 }, false },
+                  { 2, { 2, 3 }, false } };
+    for (size_t t = 0; t < 2 * sizeof tries / sizeof *tries; t++) {
+        const size_t i = t / 2;
+        fixture      f;
+        by_key = t % 2;
+        die_in_a_prepared_clock(&f);
+        stand_in(&f, tries[i].n, tries[i].rows);
+        assert_int_equal(f.failed.code, tries[i].same ? PLAIT_OK : PLAIT_EMISMATCH);
+        if (!tries[i].same) assert_non_null(strstr(f.failed.text, "table w, clock 0: who stood in for rank 1"));
+        f.failed = (plait_error){ 0 };
+        close_all(&f);
+    }
+    by_key = 0;
+}
+
 /* A worker that has left repeats what it had redone of a clock that was prepared long before. */
 static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     (void)state;
     fixture        f;
-    const uint64_t row = 3;
-    const float    delta = 32;
-    pli_out        out;
-    open_all(&f, "bsp");
-    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 1);
-    run(&f);
-    f.dead[1] = true;
-    tell(&f, PLI_MEMBER_DIED, 1);
-    assert_true(pli_client_must_stand_in(&f.client[0])); /* as one to whom SAFE came a moment later */
-    pli_client_begin_standing_in(&f.client[0]);
-    pli_out_init(&out);
-    assert_int_equal(pli_pending_add(&f.table[0]->pending, 1, &row, &delta, 0, NULL), PLAIT_OK);
-    assert_int_equal(pli_client_build_push(&f.client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);
-    assert_int_equal(pli_client_send_view(&f.client[0], 1, &out, NULL), PLAIT_OK);
-    take_out(&f, 0, &out);
-    run(&f);
+    die_in_a_prepared_clock(&f);
+    stand_in(&f, 1, (uint64_t[]){ 3 });
     pli_client_end_clock(&f.client[0]);
     tell(&f, PLI_MEMBER_LEFT, 0);
     kill_rank(&f, HOME);
@@ -661,6 +687,7 @@ int main(void) {
         cmocka_unit_test(test_a_good_bye_is_answered_by_who_is_left),
         cmocka_unit_test(test_a_good_bye_while_a_copy_is_made),
         cmocka_unit_test(test_who_stood_in_says_so_to_the_next),
+        cmocka_unit_test(test_who_stands_in_pushes_the_same_rows),
         cmocka_unit_test(test_who_has_left_repeats_what_counts_no_more),
         cmocka_unit_test(test_an_entry_that_comes_after_the_end_is_confirmed),
         cmocka_unit_test(test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in),
