@@ -99,9 +99,9 @@ typedef struct plait_train_opts {
                                              place of who dies; as plait_job_opts has it; default 0. The model is
                                              that of a run of the other workers alone                       */
     int                    staleness_aware; /* as plait_rule_opts has it                                    */
-    int                    exact;         /* 1: the model's bits depend on neither workers, topology nor transport:
-                                             gradients are formed block by block and summed as plait_table_opts.exact
-                                             has it */
+    int                    exact;         /* 1: the model's bits depend on neither topology, transport nor (up to 64)
+                                             workers: gradients are formed block by block and summed as
+                                             plait_table_opts.exact has it */
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
     const plait_rule      *rules; /* update rules of the program's own [n_rules], for `optimizer`, as plait_job_opts has
                                              them */
