@@ -97,6 +97,23 @@ static inline plait_value plait_op_gru(plait_graph *g, plait_value z, plait_valu
     return plait_graph_op(g, "gru", in, 4, NULL, 0);
 }
 
+/* --- images of another size --------------------------------------------------------------------------- */
+
+/** before and after more places along an axis, copies of those that are there. mode: "reflect", "edge", "wrap". */
+static inline plait_value plait_op_extend(plait_graph *g, plait_value x, int64_t axis, int64_t before, int64_t after,
+                                          const char *mode) {
+    const plait_attr a[4] = { plait_attr_int("axis", axis), plait_attr_int("before", before),
+                              plait_attr_int("after", after), plait_attr_text("mode", mode) };
+    return plait_graph_op(g, "extend", &x, 1, a, 4);
+}
+/** An axis of this length, made of its places by half pixels. mode: "nearest", "linear", "cubic". */
+static inline plait_value plait_op_resize(plait_graph *g, plait_value x, int64_t axis, int64_t length,
+                                          const char *mode) {
+    const plait_attr a[3] = { plait_attr_int("axis", axis), plait_attr_int("length", length),
+                              plait_attr_text("mode", mode) };
+    return plait_graph_op(g, "resize", &x, 1, a, 3);
+}
+
 #ifdef __cplusplus
 }
 #endif

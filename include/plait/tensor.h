@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* Tables hold F32 and F64, collectives add F32, F64, I64 and U8, graphs compute with all but U8. */
+/* Tables hold F32 and F64, collectives add F32, F64, I64 and U8, graphs compute with all but U8, which
+ * they move and cast. */
 typedef enum plait_type {
     PLAIT_F32 = 0,
     PLAIT_F64 = 1,

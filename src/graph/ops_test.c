@@ -68,6 +68,13 @@ static void test_numbers(void **state) {
     EXPECT(&b, plait_op_reciprocal(g, y), 0.25, 0.5, inf, 1.0 / 3);
     EXPECT(&b, plait_op_abs(g, x), 2, 0.5, 0, 3);
     EXPECT(&b, plait_op_sign(g, x), -1, -1, 0, 1);
+    EXPECT(&b, plait_op_sign(g, numbers(&b, PLAIT_F64, plait_shape_1(2), (double[]){ NAN, -inf })), NAN, -1);
+    EXPECT(&b, plait_op_extend(g, x, 0, 2, 4, "reflect"), 0, -0.5, -2, -0.5, 0, 3, 0, -0.5, -2, -0.5);
+    EXPECT(&b, plait_op_extend(g, x, 0, 1, 5, "wrap"), 3, -2, -0.5, 0, 3, -2, -0.5, 0, 3, -2);
+    EXPECT(&b, plait_op_extend(g, x, -1, 1, 2, "edge"), -2, -2, -0.5, 0, 3, 3, 3);
+    EXPECT(&b, plait_op_resize(g, y, 0, 2, "nearest"), 4, 0);
+    EXPECT(&b, plait_op_resize(g, y, 0, 2, "linear"), 3, 1.5);
+    EXPECT(&b, plait_op_resize(g, x, 0, 1, "cubic"), -0.390625);
     EXPECT(&b, plait_op_square(g, x), 4, 0.25, 0, 9);
     EXPECT(&b, plait_op_sqrt(g, y), 2, sqrt(2), 0, sqrt(3));
     EXPECT(&b, plait_op_exp(g, x), exp(-2), exp(-0.5), 1, exp(3));
@@ -348,6 +355,9 @@ static void test_refuses(void **state) {
                    "parts of 2 together, axis 1 has length 3");
     assert_refused(&b, plait_op_slice(b.g, any(&b, PLAIT_F32), 1, zero, two, zero), "a step of 0");
     assert_refused(&b, plait_op_pad(b.g, any(&b, PLAIT_F32), 1, zero, zero, 0), "before and after of 1 and 1 axes");
+    assert_refused(&b, plait_op_extend(b.g, any(&b, PLAIT_F32), 0, -1, 0, "edge"), "cannot extend by -1");
+    assert_refused(&b, plait_op_resize(b.g, any(&b, PLAIT_I64), 0, 4, "linear"), "not for elements of type i64");
+    assert_refused(&b, plait_op_resize(b.g, any(&b, PLAIT_F32), 0, -1, "linear"), "a scale of 0");
     assert_refused(&b, plait_op_transpose(b.g, any(&b, PLAIT_F32), 1, zero), "perm has 1 of 2 axes");
     assert_refused(&b, plait_op_one_hot(b.g, any(&b, PLAIT_F32), 3, PLAIT_F32), "numbers of type i64");
     assert_refused(&b, plait_op_top_k(b.g, any(&b, PLAIT_F32), 4), "the largest 4 of 3");

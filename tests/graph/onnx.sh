@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a comparison with onnxruntime in a folder of its own, or says what is missing. A failure keeps the folder.
-# usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN | export
+# usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN | cases ONNX_RUN | nodes ONNX_RUN | export ONNX_RUN
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$PLAIT_SOURCE_DIR/.venv/bin/python
@@ -16,6 +16,12 @@ ops)
     "$python" "$here/onnx_ops.py" "$2" "$work" "$graphs" 1
     ;;
 bad) "$python" "$here/onnx_bad.py" "$2" "$work" ;;
-export) "$python" "$here/onnx_export.py" "$PLAIT" "$PLAIT_SOURCE_DIR/tests/data" "$work" ;;
+cases) "$python" "$here/onnx_cases.py" "$2" "$work" ;;
+nodes)
+    how=--short
+    if [ -n "${PLAIT_TEST_FULL:-}" ]; then how=; fi
+    "$python" "$here/onnx_nodes.py" "$2" "$work" $how
+    ;;
+export) "$python" "$here/onnx_export.py" "$PLAIT" "$2" "$PLAIT_SOURCE_DIR/tests/data" "$work" ;;
 esac
 rm -rf "$work"

@@ -69,6 +69,21 @@ def loss(how):
                  inputs=[helper.make_tensor_value_info("x", F, [2, 4])])
 
 
+def resize(scales=(1, 2), **attrs):
+    return model([node("Resize", ["x", "", "k"], **attrs)], [numpy_helper.from_array(np.array(scales, np.float32), "k")])
+
+
+def texts(op):
+    words = helper.make_tensor("t", TensorProto.STRING, [2], [b"no", b"yes"])
+    return model([node(op, ["t", "t"], axis=0)], [words], outputs=[helper.make_tensor_value_info("y", TensorProto.STRING, [4])])
+
+
+def two_opsets():
+    m = model([node("Relu")])
+    m.opset_import.append(helper.make_opsetid("ai.onnx", 18))
+    return m
+
+
 relu = node("Relu")
 named = helper.make_tensor_value_info
 CASES = [
@@ -95,7 +110,18 @@ CASES = [
     (model([node("GRU", ["x", "w", "r"], hidden_size=1)], [array((1, 3, 4)), array((1, 3, 1), "r")],
            inputs=[named("x", F, [3, 2, 4])]), ["linear_before_reset"]),
     (model([node("MaxPool", kernel_shape=[2, 2], ceil_mode=1)], inputs=[named("x", F, [1, 1, 5, 5])]), ["ceil_mode"]),
-    (model([node("Pad", ["x", "p"], mode="reflect")], [numpy_helper.from_array(np.ones(4, np.int64), "p")]), ["'reflect'"]),
+    (model([node("Pad", ["x", "p"], mode="mirror")], [numpy_helper.from_array(np.ones(4, np.int64), "p")]), ["'mirror'", "reflect"]),
+    (model([node("Pad", ["x", "p"], mode="edge")], [ints("p", 0, -1, 0, 0)]), ["the Pad", "pads below 0"]),
+    (resize(antialias=1), ["the Resize", "antialias is refused"]),
+    (resize(coordinate_transformation_mode="tf_crop_and_resize"), ["tf_crop_and_resize is refused"]),
+    (resize(coordinate_transformation_mode="half_pixels"), ["'half_pixels'", "half_pixel"]),
+    (resize(exclude_outside=1), ["exclude_outside is refused"]),
+    (resize(scales=(1, -2)), ["a scale of -2"]),
+    (resize(scales=(1, 2, 3)), ["3 scales for 2 axes"]),
+    (model([node("Resize", ["x"])]), ["either scales or sizes"]),
+    (model([node("Squeeze")]), ["the Squeeze", "length of axis 0", "give it axes"]),
+    (texts("Concat"), ["the Concat", "strings"]),
+    (two_opsets(), ["two opsets", "17", "18"]),
     (model([node("Gather", ["x", "i"], axis=7)], [numpy_helper.from_array(np.zeros(1, np.int64), "i")]), ["axis 7 of 2"]),
     (model([relu], inputs=[named("x", TensorProto.STRING, [None])]), ["'x'", "strings"]),
     (onnx.ModelProto(), ["no graph"]),
@@ -120,7 +146,9 @@ CASES = [
     (model([node("LSTM", ["x", "w", "r"], hidden_size=2)], [array((1, 4, 4)), array((1, 4, 1), "r")],
            inputs=[named("x", F, [3, 2, 4])]), ["hidden_size 2", "1 units"]),
     (model([node("LSTM", ["x", "w", "r"], activations=["Relu", "Tanh", "Tanh"])], [array((1, 4, 4)), array((1, 4, 1), "r")],
-           inputs=[named("x", F, [3, 2, 4])]), ["LSTM", "'activations'"]),
+           inputs=[named("x", F, [3, 2, 4])]), ["LSTM", "activation 'Relu' is refused"]),
+    (model([node("LSTM", ["x", "w", "r"], activations=["Sigmoid"])], [array((1, 4, 4)), array((1, 4, 1), "r")],
+           inputs=[named("x", F, [3, 2, 4])]), ["LSTM", "1 activations", "3 each"]),
     (model([helper.make_node("Constant", [], ["y"], name="the Constant", value_int=1, value_float=2.0)]), ["more than one value"]),
     (model([helper.make_node("Constant", [], ["y"], name="the Constant", value_string="a")]), ["unknown attribute 'value_string'"]),
 ]

@@ -1,8 +1,10 @@
-"""Every kind of model, trained on small data and exported: onnx.checker takes the file, and onnxruntime says what predict says.
+"""Every kind of model, trained on small data and exported: onnx.checker takes the file, and onnxruntime says what predict says;
+Plait reads the file again, and it computes the same.
 
-usage: onnx_export.py PLAIT DATA FOLDER [CASES]     DATA: tests/data; CASES: names, all if none is given"""
+usage: onnx_export.py PLAIT ONNX_RUN DATA FOLDER [CASES]     DATA: tests/data; CASES: names, all if none is given"""
 import gzip
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -11,8 +13,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-PLAIT, DATA, FOLDER = sys.argv[1:4]
-WANTED = sys.argv[4:]
+PLAIT, RUN, DATA, FOLDER = sys.argv[1:5]
+WANTED = sys.argv[5:]
 
 
 def at(name):
@@ -96,7 +98,32 @@ def run(model_file, x):
     width = feed.shape[1]
     if x.shape[1] < width:
         x = np.pad(x, ((0, 0), (0, width - x.shape[1])))
-    return dict(zip(names, session.run(names, {"x": np.ascontiguousarray(x[:, :width])}))), names
+    x = np.ascontiguousarray(x[:, :width])
+    got = dict(zip(names, session.run(names, {"x": x})))
+    comes_back(path, x, got)
+    return got, names
+
+
+TYPES = {"float32": 0, "float64": 1, "int64": 2}
+
+
+def comes_back(path, x, want):
+    """Plait reads what it wrote: the same numbers. Outputs of texts are none of a graph's."""
+    folder, names = at("back"), [name for name, value in want.items() if value.dtype.name in TYPES]
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    shutil.copy(path, os.path.join(folder, "model.onnx"))
+    x.tofile(os.path.join(folder, "in0.bin"))
+    for name, text in (("inputs.txt", " ".join(str(n) for n in ("x", TYPES[x.dtype.name], x.ndim, *x.shape))),
+                       ("outputs.txt", "\n".join(names))):
+        with open(os.path.join(folder, name), "w") as file:
+            print(text, file=file)
+    subprocess.run([RUN, folder], check=True)
+    if os.path.exists(os.path.join(folder, "error.txt")):
+        raise AssertionError("not read back: " + open(os.path.join(folder, "error.txt")).read())
+    for i, name in enumerate(names):
+        got = np.fromfile(os.path.join(folder, f"out{i}.bin"), want[name].dtype)
+        assert got.size == want[name].size and np.allclose(got, want[name].ravel(), rtol=1e-5, atol=1e-5), f"read back, {name} differs"
 
 
 def predicted(model_file, data, *options):

@@ -3,7 +3,9 @@
  *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are
  *   in0.bin,
  *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt.
- *                        What was read is also written back, to back.onnx, or else back.txt */
+ *                        What was read is also written back, to back.onnx, or else back.txt. out0.txt, ... have the type's
+ *                        number and the lengths of each output
+ *   onnx_run --ops       names the ops that are read, one a line */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <plait/session.h>
 
 #include "graph/form/export.h"
+#include "graph/form/import.h"
 
 enum { MOST = 8, BYTES = 1 << 22 };
 
@@ -67,6 +70,15 @@ static int read_fetches(const char *folder, const plait_graph *g, plait_fetch *f
     return n;
 }
 
+/* "TYPE LENGTH..." */
+static void write_lengths(const char *name, const plait_tensor *t) {
+    char   text[300];
+    size_t at = (size_t)snprintf(text, sizeof text, "%d", (int)t->type);
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, " %ld", (long)t->shape.dim[i]);
+    write_file(name, text, at);
+}
+
 /* The graph as ONNX again, from the same inputs to the same outputs. */
 static plait_status write_back(const char *folder, const plait_graph *g, const plait_feed *feeds, int n_feeds,
                                const plait_fetch *fetches, int n_fetches, plait_error *err) {
@@ -112,6 +124,8 @@ static plait_status run(const char *folder, plait_error *err) {
             (size_t)plait_shape_elements(&fetches[i].tensor.shape) * plait_type_bytes(fetches[i].tensor.type);
         snprintf(file, sizeof file, "out%d.bin", i);
         if (status == PLAIT_OK) write_file(in(folder, file), fetches[i].tensor.data, bytes);
+        snprintf(file, sizeof file, "out%d.txt", i);
+        if (status == PLAIT_OK) write_lengths(in(folder, file), &fetches[i].tensor);
         free(fetches[i].tensor.data);
     }
     for (int i = 0; i < n_feeds; i++) free(feeds[i].tensor.data);
@@ -120,7 +134,16 @@ static plait_status run(const char *folder, plait_error *err) {
     return status;
 }
 
+static void tell_ops(void) {
+    for (size_t t = 0; pli_import_tables[t] != NULL; t++)
+        for (const pli_import_op *op = pli_import_tables[t]; op->name != NULL; op++) puts(op->name);
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--ops") == 0) {
+        tell_ops();
+        return 0;
+    }
     for (int i = 1; i < argc; i++) {
         plait_error err = { 0 };
         if (run(argv[i], &err) < 0) write_file(in(argv[i], "error.txt"), err.text, strlen(err.text));

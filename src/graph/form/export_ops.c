@@ -159,6 +159,60 @@ static void pad(pli_export *to, const pli_export_op *op, const pli_node *node) {
     pli_export_set(to, node, pli_export_node(to, "Pad", inputs, NULL, 0));
 }
 
+/* Pad of opset 17 has reflect and edge. */
+static void extend(pli_export *to, const pli_export_op *op, const pli_node *node) {
+    const plait_tensor  t = pli_export_type_in(to, node, 0);
+    const char         *mode = pli_export_attr(to, node, "mode")->u.text;
+    const int64_t       given = pli_export_int_of(to, node, "axis"), axis = given < 0 ? given + t.shape.rank : given;
+    const pli_onnx_attr how = pli_export_text("mode", mode);
+    int64_t             pads[2 * PLAIT_RANK_MAX] = { 0 };
+    (void)op;
+    if (strcmp(mode, "wrap") == 0) pli_export_fail(to, PLAIT_EREFUSED, "extend by wrap is refused: it is of opset 19");
+    pads[axis] = pli_export_int_of(to, node, "before");
+    pads[t.shape.rank + axis] = pli_export_int_of(to, node, "after");
+    const char *const inputs[] = { pli_export_in(to, node, 0), pli_export_ints(to, 2 * t.shape.rank, pads), NULL };
+    pli_export_set(to, node, pli_export_node(to, "Pad", inputs, &how, 1));
+}
+
+/* The lengths of x, with another one at this axis. */
+static const char *lengths_with(pli_export *to, const char *x, int32_t rank, int64_t axis, int64_t length) {
+    const pli_onnx_attr along = pli_export_int("axis", 0);
+    const int64_t       none = 0, next = axis + 1, end = rank;
+    const char         *shape = pli_export_1(to, "Shape", x);
+    const char *const   before[] = { shape, pli_export_ints(to, 1, &none), pli_export_ints(to, 1, &axis), NULL },
+                      *const after[] = { shape, pli_export_ints(to, 1, &next), pli_export_ints(to, 1, &end), NULL };
+    const char *const   parts[] = { pli_export_node(to, "Slice", before, NULL, 0), pli_export_ints(to, 1, &length),
+                                    pli_export_node(to, "Slice", after, NULL, 0), NULL };
+    return pli_export_node(to, "Concat", parts, &along, 1);
+}
+
+/* By scales, or to sizes. */
+static void resize(pli_export *to, const pli_export_op *op, const pli_node *node) {
+    const plait_tensor t = pli_export_type_in(to, node, 0);
+    const int64_t      given = pli_export_int_of(to, node, "axis"), axis = given < 0 ? given + t.shape.rank : given,
+                  length = pli_export_int_of(to, node, "length");
+    const double      scale = pli_export_float_of(to, node, "scale");
+    const char       *places = pli_export_attr(to, node, "places")->u.text, *x = pli_export_in(to, node, 0);
+    const char *const modes = pli_export_attr(to, node, "mode")->u.text;
+    float             scales[PLAIT_RANK_MAX];
+    (void)op;
+    if (strcmp(places, "half_pixel_symmetric") == 0 || (scale > 0 && length >= 0))
+        pli_export_fail(to, PLAIT_EREFUSED, "resize with %s is refused: opset 17 has none",
+                        scale > 0 && length >= 0 ? "a scale and a length" : places);
+    for (int32_t i = 0; i < t.shape.rank; i++) scales[i] = i == axis ? (float)scale : 1;
+    const plait_tensor  by = plait_tensor_of(PLAIT_F32, plait_shape_1(t.shape.rank), scales);
+    const bool          sized = length >= 0;
+    const pli_onnx_attr attrs[] = {
+        pli_export_text("mode", modes), pli_export_text("coordinate_transformation_mode", places),
+        pli_export_text("nearest_mode", pli_export_attr(to, node, "rounds")->u.text),
+        pli_export_float("cubic_coeff_a", pli_export_float_of(to, node, "cubic")),
+        pli_export_int("exclude_outside", pli_export_int_of(to, node, "exclude") != 0 && strcmp(modes, "cubic") == 0)
+    };
+    const char *const inputs[] = { x, "", sized ? "" : pli_export_array(to, "scales", &by, false),
+                                   sized ? lengths_with(to, x, t.shape.rank, axis, length) : NULL, NULL };
+    pli_export_set(to, node, pli_export_node(to, "Resize", inputs, attrs, 5));
+}
+
 /* An array of one number, as long in each axis as another. */
 static const char *filled_like(pli_export *to, const char *like, plait_type type, double x) {
     uint64_t              room = 0;
@@ -186,6 +240,31 @@ static void broadcast_like(pli_export *to, const pli_export_op *op, const pli_no
     pli_export_set(
         to, node,
         pli_export_2(to, "Expand", pli_export_in(to, node, 0), pli_export_1(to, "Shape", pli_export_in(to, node, 1))));
+}
+
+static void reshape_like(pli_export *to, const pli_export_op *op, const pli_node *node) {
+    const char *const   inputs[] = { pli_export_in(to, node, 0), pli_export_1(to, "Shape", pli_export_in(to, node, 1)),
+                                     NULL };
+    const pli_onnx_attr literal = pli_export_int("allowzero", 1);
+    (void)op;
+    pli_export_set(to, node, pli_export_node(to, "Reshape", inputs, &literal, 1));
+}
+
+/* The product of the lengths of some axes, none: of all. */
+static void count(pli_export *to, const pli_export_op *op, const pli_node *node) {
+    const plait_attr   *axes = pli_export_attr(to, node, "axes");
+    const char         *shape = pli_export_1(to, "Shape", pli_export_in(to, node, 0));
+    const pli_onnx_attr keep = pli_export_int("keepdims", 0);
+    (void)op;
+    if (axes->n > 0) {
+        int64_t at[PLAIT_RANK_MAX];
+        for (int32_t i = 0; i < axes->n; i++)
+            at[i] = axes->u.ints[i] < 0 ? axes->u.ints[i] + pli_export_type_in(to, node, 0).shape.rank : axes->u.ints[i];
+        shape = pli_export_2(to, "Gather", shape, pli_export_ints(to, axes->n, at));
+    }
+    pli_export_set(to, node,
+                   pli_export_cast(to, pli_export_with(to, "ReduceProd", shape, &keep, 1),
+                                   pli_value_tensor(to->graph, node->value).type));
 }
 
 /* --- by number -------------------------------------------------------------------------------------------------- */
@@ -288,9 +367,13 @@ const pli_export_op pli_export_ops[] = {
     { "split", split, NULL },
     { "slice", slice, NULL },
     { "pad", pad, NULL },
+    { "extend", extend, NULL },
+    { "resize", resize, NULL },
     { "zeros_like", fill, "0" },
     { "ones_like", fill, "1" },
     { "broadcast_like", broadcast_like, NULL },
+    { "reshape_like", reshape_like, NULL },
+    { "count", count, NULL },
     { "gather", same, "Gather" },
     { "get_rows", same, "Gather" },
     { "gather_last", gather_last, NULL },

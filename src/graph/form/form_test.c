@@ -104,7 +104,10 @@ static void test_all_that_a_graph_has_is_written(void **state) {
         "-1]},\n"
         "{\"name\": \"t\", \"op\": \"constant\", \"type\": \"bool\", \"shape\": [], \"values\": [true]},\n"
         "{\"name\": \"v\", \"op\": \"variable\", \"type\": \"f64\", \"shape\": [2, 2], \"initial\": {\"fill\": 0.1}},\n"
-        "{\"name\": \"turned\", \"op\": \"transpose\", \"inputs\": [\"v\"], \"attrs\": {\"perm\": [1, 0]}}],\n"
+        "{\"name\": \"turned\", \"op\": \"transpose\", \"inputs\": [\"v\"], \"attrs\": {\"perm\": [1, 0]}},\n"
+        "{\"name\": \"bytes\", \"op\": \"constant\", \"type\": \"u8\", \"shape\": [2], \"values\": [0, 255]},\n"
+        "{\"name\": \"whole\", \"op\": \"cast\", \"inputs\": [\"bytes\"], \"attrs\": {\"type\": \"f32\"}},\n"
+        "{\"name\": \"one\", \"op\": \"reshape\", \"inputs\": [\"t\"], \"attrs\": {\"shape\": []}}],\n"
         "\"outputs\": {\"where\": [\"top\", 1], \"best\": \"top\"}}";
     plait_graph *g = must_parse(text, 0), *again = NULL;
     pli_text     first = { 0 }, second = { 0 };
@@ -122,6 +125,9 @@ static void test_all_that_a_graph_has_is_written(void **state) {
                                          "\"values\": [true]",
                                          "\"type\": \"bf16\"",
                                          "\"perm\": [1, 0]",
+                                         "\"values\": [0, 255]",
+                                         "\"type\": \"f32\"}", /* what is required, though it is 0, or no numbers */
+                                         "\"shape\": []}",
                                          "[null, 4]" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(first.data, parts[i]) == NULL) fail_msg("no %s in %s", parts[i], first.data);

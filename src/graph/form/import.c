@@ -18,7 +18,10 @@ typedef struct entry {
     plait_value         value; /* PLAIT_NONE: not asked for yet */
     const plait_tensor *known; /* NULL: computed                */
     int64_t             node;  /* that answers it; -1           */
+    plait_value         shape_of; /* where shapes: the value it is the shape of */
     bool                initial;
+    bool                shapes; /* the shape of shape_of, as a value */
+    bool                text;   /* strings: neither a value nor known */
 } entry;
 
 struct pli_import_names {
@@ -28,8 +31,9 @@ struct pli_import_names {
     pli_arena  arena; /* arrays that ops made */
 };
 
-static const pli_import_op *const tables[] = { pli_import_elements, pli_import_shapes, pli_import_numbers,
-                                               pli_import_layers, pli_import_recurrent };
+const pli_import_op *const pli_import_tables[] = { pli_import_elements, pli_import_shapes, pli_import_lengths,
+                                                   pli_import_numbers,  pli_import_layers, pli_import_images,
+                                                   pli_import_recurrent, NULL };
 
 /* --- names ---------------------------------------------------------------------------------------------------- */
 
@@ -133,6 +137,18 @@ plait_status pli_import_out_known(pli_import *im, int32_t k, const plait_tensor 
     return PLAIT_OK;
 }
 
+void pli_import_out_shape_of(pli_import *im, int32_t k, plait_value x) {
+    if (!pli_import_wants(im, k)) return;
+    entry *e = find(im, im->node->out[k]);
+    e->shapes = true;
+    e->shape_of = x;
+}
+
+plait_value pli_import_shape_of(const pli_import *im, int32_t k) {
+    const entry *e = pli_import_has(im, k) ? find(im, name_in(im, k)) : NULL;
+    return e != NULL && e->shapes ? e->shape_of : PLAIT_NONE;
+}
+
 plait_value pli_import_scalar(pli_import *im, plait_value like, double x) {
     return like < 0 ? PLAIT_NONE : plait_graph_scalar(im->g, plait_graph_describe(im->g, like).type, x);
 }
@@ -153,9 +169,28 @@ int32_t pli_import_axis(pli_import *im, plait_value x, int64_t axis) {
 static plait_status unknown_op(const pli_import *im) {
     const char *names[160];
     size_t      n = 0;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const pli_import_op *op = tables[t]; op->name != NULL && n < 160; op++) names[n++] = op->name;
+    for (size_t t = 0; pli_import_tables[t] != NULL; t++)
+        for (const pli_import_op *op = pli_import_tables[t]; op->name != NULL && n < 160; op++) names[n++] = op->name;
     return pli_fail_unknown(im->err, "op", im->node->op, names, n);
+}
+
+static bool takes_texts(const pli_import *im) {
+    for (int32_t k = 0; k < im->node->n_in; k++)
+        if (pli_import_has(im, k) && find(im, name_in(im, k))->text) return true;
+    return false;
+}
+
+/* Strings are chosen, moved and handed on, as a model does that ends in the names of its classes. No graph computes with them,
+ * so what is made of them is no value of this one. */
+static plait_status hand_texts_on(pli_import *im) {
+    static const char *const moves[] = { "Gather", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose" };
+    bool                     moved = false;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) moved = moved || strcmp(im->node->op, moves[i]) == 0;
+    if (!moved || !pli_import_has(im, 0) || !find(im, name_in(im, 0))->text)
+        return pli_import_fail(im, PLAIT_EREFUSED, "an input of strings is refused: no graph computes with them");
+    for (int32_t k = 0; k < im->node->n_out; k++)
+        if (pli_import_wants(im, k)) find(im, im->node->out[k])->text = true;
+    return PLAIT_OK;
 }
 
 static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
@@ -163,11 +198,12 @@ static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
     im->op = NULL;
     if (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0)
         return pli_fail(im->err, PLAIT_ENAME, "ops of the domain '%.40s' are not known, only ONNX's own", node->domain);
-    for (size_t t = 0; im->op == NULL && t < sizeof tables / sizeof *tables; t++)
-        for (const pli_import_op *op = tables[t]; im->op == NULL && op->name != NULL; op++)
+    for (size_t t = 0; im->op == NULL && pli_import_tables[t] != NULL; t++)
+        for (const pli_import_op *op = pli_import_tables[t]; im->op == NULL && op->name != NULL; op++)
             if (strcmp(op->name, node->op) == 0) im->op = op;
     if (im->op == NULL) return unknown_op(im);
     PLI_TRY(pli_import_check_attrs(im));
+    if (takes_texts(im)) return hand_texts_on(im);
     plait_status status = im->op->fn(im);
     PLI_TRY(plait_graph_check(im->g, im->err)); /* what failed first: an op may then have met what follows from it */
     PLI_TRY(status);
@@ -206,6 +242,11 @@ static plait_status check_versions(const pli_onnx_model *m, plait_error *err) {
 static plait_status add_inputs(pli_import *im) {
     const pli_onnx_model *m = im->model;
     for (int64_t i = 0; i < m->n_tensors; i++) {
+        if (m->tensor[i].text != NULL) {
+            PLI_TRY(add(im, m->tensor[i].name,
+                        (entry){ .value = PLAIT_NONE, .node = -1, .initial = true, .text = true }));
+            continue;
+        }
         if (pli_budget_count(&im->budget, &m->tensor[i].tensor, im->err) < 0)
             return pli_fail_at(im->err, "tensor '%.60s'", m->tensor[i].name);
         PLI_TRY(add(im, m->tensor[i].name,
@@ -300,24 +341,28 @@ static plait_status check_output(pli_import *im, const pli_onnx_value *out) {
         unknown_value(im, out->name);
         return pli_fail_at(im->err, "output");
     }
+    if (e->text != out->is_text)
+        return pli_fail(im->err, PLAIT_ESHAPE, "output '%.60s' is %s strings, but is said to be %s", out->name,
+                        e->text ? "of" : "not of", e->text ? "of another type" : "so");
+    if (e->text) return PLAIT_OK;
     plait_tensor said = out->tensor, is = plait_graph_describe(im->g, made(im, e, false));
     char         a[128], b[128], from[80];
     PLI_TRY(plait_graph_check(im->g, im->err));
-    if (out->is_text || out->open || agree(&said, &is)) return PLAIT_OK;
+    if (out->open || agree(&said, &is)) return PLAIT_OK;
     pli_shape_text(&said, a);
     pli_shape_text(&is, b);
     pli_value_text(im->g, e->value, from);
     return pli_fail(im->err, PLAIT_ESHAPE, "output '%.60s' is said to be %s, but %s is %s", out->name, a, from, b);
 }
 
-/* Where nothing is called so already: the first input is x, the first output scores. */
+/* Where nothing is called so already: the first input is x, the first output that is not of strings scores. */
 static plait_status name_ends(pli_import *im) {
     const pli_onnx_model *m = im->model;
     for (int64_t i = 0; i < m->n_out; i++) PLI_TRY(check_output(im, &m->out[i]));
     for (int64_t i = 0; i < m->n_in && plait_graph_find(im->g, "x") < 0; i++)
         if (!find(im, m->in[i].name)->initial) plait_graph_name(im->g, find(im, m->in[i].name)->value, "x");
-    if (m->n_out > 0 && plait_graph_find(im->g, "scores") < 0)
-        plait_graph_name(im->g, find(im, m->out[0].name)->value, "scores");
+    for (int64_t i = 0; i < m->n_out && plait_graph_find(im->g, "scores") < 0; i++)
+        if (!m->out[i].is_text) plait_graph_name(im->g, find(im, m->out[i].name)->value, "scores");
     return plait_graph_check(im->g, im->err);
 }
 

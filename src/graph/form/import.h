@@ -22,8 +22,10 @@ typedef struct pli_import_op {
 } pli_import_op;
 
 /** NULL-ended. */
-extern const pli_import_op pli_import_elements[], pli_import_shapes[], pli_import_numbers[], pli_import_layers[],
-    pli_import_recurrent[];
+extern const pli_import_op pli_import_elements[], pli_import_shapes[], pli_import_lengths[], pli_import_numbers[],
+    pli_import_layers[], pli_import_images[], pli_import_recurrent[];
+/** NULL-ended: all of these. */
+extern const pli_import_op *const pli_import_tables[];
 
 struct pli_import {
     plait_graph             *g;
@@ -67,12 +69,18 @@ int32_t pli_import_list(const pli_import *im, const char *name, int32_t most, in
 void pli_import_out(pli_import *im, int32_t k, plait_value value);
 /** Output k is this array, which is known now; its data is copied. */
 plait_status pli_import_out_known(pli_import *im, int32_t k, const plait_tensor *tensor);
+/** Output k, a value already, is the shape of x, which a run decides. */
+void pli_import_out_shape_of(pli_import *im, int32_t k, plait_value x);
+/** The value whose shape input k is and a run decides; else PLAIT_NONE. */
+plait_value pli_import_shape_of(const pli_import *im, int32_t k);
 /** Does anybody want output k? */
 bool pli_import_wants(const pli_import *im, int32_t k);
 
 /** Constants beside a value: of its type, rank 0. */
 plait_value pli_import_scalar(pli_import *im, plait_value like, double x);
 plait_shape pli_import_shape(const pli_import *im, plait_value value); /* rank 0 where there is none */
+/** The length of an axis of x as a scalar i64; a run counts one that it decides. Of x only the shape is used. */
+plait_value pli_import_length(pli_import *im, plait_value x, int32_t axis);
 /** x with its axis counted from the front; -1 where there is no such axis, and the graph is told. */
 int32_t pli_import_axis(pli_import *im, plait_value x, int64_t axis);
 

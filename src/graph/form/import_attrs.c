@@ -16,8 +16,9 @@ static const struct {
     { PLI_ONNX_FLOAT, "float", "a float" },  { PLI_ONNX_INT, "int", "an integer" },
     { PLI_ONNX_TEXT, "text", "a text" },     { PLI_ONNX_TENSOR, "tensor", "a tensor" },
     { PLI_ONNX_FLOATS, "floats", "floats" }, { PLI_ONNX_INTS, "ints", "integers" },
+    { PLI_ONNX_TEXTS, "texts", "texts" },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds, LISTED = 16, WORD = 32 };
+enum { KINDS = sizeof kinds / sizeof *kinds, LISTED = 16, WORD = 40 };
 
 /* An op's list, "axis int, alpha float", taken apart. */
 typedef struct listed {

@@ -117,9 +117,7 @@ static plait_status type_of(pli_import *im, const char *name, int64_t absent, pl
     const int64_t number = pli_import_int(im, name, absent);
     const int32_t type = number >= 0 && number <= INT32_MAX ? pli_onnx_type_of((int32_t)number) : -1;
     if (type < 0)
-        return pli_import_fail(im, PLAIT_EREFUSED,
-                               "to ONNX's type %lld; known are FLOAT, DOUBLE, BFLOAT16, INT32, INT64 and BOOL",
-                               (long long)number);
+        return pli_import_fail(im, PLAIT_EREFUSED, "to ONNX's type %lld; known are " PLI_ONNX_TYPES, (long long)number);
     *out = (plait_type)type;
     return PLAIT_OK;
 }

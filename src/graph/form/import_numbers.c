@@ -4,20 +4,38 @@
 #include <string.h>
 
 #include "graph/form/import.h"
+#include "graph/kernel.h"
 #include <plait/nn.h>
 
 enum { MOST = PLAIT_RANK_MAX };
 
-/* Numbers as i64 from 0 on, of `length` places, which must be known where any may be below 0. */
-static plait_value numbers_of(pli_import *im, int32_t k, int64_t length) {
-    plait_graph      *g = im->g;
+/* Input k is known now, and none of it lies below 0. */
+static bool all_from_zero(const pli_import *im, int32_t k) {
+    const plait_tensor *t = pli_import_known(im, k);
+    bool                all = t != NULL && !pli_type_is_float(t->type);
+    for (int64_t i = 0; all && i < plait_shape_elements(&t->shape); i++) all = pli_element_int(t, i) >= 0;
+    return all;
+}
+
+/* Input k: numbers of places, as i64. */
+static plait_value raw_numbers(pli_import *im, int32_t k) {
     const plait_value raw = pli_import_in(im, k);
-    if (raw < 0) return PLAIT_NONE;
-    const plait_value n = plait_graph_describe(g, raw).type == PLAIT_I64 ? raw : plait_op_cast(g, raw, PLAIT_I64);
-    if (length < 0 || n < 0) return n; /* none is below 0, or the run says so */
-    const plait_value zero = plait_graph_scalar(g, PLAIT_I64, 0),
-                      all = plait_graph_scalar(g, PLAIT_I64, (double)length);
-    return plait_op_where(g, plait_op_less(g, n, zero), plait_op_add(g, n, all), n);
+    return raw < 0 || plait_graph_describe(im->g, raw).type == PLAIT_I64 ? raw
+                                                                         : plait_op_cast(im->g, raw, PLAIT_I64);
+}
+
+/* Those below 0 count from the end: length is added to them. */
+static plait_value from_zero(pli_import *im, plait_value n, plait_value length) {
+    plait_graph      *g = im->g;
+    const plait_value zero = plait_graph_scalar(g, PLAIT_I64, 0);
+    return plait_op_where(g, plait_op_less(g, n, zero), plait_op_add(g, n, length), n);
+}
+
+/* Input k: numbers of places along an axis of x, from 0 on. */
+static plait_value numbers_of(pli_import *im, int32_t k, plait_value x, int32_t axis) {
+    const plait_value n = raw_numbers(im, k);
+    if (n < 0 || x < 0 || axis < 0) return PLAIT_NONE;
+    return all_from_zero(im, k) ? n : from_zero(im, n, pli_import_length(im, x, axis));
 }
 
 /* x with `axis` last, or, given such, with it back in its place. */
@@ -38,7 +56,7 @@ static plait_status gather(pli_import *im) {
     const plait_shape from = pli_import_shape(im, x);
     const int32_t     axis = pli_import_axis(im, x, pli_import_int(im, "axis", 0));
     PLI_TRY(plait_graph_check(im->g, im->err));
-    const plait_value n = numbers_of(im, 1, from.dim[axis]);
+    const plait_value n = numbers_of(im, 1, x, axis);
     const int32_t     wide = pli_import_shape(im, n).rank;
     int64_t           front[MOST], back[2 * MOST];
     if (wide + from.rank - 1 > MOST) return pli_import_fail(im, PLAIT_ESHAPE, "more than %d axes", MOST);
@@ -54,7 +72,7 @@ static plait_status gather_elements(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     const int32_t     axis = pli_import_axis(im, x, pli_import_int(im, "axis", 0));
     PLI_TRY(plait_graph_check(im->g, im->err));
-    const plait_value n = numbers_of(im, 1, pli_import_shape(im, x).dim[axis]);
+    const plait_value n = numbers_of(im, 1, x, axis);
     const plait_value y = plait_op_2(im->g, "gather_last", swap_last(im, x, axis), swap_last(im, n, axis));
     pli_import_out(im, 0, swap_last(im, y, axis));
     return PLAIT_OK;
@@ -81,7 +99,7 @@ static plait_status scatter_elements(pli_import *im) {
     const int32_t     axis = pli_import_axis(im, x, pli_import_int(im, "axis", 0));
     PLI_TRY(reduction_of(im, &adds));
     PLI_TRY(plait_graph_check(g, im->err));
-    const plait_value n = swap_last(im, numbers_of(im, 1, pli_import_shape(im, x).dim[axis]), axis);
+    const plait_value n = swap_last(im, numbers_of(im, 1, x, axis), axis);
     const plait_value to = swap_last(im, x, axis), v = swap_last(im, values, axis);
     const plait_value scattered = plait_op_3(g, "scatter_last", to, n, v);
     const plait_value y =
@@ -99,7 +117,8 @@ static plait_status scatter_nd(pli_import *im) {
     const plait_value x = pli_import_in(im, 0), values = pli_import_in(im, 2);
     const plait_shape from = pli_import_shape(im, x);
     PLI_TRY(plait_graph_check(g, im->err));
-    plait_value       n = numbers_of(im, 1, from.rank > 0 ? from.dim[0] : -1);
+    if (from.rank < 1) return pli_import_fail(im, PLAIT_ESHAPE, "its input is to have an axis");
+    plait_value       n = numbers_of(im, 1, x, 0);
     const plait_shape numbers = pli_import_shape(im, n);
     const int64_t     last[] = { -1 };
     if (numbers.rank < 1 || numbers.dim[numbers.rank - 1] != 1)
@@ -125,7 +144,8 @@ static plait_status one_hot(pli_import *im) {
     const int64_t     axis = pli_import_int(im, "axis", -1), first[] = { 0 }, next[] = { 1 }, end[] = { 2 };
     const plait_value values = pli_import_fixed(im, 2), off = plait_op_slice(g, values, 1, first, next, NULL),
                       on = plait_op_slice(g, values, 1, next, end, NULL);
-    const plait_value hot = plait_op_one_hot(g, numbers_of(im, 0, (int64_t)depth), (int64_t)depth, ends->type);
+    const plait_value numbers = from_zero(im, raw_numbers(im, 0), plait_graph_scalar(g, PLAIT_I64, depth));
+    const plait_value hot = plait_op_one_hot(g, numbers, (int64_t)depth, ends->type);
     const plait_value y = plait_op_add(g, off, plait_op_mul(g, hot, plait_op_sub(g, on, off)));
     const int32_t     rank = pli_import_shape(im, y).rank, to = pli_import_axis(im, y, axis);
     int64_t           perm[MOST];

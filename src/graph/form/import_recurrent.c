@@ -6,6 +6,7 @@
  * A backward direction runs over the steps in reverse. GRU with linear_before_reset 0 (the gate works on h, not on the
  * product) is another function than Plait's, and than cuDNN's, and is refused. */
 #include <string.h>
+#include <strings.h>
 
 #include "graph/form/import.h"
 #include <plait/nn.h>
@@ -91,6 +92,20 @@ static plait_value gru(pli_import *im, const layer *l) {
     return plait_op_gru(im->g, z, r, b, state(im, l, H0, z));
 }
 
+/* Activations may be written out if they are the usual ones, in every direction. */
+static plait_status check_activations(pli_import *im, int32_t gates, int32_t directions) {
+    static const char *const usual[] = { "Sigmoid", "Tanh", "Tanh" };
+    const pli_onnx_attr     *said = pli_import_attr(im, "activations", PLI_ONNX_TEXTS);
+    const int32_t            each = gates == 4 ? 3 : 2;
+    for (int32_t i = 0; said != NULL && i < said->n; i++)
+        if (strcasecmp(said->texts[i], usual[i % each]) != 0)
+            return pli_import_fail(im, PLAIT_EREFUSED, "activation '%.20s' is refused: number %d is to be %s",
+                                   said->texts[i], i, usual[i % each]);
+    if (said != NULL && said->n != each * directions)
+        return pli_import_fail(im, PLAIT_ESHAPE, "%d activations; %d directions have %d each", said->n, directions, each);
+    return PLAIT_OK;
+}
+
 static plait_status check(pli_import *im, int32_t gates) {
     if (pli_import_has(im, LENGTHS))
         return pli_import_fail(im, PLAIT_EREFUSED, "sequence_lens are refused: all sequences have all steps");
@@ -121,6 +136,7 @@ static plait_status recurrent(pli_import *im) {
     plait_value       all[2], h[2], c[2];
     PLI_TRY(plait_graph_check(g, im->err));
     PLI_TRY(check(im, is_lstm ? 4 : 3));
+    PLI_TRY(check_activations(im, is_lstm ? 4 : 3, n));
     if (n == 1 && strcmp(way, "forward") != 0 && strcmp(way, "reverse") != 0)
         return pli_import_fail(im, PLAIT_ENAME, "direction '%.20s' is not known", way);
     if (weights.rank != 3 || weights.dim[0] != n || weights.dim[2] < 1)
@@ -144,7 +160,7 @@ static plait_status recurrent(pli_import *im) {
     return PLAIT_OK;
 }
 
-#define RECURRENT "direction text, hidden_size int, input_forget int, layout int, clip float"
+#define RECURRENT "activations texts, direction text, hidden_size int, input_forget int, layout int, clip float"
 
 const pli_import_op pli_import_recurrent[] = {
     { "LSTM", recurrent, "lstm", RECURRENT },

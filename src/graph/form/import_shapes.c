@@ -20,6 +20,22 @@ static plait_status axes_of(pli_import *im, int32_t input, int64_t axes[MOST], i
 
 /* --- reductions ----------------------------------------------------------------------------------------------- */
 
+/* What a reduction over no axes does: each element is reduced by itself. log(e^x) is x, the root of x^2 is |x|. */
+static plait_value element_of(pli_import *im, char form, plait_value x) {
+    if (form == '2') return plait_op_square(im->g, x);
+    if (form == 'r' || form == '1') return plait_op_abs(im->g, x);
+    return form == 'l' ? plait_op_log(im->g, x) : x;
+}
+
+/* What is taken off before exponentials are summed, so that none overflows: the largest element, or 0 where that is
+ * infinite or NaN, for an infinity less itself is NaN. */
+static plait_value finite_largest(pli_import *im, plait_value x, int32_t n, const int64_t *axes) {
+    plait_graph      *g = im->g;
+    const plait_value top = plait_op_stop_gradient(g, plait_op_max(g, x, n, axes, 1)),
+                      zero = pli_import_scalar(im, top, 0);
+    return plait_op_where(g, plait_op_equal(g, plait_op_sub(g, top, top), zero), top, zero);
+}
+
 /* how: Plait's op, with a letter before it for what is done first and last: "2sum" of squares, "rsum" their root,
  * "1sum" of what abs gives, "lsum" log of it, "esum" log of the sum of exponentials. */
 static plait_status reduce(pli_import *im) {
@@ -32,14 +48,14 @@ static plait_status reduce(pli_import *im) {
     plait_value  x = pli_import_in(im, 0), y, top = PLAIT_NONE;
     const int    keep = pli_import_int(im, "keepdims", 1) != 0;
     if (n <= 0 && pli_import_int(im, "noop_with_empty_axes", 0) != 0) {
-        pli_import_out(im, 0, x);
+        pli_import_out(im, 0, element_of(im, form, x));
         return PLAIT_OK;
     }
     if (n < 0) n = 0;
     if (form == '2' || form == 'r') x = plait_op_square(g, x);
     if (form == '1') x = plait_op_abs(g, x);
-    if (form == 'e') { /* less the largest, so that none overflows */
-        top = plait_op_stop_gradient(g, plait_op_max(g, x, n, axes, 1));
+    if (form == 'e') {
+        top = finite_largest(im, x, n, axes);
         x = plait_op_exp(g, plait_op_sub(g, x, top));
     }
     y = plait_op_reduce(g, how + 1, x, n, axes, keep);
@@ -55,6 +71,10 @@ static plait_status reduce(pli_import *im) {
 /* A length of 0 is the input's at its place; one that a run decides is then what is left. */
 static plait_status reshape(pli_import *im) {
     plait_shape shape;
+    if (pli_import_shape_of(im, 1) >= 0) {
+        pli_import_out(im, 0, plait_op_2(im->g, "reshape_like", pli_import_in(im, 0), pli_import_shape_of(im, 1)));
+        return PLAIT_OK;
+    }
     PLI_TRY(pli_import_ints(im, 1, MOST, shape.dim, &shape.rank));
     const plait_value x = pli_import_in(im, 0);
     const plait_shape from = pli_import_shape(im, x);
@@ -107,6 +127,8 @@ static plait_status flatten(pli_import *im) {
     return PLAIT_OK;
 }
 
+/* Without axes: those of length 1. Whether one that a run decides has it, only a run knows, and the result's axes would
+ * be others each time. */
 static plait_status squeeze(pli_import *im) {
     int64_t axes[MOST];
     int32_t n;
@@ -115,8 +137,14 @@ static plait_status squeeze(pli_import *im) {
     const plait_shape from = pli_import_shape(im, x);
     if (n < 0) {
         n = 0;
-        for (int32_t i = 0; i < from.rank; i++)
+        for (int32_t i = 0; i < from.rank; i++) {
+            if (from.dim[i] < 0)
+                return pli_import_fail(im, PLAIT_EREFUSED,
+                                       "no axes are given and a run decides the length of axis %d, which is refused; "
+                                       "give it axes",
+                                       i);
             if (from.dim[i] == 1) axes[n++] = i;
+        }
     }
     pli_import_out(im, 0, n > 0 ? plait_op_squeeze(im->g, x, n, axes) : x);
     return PLAIT_OK;
@@ -189,31 +217,6 @@ static plait_status slice(pli_import *im) {
     return PLAIT_OK;
 }
 
-static plait_status pad(pli_import *im) {
-    int64_t     pads[2 * MOST], axes[MOST], before[MOST] = { 0 }, after[MOST] = { 0 };
-    int32_t     n, n_axes;
-    double      value;
-    const char *mode = pli_import_text(im, "mode", "constant");
-    if (strcmp(mode, "constant") != 0)
-        return pli_import_fail(im, PLAIT_EREFUSED, "mode '%.20s' is refused; known is constant", mode);
-    PLI_TRY(pli_import_ints(im, 1, 2 * MOST, pads, &n));
-    PLI_TRY(pli_import_number(im, 2, 0, &value));
-    PLI_TRY(pli_import_ints(im, 3, MOST, axes, &n_axes));
-    const plait_value x = pli_import_in(im, 0);
-    const int32_t     rank = pli_import_shape(im, x).rank;
-    if (n_axes < 0)
-        for (n_axes = 0; n_axes < rank; n_axes++) axes[n_axes] = n_axes;
-    if (n != 2 * n_axes) return pli_import_fail(im, PLAIT_ESHAPE, "%d pads for %d axes", n, n_axes);
-    for (int32_t k = 0; k < n_axes; k++) {
-        const int32_t axis = pli_import_axis(im, x, axes[k]);
-        if (axis < 0) break;
-        before[axis] = pads[k];
-        after[axis] = pads[n_axes + k];
-    }
-    pli_import_out(im, 0, plait_op_pad(im->g, x, rank, before, after, value));
-    return PLAIT_OK;
-}
-
 #define REDUCE "axes ints, keepdims int, noop_with_empty_axes int"
 
 const pli_import_op pli_import_shapes[] = {
@@ -234,6 +237,5 @@ const pli_import_op pli_import_shapes[] = {
     { "Concat", concat, NULL, "axis int" },
     { "Split", split, NULL, "axis int, num_outputs int" },
     { "Slice", slice, NULL, NULL },
-    { "Pad", pad, NULL, "mode text" },
     { NULL, NULL, NULL, NULL },
 };

@@ -76,7 +76,7 @@ static void add_op(const plait_graph *g, const name_list *names, const pli_node 
     if (node->n_inputs > 0) pli_text_add(text, "]");
     for (int32_t k = 0; k < node->op->n_attrs; k++) {
         const plait_attr *attr = &g->attr[node->attr + k];
-        if (is_preset(attr, &node->op->attrs[k].preset)) continue;
+        if (!node->op->attrs[k].required && is_preset(attr, &node->op->attrs[k].preset)) continue;
         pli_text_add(text, any ? ", " : ", \"attrs\": {");
         add_attr(attr, text);
         any = true;

@@ -27,7 +27,7 @@ plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_err
 }
 
 plait_status pli_form_type(const json_t *value, plait_type *type_out, plait_error *err) {
-    static const plait_type types[] = { PLAIT_F32, PLAIT_F64, PLAIT_BF16, PLAIT_I32, PLAIT_I64, PLAIT_BOOL };
+    static const plait_type types[] = { PLAIT_F32, PLAIT_F64, PLAIT_BF16, PLAIT_I32, PLAIT_I64, PLAIT_U8, PLAIT_BOOL };
     enum { N = sizeof types / sizeof *types };
     const char *names[N], *name = json_string_value(value);
     if (name == NULL) return pli_fail(err, PLAIT_EFORMAT, "a type is to be a text, as \"f32\"");
@@ -82,7 +82,8 @@ static bool element(const json_t *value, const plait_tensor *tensor, int64_t i) 
         pli_element_set(tensor, i, x);
     } else {
         const int64_t k = json_integer_value(value);
-        if (!json_is_integer(value) || tensor->type == PLAIT_BOOL || (tensor->type == PLAIT_I32 && k != (int32_t)k))
+        if (!json_is_integer(value) || tensor->type == PLAIT_BOOL || (tensor->type == PLAIT_I32 && k != (int32_t)k) ||
+            (tensor->type == PLAIT_U8 && k != (uint8_t)k))
             return false;
         pli_element_set_int(tensor, i, k);
     }

@@ -10,12 +10,13 @@ plait_status pli_onnx_open(void **handle_out, const pli_onnx_codec **codec_out, 
     return PLAIT_OK;
 }
 
-/* TensorProto.DataType: 1 FLOAT, 6 INT32, 7 INT64, 9 BOOL, 11 DOUBLE, 16 BFLOAT16. */
+/* TensorProto.DataType: 1 FLOAT, 2 UINT8, 6 INT32, 7 INT64, 9 BOOL, 11 DOUBLE, 16 BFLOAT16. */
 static const struct {
     plait_type type;
     int32_t    number;
 } types[] = {
-    { PLAIT_F32, 1 }, { PLAIT_I32, 6 }, { PLAIT_I64, 7 }, { PLAIT_BOOL, 9 }, { PLAIT_F64, 11 }, { PLAIT_BF16, 16 },
+    { PLAIT_F32, 1 },  { PLAIT_U8, 2 },   { PLAIT_I32, 6 },   { PLAIT_I64, 7 },
+    { PLAIT_BOOL, 9 }, { PLAIT_F64, 11 }, { PLAIT_BF16, 16 },
 };
 
 int32_t pli_onnx_type(plait_type type) {

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-#define PLI_ONNX_ABI 1u
+#define PLI_ONNX_ABI 2u
 
 enum { PLI_ONNX_OPSET_MIN = 17, PLI_ONNX_OPSET_MAX = 21, PLI_ONNX_IR_MIN = 8, PLI_ONNX_IR_MAX = 10 };
 
@@ -27,18 +27,20 @@ typedef enum pli_onnx_kind {
     PLI_ONNX_TEXT = 3,
     PLI_ONNX_TENSOR = 4,
     PLI_ONNX_FLOATS = 6,
-    PLI_ONNX_INTS = 7
+    PLI_ONNX_INTS = 7,
+    PLI_ONNX_TEXTS = 8 /* read only */
 } pli_onnx_kind;
 
 typedef struct pli_onnx_attr {
     const char            *name;
     pli_onnx_kind          kind;
-    int32_t                n; /* of floats, ints */
+    int32_t                n; /* of floats, ints, texts */
     int64_t                i;
     float                  f;
     const char            *text; /* ends in a zero */
     const float           *floats;
     const int64_t         *ints;
+    const char *const     *texts;
     const pli_onnx_tensor *tensor;
 } pli_onnx_attr;
 
@@ -82,6 +84,9 @@ typedef struct pli_onnx_codec {
 /** Loads the module. handle is given to pli_module_close when the codec and all that it made are done with. Errors:
  *  EMODULE with what installs it. */
 plait_status pli_onnx_open(void **handle_out, const pli_onnx_codec **codec_out, plait_error *err);
+
+/* For messages: the types that there are in both. */
+#define PLI_ONNX_TYPES "FLOAT, DOUBLE, BFLOAT16, UINT8, INT32, INT64 and BOOL"
 
 /** A type as ONNX numbers it; 0, -1: there is none. */
 int32_t pli_onnx_type(plait_type type);

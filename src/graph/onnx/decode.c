@@ -72,13 +72,15 @@ static plait_status read_list(owner *o, const Onnx__TensorProto *t, int64_t n, p
     if (type == PLAIT_F64) out->data = t->double_data;
     if (type == PLAIT_I64) out->data = t->int64_data;
     if (type == PLAIT_I32) out->data = t->int32_data;
-    if (type != PLAIT_BOOL && type != PLAIT_BF16) return PLAIT_OK;
+    if (type != PLAIT_BOOL && type != PLAIT_U8 && type != PLAIT_BF16) return PLAIT_OK;
     unsigned char *copy = array(o, have, plait_type_bytes(type));
     if (copy == NULL) return no_memory(err);
     for (size_t i = 0; i < have; i++) {
         const uint16_t half = (uint16_t)t->int32_data[i];
         if (type == PLAIT_BOOL)
             copy[i] = t->int32_data[i] != 0;
+        else if (type == PLAIT_U8)
+            copy[i] = (unsigned char)t->int32_data[i];
         else
             memcpy(copy + 2 * i, &half, 2);
     }
@@ -99,7 +101,28 @@ static plait_status read_raw(owner *o, const Onnx__TensorProto *t, int64_t n, pl
     return PLAIT_OK;
 }
 
-static plait_status read_tensor(owner *o, const Onnx__TensorProto *t, pli_onnx_tensor *out, plait_error *err) {
+/* Bytes of the message as a text that ends in a zero; NULL: no memory. */
+static const char *kept_text(owner *o, const ProtobufCBinaryData *bytes) {
+    char *text = array(o, bytes->len + 1, 1);
+    if (text == NULL) return NULL;
+    if (bytes->len > 0) memcpy(text, bytes->data, bytes->len);
+    text[bytes->len] = '\0';
+    return text;
+}
+
+static plait_status read_texts(owner *o, size_t n, const ProtobufCBinaryData *from, const char *const **out,
+                               plait_error *err) {
+    const char **texts = array(o, n, sizeof *texts);
+    if (texts == NULL) return no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        if ((texts[i] = kept_text(o, &from[i])) == NULL) return no_memory(err);
+    *out = texts;
+    return PLAIT_OK;
+}
+
+/* texts: strings are taken, too. */
+static plait_status read_tensor(owner *o, const Onnx__TensorProto *t, bool texts, pli_onnx_tensor *out,
+                                plait_error *err) {
     const int32_t type = pli_onnx_type_of(t->data_type);
     *out = (pli_onnx_tensor){ .name = text_of(t->name) };
     if (t->data_location != 0 || t->n_external_data > 0)
@@ -107,14 +130,17 @@ static plait_status read_tensor(owner *o, const Onnx__TensorProto *t, pli_onnx_t
                         "tensor '%.60s' lies in another file, which is refused: loading a graph opens no other "
                         "file; write the model with its data inside (onnx.save without external data)",
                         out->name);
-    if (type < 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "tensor '%.60s' is of ONNX's type %d; known are FLOAT, DOUBLE, BFLOAT16, INT32, INT64 and "
-                        "BOOL",
+    const bool is_text = texts && t->data_type == PLI_ONNX_STRING;
+    if (type < 0 && !is_text)
+        return pli_fail(err, PLAIT_EREFUSED, "tensor '%.60s' is of ONNX's type %d; known are " PLI_ONNX_TYPES,
                         out->name, t->data_type);
     PLI_TRY(read_shape(t, &out->tensor.shape, err));
-    out->tensor.type = (plait_type)type;
     const int64_t n = plait_shape_elements(&out->tensor.shape);
+    if (is_text) {
+        if (t->n_string_data != (size_t)n) return wrong_count(t, t->n_string_data, n, "elements", err);
+        return read_texts(o, t->n_string_data, t->string_data, &out->text, err);
+    }
+    out->tensor.type = (plait_type)type;
     if (t->has_raw_data) return read_raw(o, t, n, &out->tensor, err);
     return read_list(o, t, n, &out->tensor, err);
 }
@@ -125,7 +151,6 @@ static plait_status read_attr(owner *o, const Onnx__AttributeProto *a, const cha
                               plait_error *err) {
     *out = (pli_onnx_attr){ .name = text_of(a->name), .kind = (pli_onnx_kind)a->type, .text = "" };
     pli_onnx_tensor *tensor;
-    char            *text;
     switch (a->type) {
     case PLI_ONNX_FLOAT: out->f = a->f; return PLAIT_OK;
     case PLI_ONNX_INT: out->i = a->i; return PLAIT_OK;
@@ -136,18 +161,16 @@ static plait_status read_attr(owner *o, const Onnx__AttributeProto *a, const cha
         out->floats = a->floats;
         out->ints = a->ints;
         return PLAIT_OK;
-    case PLI_ONNX_TEXT:
-        text = array(o, a->s.len + 1, 1);
-        if (text == NULL) return no_memory(err);
-        if (a->s.len > 0) memcpy(text, a->s.data, a->s.len);
-        text[a->s.len] = '\0';
-        out->text = text;
-        return PLAIT_OK;
+    case PLI_ONNX_TEXT: return (out->text = kept_text(o, &a->s)) != NULL ? PLAIT_OK : no_memory(err);
+    case PLI_ONNX_TEXTS:
+        if (a->n_strings > INT32_MAX) break;
+        out->n = (int32_t)a->n_strings;
+        return read_texts(o, a->n_strings, a->strings, &out->texts, err);
     case PLI_ONNX_TENSOR:
         out->tensor = tensor = array(o, 1, sizeof *tensor);
         if (tensor == NULL) return no_memory(err);
         if (a->t == NULL) break;
-        return read_tensor(o, a->t, tensor, err);
+        return read_tensor(o, a->t, false, tensor, err);
     default:
         return pli_fail(err, PLAIT_EREFUSED,
                         "%.40s: attribute '%.40s' is of ONNX's kind %d (a graph, a list of tensors or the like), "
@@ -186,8 +209,7 @@ static plait_status read_value(const Onnx__ValueInfoProto *v, pli_onnx_value *ou
     out->is_text = type->elem_type == PLI_ONNX_STRING;
     if (known < 0 && !out->is_text)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "'%.60s' is of ONNX's type %d; known are FLOAT, DOUBLE, BFLOAT16, INT32, INT64 and BOOL",
-                        out->name, type->elem_type);
+                        "'%.60s' is of ONNX's type %d; known are " PLI_ONNX_TYPES, out->name, type->elem_type);
     out->tensor.type = known >= 0 ? (plait_type)known : PLAIT_F32;
     out->open = type->shape == NULL;
     if (out->open) return PLAIT_OK;
@@ -220,8 +242,11 @@ static plait_status read_opset(const Onnx__ModelProto *m, pli_onnx_model *out, p
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const char *domain = text_of(m->opset_import[i]->domain);
         if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) continue;
-        if (out->opset >= 0) return pli_fail(err, PLAIT_EFORMAT, "two opsets of ONNX's own ops");
-        out->opset = m->opset_import[i]->version;
+        const int64_t version = m->opset_import[i]->version;
+        if (out->opset >= 0 && out->opset != version)
+            return pli_fail(err, PLAIT_EFORMAT, "two opsets of ONNX's own ops, %lld and %lld: which is meant?",
+                            (long long)out->opset, (long long)version);
+        out->opset = version;
     }
     return PLAIT_OK;
 }
@@ -242,7 +267,7 @@ static plait_status read_model(owner *o, pli_onnx_model *out, plait_error *err) 
     pli_onnx_tensor *tensor = array(o, g->n_initializer, sizeof *tensor);
     if (node == NULL || tensor == NULL) return no_memory(err);
     for (size_t i = 0; i < g->n_node; i++) PLI_TRY(read_node(o, g->node[i], &node[i], err));
-    for (size_t i = 0; i < g->n_initializer; i++) PLI_TRY(read_tensor(o, g->initializer[i], &tensor[i], err));
+    for (size_t i = 0; i < g->n_initializer; i++) PLI_TRY(read_tensor(o, g->initializer[i], true, &tensor[i], err));
     PLI_TRY(read_values(o, g->n_input, g->input, &out->in, err));
     PLI_TRY(read_values(o, g->n_output, g->output, &out->out, err));
     out->node = node;

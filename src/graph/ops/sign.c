@@ -1,18 +1,20 @@
-/* sign: -1, 0 or 1; of NaN 0. Its gradient is 0 wherever it has one. */
+/* sign: -1, 0 or 1; NaN stays. Its gradient is 0 wherever it has one. */
+#include <math.h>
+
 #include "graph/ops/ops.h"
 
 static void sign_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {
     (void)attr;
     const float *x = in[0];
     float       *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = (float)((x[i] > 0) - (x[i] < 0));
+    for (int64_t i = 0; i < n; i++) y[i] = isnan(x[i]) ? x[i] : (float)((x[i] > 0) - (x[i] < 0));
 }
 
 static void sign_f64(int64_t n, const void *const *in, void *out, const plait_attr *attr) {
     (void)attr;
     const double *x = in[0];
     double       *y = out;
-    for (int64_t i = 0; i < n; i++) y[i] = (double)((x[i] > 0) - (x[i] < 0));
+    for (int64_t i = 0; i < n; i++) y[i] = isnan(x[i]) ? x[i] : (double)((x[i] > 0) - (x[i] < 0));
 }
 
 static void sign_i32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {
