@@ -5,7 +5,7 @@
  *                  { "name": "w", "op": "variable", "type": "f32", "shape": [784, 10], "initial": "glorot" },
  *                  { "name": "scores", "op": "matmul", "inputs": ["x", "w"] } ] }
  *
- * docs/graph.md has the whole form. An ONNX file (IR 8 to 10, opset 17 to 21) needs the module plait-onnx.so; its
+ * docs/graph.md has the whole form. An ONNX file (IR 8 to 11, opset 17 to 23) needs the module plait-onnx.so; its
  * inputs become placeholders, its initialisers of floats variables, both by their names, and the ops of docs/onnx.md
  * are known. Where nothing is called so already, its first input is also named x, and its first output scores.
  *

@@ -36,8 +36,8 @@ plait_status pli_extend_infer(const plait_call *call, const plait_shape *from, p
 static int64_t modulo(int64_t i, int64_t n) { return (i % n + n) % n; }
 
 void pli_extend_taps(const plait_call *call, int64_t from, int64_t to, int64_t j, pli_taps *taps) {
-    const char   mode = call->attr[PLI_EXTEND_MODE].u.text[0];
-    int64_t      i = j - call->attr[PLI_EXTEND_BEFORE].u.i;
+    const char    mode = call->attr[PLI_EXTEND_MODE].u.text[0];
+    int64_t       i = j - call->attr[PLI_EXTEND_BEFORE].u.i;
     const int64_t period = 2 * (from - 1);
     (void)to;
     if (mode == 'e') i = i < 0 ? 0 : i >= from ? from - 1 : i;

@@ -40,8 +40,7 @@ static int32_t number_of(const plait_attr *attr, const char *const *words, int32
         if (strcmp(attr->u.text, words[i]) == 0) return i;
     return -1;
 }
-#define NUMBER(call, which, words)                                                                                     \
-    number_of(&(call)->attr[which], words, (int32_t)(sizeof(words) / sizeof *(words)))
+#define NUMBER(call, which, words) number_of(&(call)->attr[which], words, (int32_t)(sizeof(words) / sizeof *(words)))
 
 static plait_status check_word(const plait_call *call, int32_t which, const char *const *words, size_t n) {
     const plait_attr *attr = &call->attr[which];
@@ -76,7 +75,8 @@ plait_status pli_resize_infer(const plait_call *call, const plait_shape *from, p
 /* Where place j of `to` lies among `from`: between two of them, or beyond an end. */
 static double place_of(const plait_call *call, int64_t from, int64_t to, int64_t j) {
     const double given = call->attr[PLI_RESIZE_SCALE].u.f, at = (double)j;
-    const double scale = given > 0 ? given : (double)to / (double)from, made = given > 0 ? (double)from * scale : (double)to;
+    const double scale = given > 0 ? given : (double)to / (double)from,
+                 made = given > 0 ? (double)from * scale : (double)to;
     const double half_pixel = (at + 0.5) / scale - 0.5;
     switch (NUMBER(call, PLI_RESIZE_PLACES, places)) {
     case CORNERS: return made == 1 ? 0 : at * (double)(from - 1) / (made - 1);

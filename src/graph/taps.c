@@ -48,8 +48,7 @@ static void add_f32(int64_t n, double w, const plait_tensor *x, int64_t from, co
 }
 
 static void add_ref(int64_t n, double w, const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to) {
-    for (int64_t i = 0; i < n; i++)
-        pli_element_set(y, to + i, pli_element(y, to + i) + w * pli_element(x, from + i));
+    for (int64_t i = 0; i < n; i++) pli_element_set(y, to + i, pli_element(y, to + i) + w * pli_element(x, from + i));
 }
 
 typedef void add_fn(int64_t n, double w, const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to);

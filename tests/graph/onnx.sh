@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a comparison with onnxruntime in a folder of its own, or says what is missing. A failure keeps the folder.
-# usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN | cases ONNX_RUN | nodes ONNX_RUN | export ONNX_RUN
+# usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN | cases ONNX_RUN | docs ONNX_RUN | nodes ONNX_RUN | export ONNX_RUN
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$PLAIT_SOURCE_DIR/.venv/bin/python
@@ -17,6 +17,7 @@ ops)
     ;;
 bad) "$python" "$here/onnx_bad.py" "$2" "$work" ;;
 cases) "$python" "$here/onnx_cases.py" "$2" "$work" ;;
+docs) "$python" "$here/onnx_docs.py" "$2" "$PLAIT_SOURCE_DIR" ;;
 nodes)
     how=--short
     if [ -n "${PLAIT_TEST_FULL:-}" ]; then how=; fi

@@ -176,13 +176,13 @@ static void extend(pli_export *to, const pli_export_op *op, const pli_node *node
 
 /* The lengths of x, with another one at this axis. */
 static const char *lengths_with(pli_export *to, const char *x, int32_t rank, int64_t axis, int64_t length) {
-    const pli_onnx_attr along = pli_export_int("axis", 0);
-    const int64_t       none = 0, next = axis + 1, end = rank;
-    const char         *shape = pli_export_1(to, "Shape", x);
-    const char *const   before[] = { shape, pli_export_ints(to, 1, &none), pli_export_ints(to, 1, &axis), NULL },
+    const pli_onnx_attr      along = pli_export_int("axis", 0);
+    const int64_t            none = 0, next = axis + 1, end = rank;
+    const char              *shape = pli_export_1(to, "Shape", x);
+    const char *const        before[] = { shape, pli_export_ints(to, 1, &none), pli_export_ints(to, 1, &axis), NULL },
                       *const after[] = { shape, pli_export_ints(to, 1, &next), pli_export_ints(to, 1, &end), NULL };
-    const char *const   parts[] = { pli_export_node(to, "Slice", before, NULL, 0), pli_export_ints(to, 1, &length),
-                                    pli_export_node(to, "Slice", after, NULL, 0), NULL };
+    const char *const        parts[] = { pli_export_node(to, "Slice", before, NULL, 0), pli_export_ints(to, 1, &length),
+                                         pli_export_node(to, "Slice", after, NULL, 0), NULL };
     return pli_export_node(to, "Concat", parts, &along, 1);
 }
 
@@ -259,7 +259,8 @@ static void count(pli_export *to, const pli_export_op *op, const pli_node *node)
     if (axes->n > 0) {
         int64_t at[PLAIT_RANK_MAX];
         for (int32_t i = 0; i < axes->n; i++)
-            at[i] = axes->u.ints[i] < 0 ? axes->u.ints[i] + pli_export_type_in(to, node, 0).shape.rank : axes->u.ints[i];
+            at[i] =
+                axes->u.ints[i] < 0 ? axes->u.ints[i] + pli_export_type_in(to, node, 0).shape.rank : axes->u.ints[i];
         shape = pli_export_2(to, "Gather", shape, pli_export_ints(to, axes->n, at));
     }
     pli_export_set(to, node,

@@ -15,9 +15,9 @@
 /* What a name stands for. */
 typedef struct entry {
     const char         *name;
-    plait_value         value; /* PLAIT_NONE: not asked for yet */
-    const plait_tensor *known; /* NULL: computed                */
-    int64_t             node;  /* that answers it; -1           */
+    plait_value         value;    /* PLAIT_NONE: not asked for yet */
+    const plait_tensor *known;    /* NULL: computed                */
+    int64_t             node;     /* that answers it; -1           */
     plait_value         shape_of; /* where shapes: the value it is the shape of */
     bool                initial;
     bool                shapes; /* the shape of shape_of, as a value */
@@ -31,8 +31,9 @@ struct pli_import_names {
     pli_arena  arena; /* arrays that ops made */
 };
 
-const pli_import_op *const pli_import_tables[] = { pli_import_elements, pli_import_shapes, pli_import_lengths,
-                                                   pli_import_numbers,  pli_import_layers, pli_import_images,
+const pli_import_op *const pli_import_tables[] = { pli_import_elements,  pli_import_shapes,
+                                                   pli_import_lengths,   pli_import_numbers,
+                                                   pli_import_layers,    pli_import_images,
                                                    pli_import_recurrent, NULL };
 
 /* --- names ---------------------------------------------------------------------------------------------------- */
@@ -183,8 +184,10 @@ static bool takes_texts(const pli_import *im) {
 /* Strings are chosen, moved and handed on, as a model does that ends in the names of its classes. No graph computes with them,
  * so what is made of them is no value of this one. */
 static plait_status hand_texts_on(pli_import *im) {
-    static const char *const moves[] = { "Gather", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose" };
-    bool                     moved = false;
+    static const char *const moves[] = {
+        "Gather", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"
+    };
+    bool moved = false;
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) moved = moved || strcmp(im->node->op, moves[i]) == 0;
     if (!moved || !pli_import_has(im, 0) || !find(im, name_in(im, 0))->text)
         return pli_import_fail(im, PLAIT_EREFUSED, "an input of strings is refused: no graph computes with them");
@@ -243,8 +246,8 @@ static plait_status add_inputs(pli_import *im) {
     const pli_onnx_model *m = im->model;
     for (int64_t i = 0; i < m->n_tensors; i++) {
         if (m->tensor[i].text != NULL) {
-            PLI_TRY(add(im, m->tensor[i].name,
-                        (entry){ .value = PLAIT_NONE, .node = -1, .initial = true, .text = true }));
+            PLI_TRY(
+                add(im, m->tensor[i].name, (entry){ .value = PLAIT_NONE, .node = -1, .initial = true, .text = true }));
             continue;
         }
         if (pli_budget_count(&im->budget, &m->tensor[i].tensor, im->err) < 0)
@@ -256,9 +259,13 @@ static plait_status add_inputs(pli_import *im) {
         const pli_onnx_value *in = &m->in[i];
         const entry          *e = find(im, in->name);
         if (e != NULL && e->initial) continue; /* an initialiser that a caller may feed instead: it stays what it is */
-        if (in->is_text || in->open)
-            return pli_fail(im->err, PLAIT_EREFUSED, "input '%.60s' %s", in->name,
-                            in->is_text ? "is of strings, which no graph computes with" : "has no shape; give it one");
+        if (in->is_text)
+            return pli_fail(im->err, PLAIT_EREFUSED,
+                            "input '%.60s' is of strings, which is refused: no graph computes with them", in->name);
+        if (in->open)
+            return pli_fail(im->err, PLAIT_EREFUSED,
+                            "input '%.60s' has no shape, which is refused; give it one (lengths may have names)",
+                            in->name);
         PLI_TRY(add(im, in->name, (entry){ .node = -1 }));
         find(im, in->name)->value = plait_graph_placeholder(im->g, in->name, in->tensor.type, in->tensor.shape);
         PLI_TRY(plait_graph_check(im->g, im->err));

@@ -45,10 +45,10 @@ static plait_status extend(pli_import *im, plait_value x, const char *mode, cons
     const int32_t rank = pli_import_shape(im, x).rank;
     for (int32_t i = 0; i < rank; i++) {
         const plait_attr attrs[] = { plait_attr_int("axis", i), plait_attr_int("before", before[i]),
-                                     plait_attr_int("after", after[i]),
-                                     plait_attr_text("mode", mode) };
+                                     plait_attr_int("after", after[i]), plait_attr_text("mode", mode) };
         if (before[i] < 0 || after[i] < 0)
-            return pli_import_fail(im, PLAIT_EREFUSED, "pads below 0 with mode %.20s are refused; Slice takes off", mode);
+            return pli_import_fail(im, PLAIT_EREFUSED, "pads below 0 with mode %.20s are refused; Slice takes off",
+                                   mode);
         if (before[i] > 0 || after[i] > 0) x = plait_graph_op(im->g, "extend", &x, 1, attrs, 4);
     }
     pli_import_out(im, 0, x);
@@ -104,8 +104,7 @@ static plait_status read_asked(pli_import *im, plait_value x, asked *a) {
         return pli_import_fail(im, PLAIT_EREFUSED, "input 2 is computed, which is refused: it is to be a constant");
     const int64_t n_scales = scales != NULL ? plait_shape_elements(&scales->shape) : 0;
     a->sized = n > 0;
-    if (a->sized == (n_scales > 0))
-        return pli_import_fail(im, PLAIT_EFORMAT, "it needs either scales or sizes");
+    if (a->sized == (n_scales > 0)) return pli_import_fail(im, PLAIT_EFORMAT, "it needs either scales or sizes");
     if ((a->sized ? n : n_scales) != a->n)
         return pli_import_fail(im, PLAIT_ESHAPE, "%lld %s for %d axes", (long long)(a->sized ? n : n_scales),
                                a->sized ? "sizes" : "scales", a->n);

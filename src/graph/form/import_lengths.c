@@ -30,7 +30,7 @@ static plait_status shape(pli_import *im) {
     const plait_shape all = pli_import_shape(im, x);
     const int64_t     start = held(pli_import_int(im, "start", 0), all.rank),
                   end = held(pli_import_int(im, "end", all.rank), all.rank), first[] = { 0 };
-    const int32_t     n = end > start ? (int32_t)(end - start) : 0;
+    const int32_t      n = end > start ? (int32_t)(end - start) : 0;
     const plait_tensor lengths = plait_tensor_of(PLAIT_I64, plait_shape_1(n), all.dim + start);
     plait_value        part[MOST];
     bool               known = true;
@@ -57,8 +57,7 @@ static plait_status ones_of(pli_import *im, int32_t k, plait_type type, plait_va
     if (shape.rank < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs a shape");
     plait_tensor ones = { .type = type, .shape = shape };
     for (int32_t i = 0; i < shape.rank; i++)
-        if (shape.dim[i] < 0)
-            return pli_import_fail(im, PLAIT_ESHAPE, "a length of %lld", (long long)shape.dim[i]);
+        if (shape.dim[i] < 0) return pli_import_fail(im, PLAIT_ESHAPE, "a length of %lld", (long long)shape.dim[i]);
     if (plait_shape_elements(&shape) < 0) return pli_import_fail(im, PLAIT_ESHAPE, "larger than any array can be");
     PLI_TRY(pli_budget_count(&im->budget, &ones, im->err));
     const int64_t n = plait_shape_elements(&shape);
@@ -93,8 +92,8 @@ static plait_status constant_of_shape(pli_import *im) {
     value.shape.rank = 0;
     PLI_TRY(ones_of(im, 0, value.type, &ones));
     const plait_value one = plait_graph_constant(im->g, value);
-    pli_import_out(
-        im, 0, value.type == PLAIT_BOOL ? plait_op_logical_and(im->g, ones, one) : plait_op_mul(im->g, ones, one));
+    pli_import_out(im, 0,
+                   value.type == PLAIT_BOOL ? plait_op_logical_and(im->g, ones, one) : plait_op_mul(im->g, ones, one));
     return PLAIT_OK;
 }
 

@@ -20,8 +20,7 @@ static bool all_from_zero(const pli_import *im, int32_t k) {
 /* Input k: numbers of places, as i64. */
 static plait_value raw_numbers(pli_import *im, int32_t k) {
     const plait_value raw = pli_import_in(im, k);
-    return raw < 0 || plait_graph_describe(im->g, raw).type == PLAIT_I64 ? raw
-                                                                         : plait_op_cast(im->g, raw, PLAIT_I64);
+    return raw < 0 || plait_graph_describe(im->g, raw).type == PLAIT_I64 ? raw : plait_op_cast(im->g, raw, PLAIT_I64);
 }
 
 /* Those below 0 count from the end: length is added to them. */

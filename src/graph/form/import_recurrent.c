@@ -102,7 +102,8 @@ static plait_status check_activations(pli_import *im, int32_t gates, int32_t dir
             return pli_import_fail(im, PLAIT_EREFUSED, "activation '%.20s' is refused: number %d is to be %s",
                                    said->texts[i], i, usual[i % each]);
     if (said != NULL && said->n != each * directions)
-        return pli_import_fail(im, PLAIT_ESHAPE, "%d activations; %d directions have %d each", said->n, directions, each);
+        return pli_import_fail(im, PLAIT_ESHAPE, "%d activations; %d directions have %d each", said->n, directions,
+                               each);
     return PLAIT_OK;
 }
 

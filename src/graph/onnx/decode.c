@@ -208,8 +208,8 @@ static plait_status read_value(const Onnx__ValueInfoProto *v, pli_onnx_value *ou
     const int32_t known = pli_onnx_type_of(type->elem_type);
     out->is_text = type->elem_type == PLI_ONNX_STRING;
     if (known < 0 && !out->is_text)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "'%.60s' is of ONNX's type %d; known are " PLI_ONNX_TYPES, out->name, type->elem_type);
+        return pli_fail(err, PLAIT_EREFUSED, "'%.60s' is of ONNX's type %d; known are " PLI_ONNX_TYPES, out->name,
+                        type->elem_type);
     out->tensor.type = known >= 0 ? (plait_type)known : PLAIT_F32;
     out->open = type->shape == NULL;
     if (out->open) return PLAIT_OK;

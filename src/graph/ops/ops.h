@@ -27,7 +27,8 @@
     X(lstm) X(lstm_gradient) X(recurrent_product)                                                                     \
     X(layer_norm) X(layer_norm_gradient) X(batch_norm) X(batch_norm_gradient)                                         \
     X(sigmoid_cross_entropy) X(squared_loss) X(hinge_loss) X(dropout)                                                 \
-    X(gru) X(gru_gradient) X(extend) X(extend_gradient) X(resize) X(resize_gradient)
+    X(gru) X(gru_gradient)                                                                                            \
+    X(extend) X(extend_gradient) X(resize) X(resize_gradient)
 
 #define PLI_OP_DECLARE(name) extern const plait_op pli_op_##name;
 PLI_OPS(PLI_OP_DECLARE)

@@ -2,8 +2,8 @@
  * of four (cubic) of those that there are (graph/resizing.h). An image is resized one axis after the other. */
 #include <string.h>
 
-#include "graph/resizing.h"
 #include "graph/ops/ops.h"
+#include "graph/resizing.h"
 
 static plait_status infer(const plait_call *call) {
     call->out[0] = (plait_tensor){ .type = call->in[0].type };

@@ -1,8 +1,8 @@
 /* resize_gradient: what comes for each place (input 1) spread over the places that it was made of, by their weights, in the
  * shape of input 0, of which only that is used. Linear; its gradient is resize. */
-#include "graph/resizing.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
+#include "graph/resizing.h"
 
 static plait_status infer(const plait_call *call) {
     plait_shape y;
