@@ -156,7 +156,8 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
 /** This worker takes no further clock: nobody waits for it any more. Its incs of a clock that has not
  *  ended are dropped, as far as the consistency has not sent them already and does not hold them together with those of
  *  clocks that have. Afterwards only barrier, get, read, call and destroy are allowed. Not collective. Refused with
- *  opts.replicas 2 (EREFUSED): a dead worker's items might fall to one that has left. */
+ *  opts.replicas 2 (EREFUSED): a dead worker's items might fall to one that has left; and where a part of each worker
+ *  is needed (EREFUSED): sums, averages of copies, opts.aggregate. */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
 /* --- tables -------------------------------------------------------------------------------------- */

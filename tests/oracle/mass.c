@@ -2,7 +2,8 @@
  *
  * Mixing copies with equal weights (bsp's and local-sgd's rounds) does not change their sum, and an update moves its
  * worker's copy `workers` times as far. So at the beginning of clock c the copies' sum is `workers` times all
- * updates of clocks < c. It is known where every worker reads a value before it updates it in that clock. */
+ * updates of clocks < c. It is known where every worker reads its copy (behind a barrier it
+ * would be the average) before it updates it in that clock. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static bool has_moved(const reading *r, const group *g) {
 
 void mass_add(mass *m, const reading *r, uint64_t row, int32_t col, double value) {
     const plan *t = &m->p->tables[r->table];
-    if (m->sum[r->table] == NULL || has_moved(r, &t->groups[group_of(t, row)])) return;
+    if (m->sum[r->table] == NULL || r->view || has_moved(r, &t->groups[group_of(t, row)])) return;
     const size_t at = (size_t)((r->clock * t->rows + (int64_t)row) * t->cols + col);
     if ((m->from[r->table][at] >> r->worker & 1) != 0) return;
     m->from[r->table][at] |= 1 << r->worker;

@@ -193,6 +193,7 @@ typedef struct facts {
 } facts;
 
 void   facts_find(facts *f, const program *p, const diary *diaries);
+bool   may_lose_steps(const plan *t, const group *g);
 limits promised(const facts *f, const reading *r, const update *u, uint64_t evidence);
 
 /* mass.c: of gossip, what all copies hold together. */

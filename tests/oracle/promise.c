@@ -10,6 +10,16 @@
 
 #include "oracle.h"
 
+/* The one place where the manual promises less: of two steps of a rule that workers make to the same value of shared
+ * memory at the same moment, one may be lost (docs/consistency.md, async). A row that one worker alone updates loses
+ * nothing, and an additive table nothing at all. */
+bool may_lose_steps(const plan *t, const group *g) {
+    if (t->way != LOCAL || t->policy != ASYNC || !t->ruled) return false;
+    for (int32_t i = 1; i < g->n_updates; i++)
+        if (g->updates[i].worker != g->updates[0].worker) return true;
+    return false;
+}
+
 static bool at_clocks(const plan *t) { return t->policy == BSP || (t->policy == DELAY && t->bound == 0); }
 
 /* Others' updates that the consistency says a get of clock c holds. */
