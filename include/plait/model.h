@@ -135,6 +135,8 @@ typedef struct plait_train_opts {
     int                    resume_or_begin; /* 1: begin where resume holds no checkpoint at all              */
     int                    dry_run;       /* check options, files and memory on every rank, then stop        */
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
+    void (*loaded)(void *user);           /* on every worker: all of them have read their data, and none has trained;
+                                             from here on *stop is looked at                                */
     void (*progress)(void *user, const plait_progress *progress);
     void (*checkpointed)(void *user, const plait_checkpointed *checkpointed); /* on one rank */
     void (*trained)(void *user, const struct plait_report *report, const plait_model *model); /* on one rank, and

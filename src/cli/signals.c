@@ -11,6 +11,7 @@
 #include "cli/verdict.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for ranks of other processes to say what they wait for */
+#define ONE_STOP_NS UINT64_C(1000000000) /* signals that come within it are one request to stop    */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
@@ -76,6 +77,33 @@ static const char *name_of(int number) {
     return number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "asked by the launcher";
 }
 
+/* Nothing is learnt yet, and what the run waits for (a pipe, a disk) may never come. Other threads are left where they
+ * are: nothing of theirs is to be kept. No rank can have trained: each waits for all to have their data. */
+static void end_unbegun(pli_signals *s, const char *what) {
+    pthread_mutex_lock(&s->mutex);
+    if (!s->begun) {
+        s->unbegun(s->user, what);
+        pli_verdict_give(PLI_EXIT_INTERRUPTED);
+        _exit(PLI_EXIT_INTERRUPTED);
+    }
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static void stop(pli_signals *s, int number) {
+    const uint64_t now_ns = pli_now_ns();
+    if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+        if (now_ns - s->first_ns >= ONE_STOP_NS) end_now(number);
+        return;
+    }
+    s->first_ns = now_ns;
+    __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+    pli_verdict_asked();
+    end_unbegun(s, name_of(number));
+    if (!s->talk->quiet)
+        pli_talk_tell_once(s->talk, "%s: ending after this clock; one more, a second from now or later, ends at once",
+                           name_of(number));
+}
+
 static void *serve(void *user) {
     pli_signals *s = user;
     sigset_t     set = set_of_handled();
@@ -89,21 +117,14 @@ static void *serve(void *user) {
         ssize_t n = read(s->pipe[0], &byte, 1);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0 || byte == 0) return NULL;
-        if (byte == SIGUSR1) {
-            tell_waits(s);
-        } else if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-            end_now(byte);
-        } else {
-            __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
-            pli_verdict_asked();
-            if (!s->talk->quiet)
-                pli_talk_tell_once(s->talk, "%s: ending after this clock; a second one ends at once", name_of(byte));
-        }
+        if (byte == SIGUSR1) tell_waits(s);
+        else stop(s, byte);
     }
 }
 
-plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, plait_error *err) {
-    *signals = (pli_signals){ .talk = talk };
+plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbegun)(void *user, const char *what),
+                              void *user, plait_error *err) {
+    *signals = (pli_signals){ .talk = talk, .unbegun = unbegun, .user = user };
     sigset_t set = set_of_handled();
     if (pipe2(signals->pipe, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "a pipe for signals cannot be opened");
     fcntl(signals->pipe[1], F_SETFL, O_NONBLOCK);
@@ -139,6 +160,12 @@ void pli_signals_close(pli_signals *s) {
     close(s->pipe[1]);
     pthread_mutex_destroy(&s->mutex);
     pli_free(s->comm);
+}
+
+void pli_signals_begun(pli_signals *s) {
+    pthread_mutex_lock(&s->mutex);
+    s->begun = true;
+    pthread_mutex_unlock(&s->mutex);
 }
 
 void pli_signals_enter(pli_signals *s, plait_comm *comm) {

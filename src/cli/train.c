@@ -20,6 +20,8 @@ enum { TAG_START = 0x7001 };
 typedef struct run {
     const pli_train_settings *settings;
     const pli_opts           *opts;
+    int                       argc; /* the words of the command */
+    char *const              *argv;
     pli_train_plan            plan;
     pli_talk                  talk;
     pli_signals               signals;
@@ -30,7 +32,8 @@ typedef struct run {
     pli_run_trace             trace;
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */
-    pli_metrics *metrics;
+    pli_metrics *metrics; /* read by the signals' thread, too, once `prepared` */
+    _Atomic bool prepared;
     pli_board   *board;
     plait_report report;
     plait_simulated simulated;
@@ -98,6 +101,11 @@ static void on_shares(void *user, const plait_shares *shares) {
 static void on_point(void *user, const plait_point *point) {
     run *r = user;
     pli_metrics_point(r->metrics, point);
+}
+
+static void on_loaded(void *user) {
+    run *r = user;
+    pli_signals_begun(&r->signals);
 }
 
 static void on_weights(void *user, const plait_weights *weights) {
@@ -217,10 +225,9 @@ static plait_status gather(run *r, plait_comm *comm, const plait_report *report,
 /* Trains, and brings together what ranks know of it. */
 static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_model **model_out, plait_error *err) {
     plait_train_opts opts = r->plan.train;
-    if (r->settings->tensorboard != NULL) { /* on all ranks */
-        opts.weights = on_weights;
-        opts.user = r;
-    }
+    opts.user = r;
+    opts.loaded = on_loaded;
+    if (r->settings->tensorboard != NULL) opts.weights = on_weights; /* on all ranks */
     if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
         opts.graph = on_graph;
         opts.lost = on_lost;
@@ -229,7 +236,6 @@ static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_mo
         opts.shares = on_shares;
         opts.checkpointed = on_checkpointed;
         opts.point = on_point;
-        opts.user = r;
     }
     plait_status status = plait_train(comm, &opts, report, model_out);
     if (status >= 0) return gather(r, comm, report, err);
@@ -272,6 +278,7 @@ static plait_status work(plait_comm *comm, void *user) {
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
+    if (r->alone >= 0 && !pli_comm_is_worker(comm)) pli_signals_begun(&r->signals); /* it ends when the workers do */
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
         status = tell_members(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
@@ -279,6 +286,7 @@ static plait_status work(plait_comm *comm, void *user) {
     }
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
         status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
+    if (status >= 0 && pli_comm_leads(comm)) r->prepared = true;
     const bool traces = r->settings->trace != NULL && !r->settings->dry_run;
     if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
     if (status >= 0) status = fit(r, comm, &report, &model, &err);
@@ -386,6 +394,19 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     }
     pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
     pli_text_free(&text);
+}
+
+/* A signal has come while the data were read, maybe from a pipe that gives none. On the signals' thread. */
+static void say_unbegun(void *user, const char *what) {
+    run     *r = user;
+    pli_text text = { 0 };
+    pli_text_add(&text, "%s before the first clock: nothing was learnt%s; the same command %s: plait train", what,
+                 r->settings->dry_run ? ", nor was to be" : "",
+                 r->settings->resume != NULL ? "goes on where this one would have" : "begins anew");
+    for (int i = 0; i < r->argc; i++) quote(&text, r->argv[i]);
+    pli_talk_tell_once(&r->talk, "%s", text.failed ? "interrupted before the first clock" : text.data);
+    pli_text_free(&text);
+    if (r->prepared) pli_metrics_end(r->metrics, plait_status_text(PLAIT_EINTERRUPTED), NULL);
 }
 
 /* What has ended the run; where a peer was lost, with the command that goes on from what the run has kept. */
@@ -498,6 +519,8 @@ static int train(int argc, char *const *argv) {
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
     run r = { .settings = &settings,
               .opts = opts,
+              .argc = argc,
+              .argv = argv,
               .alone = -1,
               .epochs = settings.epochs,
               .events = PLI_RUN_EVENTS_INIT,
@@ -520,7 +543,7 @@ static int train(int argc, char *const *argv) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }
-    if (pli_signals_open(&r.signals, &r.talk, &err) < 0) {
+    if (pli_signals_open(&r.signals, &r.talk, say_unbegun, &r, &err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }
@@ -540,7 +563,8 @@ const pli_command pli_command_train = {
         "How updates travel (--topology), what a read may miss (--consistency), how many compute (--workers) and what "
         "carries the bytes (--transport) are independent settings; 'plait help pairs' shows which go together.\n\n"
         "SIGINT and SIGTERM end the run after its clock, save the model, write a checkpoint (--checkpoint DIR) and print "
-        "the command that goes on (exit code 75). SIGUSR1 prints who waits for what.",
+        "the command that goes on (exit code 75); a signal that comes a second later, or more, ends it at once. While the "
+        "data are read there is nothing to save: the first signal ends the run (75). SIGUSR1 prints who waits for what.",
     .rows = pli_train_rows,
     .run = train,
 };

@@ -189,20 +189,29 @@ static void make_line(line *l, const char *mpirun, const char *number, const pli
 
 /* --- signals: handled rather than blocked and waited for, since a library's thread may receive them ------------------ */
 
+#define ONE_STOP_NS UINT64_C(1000000000) /* signals that come within it are one request to stop */
 static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 
 static _Atomic int child;   /* mpirun while it runs; else 0 */
 static _Atomic int stop_as; /* what a request to stop is handed on as: 0 as it is, else SIGUSR2 */
+static _Atomic uint64_t asked_ns; /* when the first was handed on */
 static _Atomic int early;   /* a signal that came before there was a child */
 static _Atomic bool asked;  /* to stop */
 
 /* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits. So
- * the first request to stop goes as SIGUSR2, which gives ranks the time to save; the second goes as it is. */
+ * the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that comes a second later, or more,
+ * goes as it is. What comes within that second is the same request: `timeout` signals a process and its group. */
 static void hand_on(int sig) {
-    int kept = errno, pid = atomic_load(&child);
-    if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP) atomic_store(&asked, true);
-    int as = pid > 0 && (sig == SIGINT || sig == SIGTERM) ? atomic_exchange(&stop_as, 0) : 0;
+    int        kept = errno, pid = atomic_load(&child);
+    const bool asks = sig == SIGINT || sig == SIGTERM;
+    if (asks || sig == SIGHUP) atomic_store(&asked, true);
+    int as = pid > 0 && asks ? atomic_exchange(&stop_as, 0) : 0;
+    if (as != 0) atomic_store(&asked_ns, pli_now_ns());
+    if (pid > 0 && asks && as == 0 && pli_now_ns() - atomic_load(&asked_ns) < ONE_STOP_NS) {
+        errno = kept;
+        return;
+    }
     if (pid > 0) {
         kill(pid, as != 0 ? as : sig);
     } else {

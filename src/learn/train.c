@@ -405,6 +405,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     uint64_t at = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_resume_open(run));
     PLI_TRY(pli_prepare(run));
+    if (run->opts->loaded != NULL) run->opts->loaded(run->opts->user);
     pli_run_phase(run, "load", -1, &at);
     const int64_t batch = run->rowwise ? 1 : run->batch * (run->net != NULL ? run->net->row_labels : 1);
     PLI_TRY(pli_resume_check(run));

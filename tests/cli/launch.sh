@@ -83,6 +83,38 @@ ls "$TMPDIR" | grep -q "^plait-launch-$pid-" || fail "a killed launch leaves no 
 works after launch -n 1 -- version
 [ "$(ls "$TMPDIR" | grep "^plait-" | sort | tr '\n' ' ')" = "plait-launch-$$-lives plait-launch-notes " ] || fail "after a killed launch: $(ls "$TMPDIR")"
 
+# Two signals at once are one request, as `timeout` sends them: mpirun hears of one, which leaves ranks the time to save.
+cat >ears <<'END'
+#!/bin/sh
+trap 'echo asked >>heard' USR2
+trap 'echo killed >>heard' TERM INT
+echo ready >heard
+until [ -e enough ]; do sleep 0.05; done
+END
+chmod +x ears
+PLAIT_MPIRUN=$scratch/ears "$PLAIT" launch -n 2 -- plait train --data part 2>err &
+pid=$!
+until_holds 30 says heard ready || fail "mpirun does not start"
+kill -STOP $pid
+kill -INT $pid
+kill -TERM $pid
+kill -CONT $pid
+until_holds 30 says heard asked || fail "the request is not handed on"
+touch enough
+until_holds 60 gone $pid || fail "launch does not end"
+wait $pid || true
+[ "$(cat heard)" = "$(printf 'ready\nasked')" ] || fail "two signals at once come to mpirun as: $(cat heard)"
+
+# Ranks that load have nothing to save: they end before their data come to an end.
+mkfifo never
+rm -f m err
+"$PLAIT" launch -n 2 -- "$PLAIT" train --data part --graph never --metrics m --out model 2>err >out &
+pid=$!
+until_holds 30 says m start || fail "the run does not begin: $(cat err)"
+kill -TERM $pid
+ends 75
+[ "$(grep -c 'before the first clock: nothing was learnt' err)" -eq 1 ] || fail "interrupted while they load: $(cat err)"
+
 # Without an MPI: how to get it, and exit 2.
 code=0
 PLAIT_MPIRUN=$scratch/nothing "$PLAIT" launch -n 2 -- plait train --data part 2>none.err || code=$?

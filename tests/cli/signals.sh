@@ -76,19 +76,29 @@ kill -INT $pid
 ends 75
 [ -s mixed ] || fail "no model of the mixed net"
 
-# Before the first clock: all epochs are left.
+# Before the first clock there is nothing to save: the run ends although the data may never come. A writer holds the
+# pipe open and writes nothing, or there is none.
 mkfifo late
-exec 3<>late
-rm -f m err
-"$PLAIT" train --data - --format libsvm --epochs 3 --metrics m --out model <late 2>err >out 3<&- &
-pid=$!
-until_holds 30 says m start || fail "the run does not begin"
-kill -INT $pid
-until_holds 30 says err 'second' || fail "the signal is not confirmed"
-cat part >&3
-exec 3>&-
-ends 75
-grep -q -- '--epochs 3 --init-model model' err || fail "interrupted while it loads, a run loses epochs: $(tail -n 1 err)"
+for words in "--data -" "--data late" "--data part --test late" "--data part --validation late"; do
+    for writer in yes no; do
+        [ $writer = yes ] && exec 3<>late
+        case $words in *-) [ $writer = no ] && continue ;; esac
+        rm -f m err
+        # shellcheck disable=SC2086
+        if [ "$words" = "--data -" ]; then set -- late; else set -- /dev/null; fi
+        # shellcheck disable=SC2086
+        "$PLAIT" train $words --epochs 3 --metrics m --out unlearnt <"$1" 2>err >out 3<&- &
+        pid=$!
+        until_holds 30 says m start || fail "$words: the run does not begin"
+        kill -TERM $pid
+        ends 75
+        grep -q "SIGTERM before the first clock: nothing was learnt; the same command begins anew: plait train $words --epochs 3 --metrics m --out unlearnt$" err ||
+            fail "$words: interrupted while it loads: $(cat err)"
+        tail -n 1 m | grep -q '"end".*interrupted' || fail "$words: the metrics do not tell the end: $(cat m)"
+        [ -e unlearnt ] && fail "$words: a model of nothing"
+        exec 3>&-
+    done
+done
 
 # SIGUSR1 says something of each wait, and harms nothing.
 start --data part --epochs 1000000 --workers 3 --topology ps
@@ -97,16 +107,26 @@ until_holds 30 says err 'wait' || fail "SIGUSR1 is not answered"
 kill -TERM $pid
 ends 75
 
-# The second signal: while the data does not come, the first cannot be obeyed.
+# Two signals at once are one request: `timeout` sends its own to the process and to its group.
+rm -f model
+start --data part --epochs 1000000 --out model
+until_holds 60 says m '"epoch"' || fail "no epoch ends"
+kill -STOP $pid
+kill -INT $pid
+kill -TERM $pid
+kill -CONT $pid
+ends 75
+[ -s model ] || fail "two signals at once: no model"
+
+# One that comes a second later ends a run at once that the first cannot end: nobody reads the model.
 mkfifo pipe
 exec 3<>pipe
-rm -f m err
-"$PLAIT" train --data - --format libsvm --metrics m --out never <pipe 2>err 3<&- &
-pid=$!
-until_holds 30 says m start || fail "the run does not begin"
+start --model mlp --layers 9999 --data part --epochs 1000 --batch 300 --out pipe 3<&-
+until_holds 60 says m '"clock"' || fail "no clock ends"
 kill -INT $pid
-until_holds 30 says err 'second' || fail "the first signal is not confirmed"
-kill -INT $pid
+until_holds 30 says err 'ends at once' || fail "the first signal is not confirmed"
+again() { kill -INT $pid 2>/dev/null || true; gone $pid; }
+until_holds 60 again || fail "no further signal ends the run"
 ends 130
 exec 3>&-
 finish
