@@ -122,7 +122,10 @@ typedef struct plait_train_opts {
     uint64_t               seed;
     const char            *init_model;    /* file to start from; NULL: zeros                                */
     const char            *checkpoint;    /* directory to write checkpoints to, which all workers see; NULL: none.
-                                             Written beside the training; *stop writes a last one          */
+                                             Written beside the training; *stop writes a last one. EIO, ENOSPACE
+                                             before the training if nothing can be written there, or a checkpoint
+                                             cannot fit; one that fails later is warned of, and the run goes on:
+                                             plait_report.checkpoint_failed                                */
     double                 checkpoint_seconds; /* from one to the next; default 300                          */
     int64_t                checkpoint_clocks;  /* instead, where > 0: after each so many clocks              */
     int32_t                checkpoint_keep;    /* complete ones that are kept; default 2                     */
@@ -186,6 +189,7 @@ typedef struct plait_report {
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
+    char    checkpoint_failed[256]; /* why the last one that was due is not there; empty: it is, or none was due */
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its
                                                        own */

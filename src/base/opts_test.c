@@ -166,6 +166,8 @@ static void test_refusals(void **state) {
     REFUSED(PLAIT_ENAME, "unknown option -json; did you mean --json?", "-json");
     REFUSED(PLAIT_EINVAL, "--epochs wants a value: --epochs N", "--epochs");
     REFUSED(PLAIT_EINVAL, "--epochs wants a value: --epochs N", "--epochs", "--json");
+    REFUSED(PLAIT_EINVAL, "--out is empty: expected FILE, or leave it out", "--out", "");
+    REFUSED(PLAIT_EINVAL, "--data is empty: expected FILE, or leave it out", "--data=");
     REFUSED(PLAIT_EINVAL, "--epochs wants a whole number from 1 to 1000, not '1.5'", "--epochs", "1.5");
     REFUSED(PLAIT_EINVAL, "--epochs wants a whole number from 1 to 1000, not '0'", "--epochs=0");
     REFUSED(PLAIT_EINVAL, "--l2 wants a number of at least 0, not '-1'", "--l2", "-1");
@@ -256,7 +258,7 @@ static void test_values_there_and_back(void **state) {
     struct result a, b;
     pli_text      text = { .data = NULL };
     READ(&a, "--out", "a \"b\"\\\n\t#: -", "--layers=- x", "--l2", "0.1", "--json", "--data", "null", "--data", "x,y",
-         "--data", "[z]", "--data=", "--data", "caf\xc3\xa9", "--timeout", "7ms");
+         "--data", "[z]", "--data", "caf\xc3\xa9", "--timeout", "7ms");
     assert_int_equal(a.status, PLAIT_OK);
     for (const pli_opt *row = rows; row->name != NULL; row++) {
         if (row->kind == PLI_OPT_LATER) continue;

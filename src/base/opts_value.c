@@ -195,6 +195,9 @@ plait_status pli_opts_assign(pli_opts *opts, const pli_opt *row, void *target, c
                              const char *place, const char *who, plait_error *err) {
     struct pli_opts_where *where = &opts->where[row - opts->rows];
     bool                   afresh = where->origin != origin;
+    if (text[0] == '\0' && (row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST))
+        return pli_fail(err, PLAIT_EINVAL, "%s is empty: expected %s, or leave it out", who,
+                        row->argument != NULL ? row->argument : "a value");
     PLI_TRY(set_value(opts, row, field(row, target), afresh, text, who, err));
     *where = (struct pli_opts_where){ .origin = origin, .place = place };
     return PLAIT_OK;

@@ -78,8 +78,9 @@ void         pli_unmap_file(pli_mapped *mapped);
 /** Tells the system that data [bytes] is not needed any more. */
 void pli_map_drop(const void *data, size_t bytes);
 
-/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. The target of a
- * symbolic link is replaced, not the link; what is no regular file (/dev/stdout, a pipe) is written straight. */
+/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. A symbolic link is
+ * followed, whether its target is there or not, and stays a link; what is no regular file (/dev/stdout, a pipe) is
+ * written straight. What a process that was killed has left of its own path.tmp.PID is removed by the next open. */
 typedef struct pli_outfile pli_outfile;
 plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err);
 plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes, plait_error *err);
@@ -112,8 +113,20 @@ plait_status pli_sync_directory_of(const char *path, plait_error *err);
 plait_status pli_remove(const char *path, plait_error *err);
 /** Do both names mean one regular file, or would they once it is there? */
 bool         pli_same_file(const char *a, const char *b);
-/** Could a file of that name be written? Makes none. Errors: EIO, with `what` behind the reason's name. */
+/** Could a file of that name be written in place, or made with some bytes in it? Leaves none. Errors: EIO, ENOSPACE, with
+ *  `what` behind the name, and the remedy. */
 plait_status pli_check_writable(const char *path, const char *what, plait_error *err);
+/** The same of one that an outfile is to replace; what is no regular file is not written to. */
+plait_status pli_check_replaceable(const char *path, const char *what, plait_error *err);
+/** Could files be written in that directory, or could it be made? Leaves neither. Errors: as pli_check_writable. */
+plait_status pli_check_directory(const char *path, const char *what, plait_error *err);
+/** That the file system of path, or of its directory, has left for this user; -1: not known. */
+int64_t      pli_free_bytes(const char *path);
+/** What path stands for once all symbolic links that it leads through are followed; it need not be there. Freed by the
+ *  caller; NULL: out of memory. */
+char *pli_link_end(const char *path);
+/** The directory that path lies in, as it is written; freed by the caller. NULL: out of memory. */
+char *pli_directory_of(const char *path);
 bool         pli_is_pipe(const char *path); /* there, and neither a regular file nor a directory; "-" is one */
 int64_t      pli_file_bytes(const char *path);  /* -1: no such file */
 int64_t      pli_file_mtime_ns(const char *path);

@@ -1,17 +1,10 @@
-/* base/os_file.c - files: read through the page cache, written whole or not at all.
- *
- * A reader of a model must find the former file or the new one, never half of one, whatever dies and when. So a file is
- * written under another name in the same directory, synced (its bytes are on the disk), renamed over the old one
- * (POSIX: one step), and the directory is synced (the name is on the disk). Leaving a step out loses files on real
- * systems: Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014. A failed write is remembered, so a file
- * of which any byte was refused is never renamed. What is no regular file (a pipe, /dev/stdout) is written straight. */
+/* base/os_file.c - files: read through the page cache. How they are written is in os_outfile.c. */
 #include "base/os.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,170 +132,6 @@ void pli_infile_close(pli_infile **file) {
     *file = NULL;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------- */
-
-struct pli_outfile {
-    int            fd;
-    int            errnum;    /* of the first failed write; 0: all is well */
-    char          *path;      /* where the file shall appear */
-    char          *temporary; /* NULL: path is no regular file and written straight */
-    unsigned char *buffer;
-    size_t         held; /* bytes in buffer */
-};
-
-static void free_outfile(pli_outfile *file) {
-    if (file->fd >= 0) close(file->fd);
-    pli_free(file->path);
-    pli_free(file->temporary);
-    pli_free(file->buffer);
-    pli_free(file);
-}
-
-/* A symbolic link stays one: what it points to is replaced. */
-static char *resolve_link(const char *path) {
-    char        real[PATH_MAX];
-    struct stat info;
-    bool        link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
-    return pli_strdup(link && realpath(path, real) != NULL ? real : path);
-}
-
-/* Creates PATH.tmp.PID; if that is there (another thread writes the same file, or a dead process left it),
- * PATH.tmp.PID.1 and on. */
-static int create_temporary(pli_outfile *file, mode_t mode) {
-    for (int k = 0; k < 100; k++) {
-        pli_free(file->temporary);
-        file->temporary = k == 0 ? pli_format("%s.tmp.%d", file->path, pli_pid())
-                                 : pli_format("%s.tmp.%d.%d", file->path, pli_pid(), k);
-        if (file->temporary == NULL) return ENOMEM;
-        file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (file->fd >= 0) return 0;
-        if (errno != EEXIST) break;
-    }
-    int errnum = errno;
-    pli_free(file->temporary);
-    file->temporary = NULL;
-    return errnum;
-}
-
-static int open_for_writing(pli_outfile *file) {
-    struct stat info;
-    bool        there = stat(file->path, &info) == 0;
-    if (there && S_ISDIR(info.st_mode)) return EISDIR;
-    if (there && !S_ISREG(info.st_mode)) {
-        file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
-        return file->fd >= 0 ? 0 : errno;
-    }
-    int errnum = create_temporary(file, 0666);
-    if (errnum == 0 && there) (void)fchmod(file->fd, info.st_mode & 07777); /* the new file is as readable as the old */
-    return errnum;
-}
-
-plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err) {
-    int          errnum = ENOMEM;
-    pli_outfile *file = pli_malloc(sizeof *file);
-    if (file == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to write it", path);
-    *file = (pli_outfile){ .fd = -1, .path = resolve_link(path), .buffer = pli_malloc(BUFFER_BYTES) };
-    if (file->path != NULL && file->buffer != NULL) errnum = open_for_writing(file);
-    if (errnum != 0) {
-        free_outfile(file);
-        return pli_fail_errno(err, errnum, "%s: cannot be written", path);
-    }
-    *file_out = file;
-    return PLAIT_OK;
-}
-
-/* 0, or the errno of what was refused. */
-static int write_fully(int fd, const unsigned char *data, size_t bytes) {
-    while (bytes > 0) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        data += n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
-static void flush(pli_outfile *file) {
-    if (file->errnum == 0) file->errnum = write_fully(file->fd, file->buffer, file->held);
-    file->held = 0;
-}
-
-plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes, plait_error *err) {
-    if (bytes > BUFFER_BYTES - file->held) flush(file);
-    if (bytes >= BUFFER_BYTES) {
-        if (file->errnum == 0) file->errnum = write_fully(file->fd, data, bytes);
-    } else if (bytes > 0) {
-        memcpy(file->buffer + file->held, data, bytes);
-        file->held += bytes;
-    }
-    if (file->errnum != 0) return pli_fail_errno(err, file->errnum, "%s: cannot be written", file->path);
-    return PLAIT_OK;
-}
-
-/* The directory that path lies in, as it is written; freed by the caller. NULL: out of memory. */
-static char *directory_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
-}
-
-/* 0, or errno. Some file systems cannot sync a directory and say EINVAL; they need it not. */
-static int sync_directory(const char *directory) {
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int errnum = fd < 0 || fsync(fd) != 0 ? errno : 0;
-    if (fd >= 0) close(fd);
-    return errnum == EINVAL || errnum == EROFS ? 0 : errnum;
-}
-
-static int sync_directory_of(const char *path) {
-    char *directory = directory_of(path);
-    int   errnum = directory != NULL ? sync_directory(directory) : ENOMEM;
-    pli_free(directory);
-    return errnum;
-}
-
-plait_status pli_sync_directory(const char *path, plait_error *err) {
-    int errnum = sync_directory(path);
-    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be synced to the disk", path);
-}
-
-plait_status pli_sync_directory_of(const char *path, plait_error *err) {
-    int errnum = sync_directory_of(path);
-    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: its directory cannot be synced to the disk", path);
-}
-
-/* Syncs, closes and renames; 0, or errno. */
-static int make_durable(pli_outfile *file) {
-    flush(file);
-    if (file->errnum != 0) return file->errnum;
-    int unsynced = fsync(file->fd) != 0 ? errno : 0;
-    if (file->temporary == NULL && (unsynced == EINVAL || unsynced == EROFS)) unsynced = 0; /* a pipe or device */
-    if (unsynced != 0) return unsynced;
-    int fd = file->fd;
-    file->fd = -1;
-    if (close(fd) != 0) return errno; /* NFS reports here what it could not store */
-    if (file->temporary == NULL) return 0;
-    if (rename(file->temporary, file->path) != 0) return errno;
-    pli_free(file->temporary);
-    file->temporary = NULL;
-    return sync_directory_of(file->path);
-}
-
-plait_status pli_outfile_commit(pli_outfile **file, plait_error *err) {
-    int          errnum = make_durable(*file);
-    plait_status status = PLAIT_OK;
-    if (errnum != 0) status = pli_fail_errno(err, errnum, "%s: cannot be written", (*file)->path);
-    pli_outfile_abandon(file); /* after success there is no temporary file left to remove */
-    return status;
-}
-
-void pli_outfile_abandon(pli_outfile **file) {
-    if (*file == NULL) return;
-    if ((*file)->temporary != NULL) unlink((*file)->temporary);
-    free_outfile(*file);
-    *file = NULL;
-}
-
 /* --- looking around ------------------------------------------------------------------------------------ */
 
 bool pli_file_exists(const char *path) { return access(path, F_OK) == 0; }
@@ -314,7 +143,7 @@ bool pli_is_directory(const char *path) {
 
 /* The directory of a path, as it is really called; freed by the caller. NULL: there is none. */
 static char *real_directory(const char *path) {
-    char *directory = directory_of(path);
+    char *directory = pli_directory_of(path);
     char *real = directory != NULL ? realpath(directory, NULL) : NULL;
     pli_free(directory);
     return real;
@@ -330,25 +159,15 @@ bool pli_same_file(const char *a, const char *b) {
     bool        is_one = stat(a, &one) == 0, is_other = stat(b, &other) == 0;
     if (is_one != is_other) return false;
     if (is_one) return S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    if (strcmp(last_name(a), last_name(b)) != 0) return false;
-    char *of_a = real_directory(a), *of_b = real_directory(b);
+    char *end_a = pli_link_end(a), *end_b = pli_link_end(b); /* a link whose target is not there yet */
+    bool  alike = end_a != NULL && end_b != NULL && strcmp(last_name(end_a), last_name(end_b)) == 0;
+    char *of_a = alike ? real_directory(end_a) : NULL, *of_b = alike ? real_directory(end_b) : NULL;
     bool  same = of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+    pli_free(end_a);
+    pli_free(end_b);
     free(of_a); /* realpath's own */
     free(of_b);
     return same;
-}
-
-plait_status pli_check_writable(const char *path, const char *what, plait_error *err) {
-    int errnum = 0;
-    if (access(path, F_OK) == 0) {
-        if (pli_is_directory(path)) errnum = EISDIR;
-        else if (access(path, W_OK) != 0) errnum = errno;
-    } else {
-        char *directory = real_directory(path);
-        if (directory == NULL || access(directory, W_OK | X_OK) != 0) errnum = errno;
-        free(directory);
-    }
-    return errnum == 0 ? PLAIT_OK : pli_fail_errno(err, errnum, "%s: cannot be written%s", path, what);
 }
 
 plait_status pli_make_new_directory(const char *path, bool *made_out, plait_error *err) {

@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -353,6 +355,56 @@ static void test_makes_and_removes(void **state) {
     assert_listed("");
 }
 
+/* The number of a process that has ended. */
+static int32_t dead_process(void) {
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    assert_true(pid > 0 && waitpid(pid, NULL, 0) == pid);
+    return (int32_t)pid;
+}
+
+/* Removed by the next writer: what a dead process has left of this file, save where its lock is held: then somebody lives
+ * who has that number elsewhere. */
+static void test_what_the_dead_left_goes(void **state) {
+    (void)state;
+    char    left[64], second[64], living[64];
+    int32_t dead = dead_process();
+    snprintf(left, sizeof left, "f.tmp.%d", (int)dead);
+    snprintf(second, sizeof second, "f.tmp.%d.7", (int)dead);
+    snprintf(living, sizeof living, "f.tmp.%d", (int)getppid());
+    int fd = open(left, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    int other = open(second, O_RDWR | O_CREAT, 0600), third = open(living, O_RDWR | O_CREAT, 0600);
+    assert_true(other >= 0 && third >= 0);
+    write_file("f", "1");
+    assert_true(pli_file_exists(left) && !pli_file_exists(second) && pli_file_exists(living));
+    close(fd);
+    write_file("f", "2");
+    assert_false(pli_file_exists(left));
+    assert_int_equal(symlink("f", left), 0); /* nothing is followed */
+    write_file("f", "3");
+    assert_true(unlink(left) == 0 && unlink(living) == 0);
+    close(other);
+    close(third);
+    assert_listed("f\n");
+}
+
+static void test_a_link_to_nothing_is_followed(void **state) {
+    (void)state;
+    struct stat info;
+    assert_true(mkdir("d", 0700) == 0 && symlink("two", "d/one") == 0 && symlink("d/one", "link") == 0);
+    assert_true(pli_same_file("link", "d/two"));
+    write_file("link", "new");
+    assert_true(lstat("link", &info) == 0 && S_ISLNK(info.st_mode));
+    assert_holds("d/two", "new");
+    pli_outfile *file = NULL;
+    plait_error  err = { .rank = -1 };
+    assert_true(symlink("round", "round") == 0);
+    assert_int_equal(pli_outfile_open("round", &file, &err), PLAIT_EIO);
+    assert_true(symlink("nowhere/f", "lost") == 0);
+    assert_int_equal(pli_check_writable("lost", "", &err), PLAIT_EIO);
+}
+
 int main(void) {
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
     const struct CMUnitTest tests[] = {
@@ -370,6 +422,8 @@ int main(void) {
         IN_DIRECTORY(test_out_of_memory),
         IN_DIRECTORY(test_reads_at_places),
         IN_DIRECTORY(test_makes_and_removes),
+        IN_DIRECTORY(test_what_the_dead_left_goes),
+        IN_DIRECTORY(test_a_link_to_nothing_is_followed),
     };
     return cmocka_run_group_tests_name("base.os_file", tests, NULL, NULL);
 }

@@ -159,26 +159,18 @@ static plait_status tell_times(plait_comm *comm, const plait_report *report, pli
 
 /* --- one rank --------------------------------------------------------------------------------------- */
 
-/* Fails before the work, not after it, if the model could not be written. */
-static plait_status check_out(const char *path, plait_error *err) {
-    pli_outfile *file = NULL;
-    plait_status status = pli_outfile_open(path, &file, err);
-    if (status >= 0) pli_outfile_abandon(&file);
-    return status;
-}
-
+/* What cannot be written is told before the work, not after it. (Event logs and traces: by each process, in train.) */
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
     PLI_TRY(pli_train_check(comm, &r->plan.train, err)); /* before a file is touched */
     if (!pli_comm_leads(comm)) return PLAIT_OK;
-    if (s->out != NULL) {
-        PLI_TRY(check_out(s->out, err));
-        if (!s->dry_run) pli_done_remove(s->out);
-    }
-    if (s->tensorboard != NULL && !s->dry_run) PLI_TRY(pli_board_open(s->tensorboard, &r->board, err));
-    if (s->metrics == NULL) return PLAIT_OK;
-    return s->dry_run ? pli_check_writable(s->metrics, " (--metrics)", err)
-                      : pli_metrics_open(s->metrics, &r->metrics, err);
+    if (s->out != NULL) PLI_TRY(pli_check_replaceable(s->out, " (--out)", err));
+    if (s->metrics != NULL) PLI_TRY(pli_check_writable(s->metrics, " (--metrics)", err));
+    if (s->tensorboard != NULL) PLI_TRY(pli_check_directory(s->tensorboard, " (--tensorboard)", err));
+    if (s->dry_run) return PLAIT_OK;
+    if (s->out != NULL) pli_done_remove(s->out);
+    if (s->tensorboard != NULL) PLI_TRY(pli_board_open(s->tensorboard, &r->board, err));
+    return s->metrics != NULL ? pli_metrics_open(s->metrics, &r->metrics, err) : PLAIT_OK;
 }
 
 static plait_status save(run *r, const plait_model *model, plait_error *err) {
@@ -367,6 +359,13 @@ static void add_command(const run *r, int argc, char *const *argv, bool from_che
     add_written("--trace", r->settings->trace, r->alone >= 0 ? '-' : '.', text);
 }
 
+/* From what the run goes on best: a checkpoint, save where a later one failed and the weights are newer. */
+static bool goes_on_from_checkpoint(const run *r) {
+    const plait_report *report = &r->report;
+    if (report->checkpoint < 0) return false;
+    return report->checkpoint == report->clocks || !r->saved || report->features == 0;
+}
+
 static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     if (!r->saved && r->report.checkpoint < 0) {
         pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --checkpoint DIR or --out FILE");
@@ -378,8 +377,9 @@ static void say_how_to_go_on(run *r, int argc, char *const *argv) {
     pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
     if (r->epochs > 0) pli_text_add(&text, " of %" PRId64, r->epochs);
     pli_text_add(&text, " epochs done; ");
-    if (report->checkpoint >= 0) {
-        pli_text_add(&text, "to go on from the checkpoint%s: ",
+    if (goes_on_from_checkpoint(r)) {
+        pli_text_add(&text, "to go on from the checkpoint%s%s: ",
+                     report->checkpoint == report->clocks ? "" : " before",
                      strcmp(report->transport, "mpi") == 0 ? ", under any launcher" : "");
         add_command(r, argc, argv, true, left, &text);
     } else if (report->features == 0) {
@@ -468,6 +468,16 @@ static bool tell_logs(run *r, const logs *ended) {
     return whole;
 }
 
+/* The last checkpoint that was due could not be written. What was trained is kept all the same, where there is --out; a
+ * run that was interrupted can go on from that, or from an earlier one. */
+static int tell_unkept(run *r, int code) {
+    const plait_report *report = &r->report;
+    if (report->checkpoint_failed[0] == '\0') return code;
+    pli_talk_tell(&r->talk, "%s", report->checkpoint_failed);
+    if (code == PLI_EXIT_INTERRUPTED && (r->saved || report->checkpoint >= 0)) return code;
+    return code == PLI_EXIT_DONE || code == PLI_EXIT_INTERRUPTED ? PLI_EXIT_FAILED : code;
+}
+
 /* Talks of the run's end, by who is to; the exit code. */
 static int tell_outcome(run *r, int argc, char *const *argv, plait_status status, plait_error *err) {
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
@@ -485,6 +495,7 @@ static int tell_outcome(run *r, int argc, char *const *argv, plait_status status
         if (status >= 0) say_notes(r);
         code = status < 0 ? code : show(r);
         if (interrupted) code = PLI_EXIT_INTERRUPTED;
+        code = tell_unkept(r, code);
     }
     return code;
 }

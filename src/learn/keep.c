@@ -37,6 +37,7 @@ struct pli_keep {
     bool          finishing; /* the writer was told that no more comes */
     int32_t       lead, absent;                  /* who led at the cut, and how many were missing: see see_deaths */
     bool          redo;                          /* one was dropped: the next is due */
+    plait_error   failed;                        /* of the last that was due; code 0: it did not */
     char          folder[PLI_CHECKPOINT_FOLDER]; /* from TAKEN on */
     char         *meta;               /* the lead's, from the cut to the commit */
     pli_part_plan plan;               /* from the cut until there is a folder   */
@@ -268,26 +269,40 @@ static plait_status pump(pli_keep *k, double budget_ns) {
 
 /* --- all parts ---------------------------------------------------------------------------------------------------- */
 
-/* Some rank could not write, whose number it is: it says why, the others that it was it. */
+/* It is as if it had never been begun, on all workers. Where nobody who lives knows of a folder the next commit removes
+ * it. Collective. */
+static plait_status give_up(pli_keep *k) {
+    const pli_run *run = k->run;
+    pli_writer_drop(k->writer);
+    if (k->phase == CUT && leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    pli_capture_end(&k->capture);
+    pli_part_plan_free(&k->plan);
+    k->phase = IDLE;
+    PLI_TRY(plait_comm_barrier(run->comm)); /* nobody writes there any more */
+    if (pli_comm_leads(run->comm) && k->folder[0] != '\0')
+        (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
+    return PLAIT_OK;
+}
+
+/* Some rank could not write, whose number it is: it says why, and the run goes on without this one. Collective. */
 static plait_status fail_all(pli_keep *k, int32_t rank) {
     pli_run    *run = k->run;
-    plait_error why = { .rank = rank }, own = { 0 };
-    pli_fail(&why, PLAIT_EIO, "rank %d could not write its part of the checkpoint of clock %lld to %s", (int)rank,
-             (long long)k->clock, run->opts->checkpoint);
-    if (pli_writer_status(k->writer, &own) < 0) why = own;
-    if (leads(k) && k->phase > CUT) {
-        (void)pli_writer_is_done(k->writer, true);
-        (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
-    }
-    k->phase = IDLE;
-    *run->err = why;
-    return pli_fail_at(run->err, "the checkpoint of clock %lld", (long long)k->clock);
+    plait_error own = { 0 };
+    const bool  again = k->failed.code < 0; /* said already */
+    if (pli_writer_status(k->writer, &own) < 0) k->failed = own;
+    else pli_fail(&k->failed, PLAIT_EIO, "rank %d failed to write to %s", (int)rank, run->opts->checkpoint);
+    pli_fail_at(&k->failed, "the checkpoint of clock %lld could not be written", (long long)k->clock);
+    if (rank == plait_comm_rank(run->comm) && !again)
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "%s; the run goes on, and the next is tried when it is due", k->failed.text);
+    return give_up(k);
 }
 
 static void tell(pli_keep *k) {
     pli_run *run = k->run;
     k->phase = IDLE;
     k->last = k->clock;
+    k->failed = (plait_error){ .rank = -1 };
     if (run->opts->checkpointed == NULL || !pli_comm_leads(run->comm)) return;
     const plait_checkpointed done = { .dir = run->opts->checkpoint,
                                       .folder = k->folder,
@@ -300,22 +315,15 @@ static void tell(pli_keep *k) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* It is as if it had never been begun, on all workers. Where nobody who lives knows of a folder the next commit removes
- * it. Collective. */
+/* A worker has died whose part is missing: another checkpoint is begun at once. Collective. */
 static plait_status drop(pli_keep *k) {
-    pli_run *run = k->run;
-    pli_writer_drop(k->writer);
-    if (k->phase == CUT && leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
-    pli_capture_end(&k->capture);
-    pli_part_plan_free(&k->plan);
-    k->phase = IDLE;
+    const pli_run *run = k->run;
     k->redo = true;
-    PLI_TRY(plait_comm_barrier(run->comm)); /* nobody writes there any more */
-    if (!pli_comm_leads(run->comm)) return PLAIT_OK;
-    if (k->folder[0] != '\0') (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
-    pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-            "the checkpoint of clock %lld is given up, since a rank has died meanwhile; another follows",
-            (long long)k->clock);
+    PLI_TRY(give_up(k));
+    if (pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "the checkpoint of clock %lld is given up, since a rank has died meanwhile; another follows",
+                (long long)k->clock);
     return PLAIT_OK;
 }
 
@@ -419,9 +427,9 @@ static plait_status ask(pli_keep *k) {
 static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     if (k->asked == NULL) return PLAIT_OK;
     PLI_TRY(plait_request_wait(&k->asked));
-    if (k->vote[FAILED] > 0) return fail_all(k, (int32_t)k->vote[FAILED] - 1);
     k->clock_ns = k->vote[CLOCK_NS];
     *stop_out = k->vote[STOP] > 0;
+    if (k->vote[FAILED] > 0) return fail_all(k, (int32_t)k->vote[FAILED] - 1);
     const bool   due = k->vote[DUE] > 0 && k->phase == IDLE, led = k->asked_lead == pli_comm_lead(k->run->comm);
     plait_status status = k->vote[TORN] > 0 ? drop(k) : see_deaths(k);
     if (status >= 0 && k->phase == COMMITTING && k->vote[MANIFEST] == 0 && led)
@@ -468,11 +476,12 @@ static plait_status settle(pli_keep *k) {
     return PLAIT_OK;
 }
 
-/* Complete at this very clock. */
+/* Complete at this very clock, unless it cannot be written. */
 static plait_status keep_now(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     pli_keep *k = sgd->keep;
     PLI_TRY(settle(k));
-    while (k->last != sgd->run->clocks_done) { /* each time somebody has died */
+    k->redo = k->last != sgd->run->clocks_done;
+    while (k->redo) { /* each time somebody has died */
         PLI_TRY(begin(sgd, epoch, clock));
         PLI_TRY(settle(k));
     }
@@ -522,7 +531,10 @@ plait_status pli_keep_begin(pli_sgd *sgd) {
 
 plait_status pli_keep_settle(pli_sgd *sgd) { return sgd->keep != NULL ? settle(sgd->keep) : PLAIT_OK; }
 
-int64_t pli_keep_last(const pli_sgd *sgd) { return sgd->keep != NULL ? sgd->keep->last : -1; }
+int64_t pli_keep_last(const pli_sgd *sgd, plait_error *failed_out) {
+    *failed_out = sgd->keep != NULL ? sgd->keep->failed : (plait_error){ .rank = -1 };
+    return sgd->keep != NULL ? sgd->keep->last : -1;
+}
 
 void pli_keep_end(pli_sgd *sgd) {
     pli_keep *k = sgd->keep;

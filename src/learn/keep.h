@@ -18,7 +18,11 @@
  * checkpoint at hand is then missing, so all drop it, and begin another at that very clock; parts are counted over
  * those who lived at the cut. From when all parts are there (COMMITTING) only the lead is needed: where it dies, who
  * leads now looks whether the manifest is there, which makes the checkpoint complete. So nobody waits for the dead, and
- * what one of them may still write is in a folder that the others have left. */
+ * what one of them may still write is in a folder that the others have left.
+ *
+ * A checkpoint that cannot be written does not end the run: all drop it at the same ask, the one that failed says why,
+ * and the next is due as always. Whether anything can be written there at all is looked at before the training
+ * (keep_room.c). */
 #ifndef PLI_LEARN_KEEP_H
 #define PLI_LEARN_KEEP_H
 
@@ -65,6 +69,10 @@ int32_t pli_keep_tables(const pli_run *run, plait_table **table);
 /** Can the run be kept? EREFUSED with the reason and the nearest. Before the data are read, where known = false; else
  *  when its tables are there. */
 plait_status pli_keep_check(const pli_run *run, bool known);
+/** Before the data are read: can anything be written where checkpoints go? And when it is known how large they are: is
+ *  there room for one? The lead looks, all hear the answer. Errors: EIO, ENOSPACE. Collective over the workers. */
+plait_status pli_keep_probe(pli_run *run);
+plait_status pli_keep_room(pli_run *run);
 /** Nothing where the run keeps no checkpoints. */
 plait_status pli_keep_begin(pli_sgd *sgd);
 /** After clock `clock` of an epoch: what is due is done. *stop_out: all workers end now; a checkpoint of this clock is
@@ -72,8 +80,8 @@ plait_status pli_keep_begin(pli_sgd *sgd);
 plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out);
 /** Training is over: what is under way is completed. Collective over the workers. */
 plait_status pli_keep_settle(pli_sgd *sgd);
-/** Clock of the last complete one; -1: none. */
-int64_t pli_keep_last(const pli_sgd *sgd);
+/** Clock of the last complete one; -1: none. *failed_out: why the last that was due is not there; code 0: it is. */
+int64_t pli_keep_last(const pli_sgd *sgd, plait_error *failed_out);
 void    pli_keep_end(pli_sgd *sgd);
 
 #endif

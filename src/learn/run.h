@@ -102,6 +102,7 @@ typedef struct pli_run {
         idle_seconds /* of train_seconds, waiting */;
     int32_t      deaths; /* told so far */
     int64_t      kept; /* clock of the last checkpoint; -1: none */
+    plait_error  unkept; /* why the last one that was due is not there; code 0: it is */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */
     bool         interrupted, paced;
     uint64_t     pace_ns; /* of pace.c: from when on it counts */

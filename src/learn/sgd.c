@@ -538,7 +538,7 @@ static void end(pli_sgd *sgd) {
     pli_comm_drop(&sgd->asked);
     pli_hogwild_end(sgd);
     pli_net_end(sgd);
-    sgd->run->kept = pli_keep_last(sgd);
+    sgd->run->kept = pli_keep_last(sgd, &sgd->run->unkept);
     pli_keep_end(sgd);
     pli_balance_end(&sgd->balance);
     pli_heir_end(&sgd->heir);

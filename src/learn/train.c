@@ -295,6 +295,7 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     const int64_t clocks = run->clocks_done - (run->resume != NULL ? run->resume->clock : 0);
     r->clocks_per_second = run->train_seconds > 0 ? (double)clocks / run->train_seconds : NAN;
     r->checkpoint = run->kept;
+    if (run->unkept.code < 0) snprintf(r->checkpoint_failed, sizeof r->checkpoint_failed, "%s", run->unkept.text);
     r->interrupted = run->interrupted;
     PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
@@ -402,6 +403,7 @@ static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, pl
 static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
     PLI_TRY(pli_options_check(run));
     PLI_TRY(agree_options(run));
+    PLI_TRY(pli_keep_probe(run));
     uint64_t at = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_resume_open(run));
     PLI_TRY(pli_prepare(run));
@@ -409,6 +411,7 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     pli_run_phase(run, "load", -1, &at);
     const int64_t batch = run->rowwise ? 1 : run->batch * (run->net != NULL ? run->net->row_labels : 1);
     PLI_TRY(pli_resume_check(run));
+    PLI_TRY(pli_keep_room(run));
     run->clocks_done = run->resume != NULL ? run->resume->clock : 0;
     PLI_TRY(create_job(run->comm, run->opts, batch, run->clocks_done, &run->job));
     pli_comm_times before;
