@@ -272,8 +272,8 @@ static void test_values_there_and_back(void **state) {
     assert_string_equal(b.target.out, a.target.out);
     assert_string_equal(b.target.layers, "- x");
     assert_true(b.target.l2 == 0.1 && b.target.json && b.target.timeout == 7000000);
-    assert_int_equal(b.target.data.n, 5);
-    for (int i = 0; i < 5; i++) assert_string_equal(b.target.data.item[i], a.target.data.item[i]);
+    assert_int_equal(b.target.data.n, 4);
+    for (int i = 0; i < 4; i++) assert_string_equal(b.target.data.item[i], a.target.data.item[i]);
     pli_text_free(&text);
     pli_opts_free(&a.opts);
     pli_opts_free(&b.opts);

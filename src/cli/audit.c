@@ -23,14 +23,17 @@ static int code_of(pli_audit_verdict verdict) {
 }
 
 static int report(const audit_settings *set, const pli_audit *result) {
-    pli_text text = { 0 };
+    pli_text    text = { 0 };
+    const char *why = pli_audit_why(result);
     if (set->json) {
         pli_audit_json(result, &text);
         pli_text_add(&text, "\n");
     } else {
         pli_audit_text(result, &text);
     }
-    return pli_cli_print(&text) ? pli_cli_end(code_of(pli_audit_result(result))) : PLI_EXIT_FAILED;
+    if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
+    if (why != NULL) pli_cli_usage("audit: %s", why); /* a failure, and told where all are */
+    return pli_cli_end(code_of(pli_audit_result(result)));
 }
 
 /* false: a file is not there, but those of ranks that are processes are; said. */
@@ -83,7 +86,7 @@ const pli_command pli_command_audit = {
         "updates, that what was read of a row never goes back, and what the table's consistency promises of the "
         "updates "
         "of others. It prints how stale the gets were. The first violation is named with rank, row and clock.\n\n"
-        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty.",
+        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty (why: on standard error, too).",
     .rows = rows,
     .run = audit,
 };

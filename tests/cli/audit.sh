@@ -13,6 +13,7 @@ run cut audit killed
 [ $code -eq 1 ] || fail "exit $code of the log of a killed run"
 grep -q 'events of 4 workers and 4 servers' cut.out || fail "of a killed run: $(cat cut.out)"
 grep -q 'killed: the event log is cut: .* all workers had ended [1-9][0-9]* clocks' cut.out || fail "how far? $(cat cut.out)"
+grep -q '^plait: audit: killed: the event log is cut: ' cut.err || fail "a cut log is not told on stderr: $(cat cut.err)"
 
 works whole train --data part --workers 2 --topology ps --consistency ssp:2 --epochs 1 --events whole --quiet
 works own audit whole --json

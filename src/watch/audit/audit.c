@@ -291,6 +291,11 @@ void pli_audit_text(const pli_audit *audit, pli_text *text) {
                      pli_plural(audit->violations), audit->first.rule, audit->first.text);
 }
 
+const char *pli_audit_why(const pli_audit *audit) {
+    const bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
+    return judged ? NULL : audit->why;
+}
+
 /* --- for machines ------------------------------------------------------------------------------------------------- */
 
 static void json_first(const pli_audit *audit, pli_text *text) {

@@ -46,6 +46,8 @@ typedef struct pli_audit pli_audit;
 plait_status      pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err);
 void              pli_audit_free(pli_audit **audit);
 pli_audit_verdict pli_audit_result(const pli_audit *audit);
+/** Why it is neither proven nor refuted; NULL: it is. */
+const char       *pli_audit_why(const pli_audit *audit);
 /** The first violation in time; NULL: none. */
 const pli_audit_violation *pli_audit_first(const pli_audit *audit);
 const pli_audit_figures   *pli_audit_table_figures(const pli_audit *audit, int32_t table);
