@@ -73,6 +73,7 @@ fi
 # A checkpoint that fails in the middle costs neither the run nor the model: no file may be as large as a checkpoint of adam.
 limited() { # FILE words...: in the background, its talk in FILE
     said=$1
+    rm -f "$said"
     shift
     # shellcheck disable=SC2016
     sh -c 'ulimit -f 100; exec "$0" "$@"' "$PLAIT" train --data part --model mlp --layers 90 "$@" >out 2>"$said" &
