@@ -191,13 +191,20 @@ static plait_status set_value(pli_opts *opts, const pli_opt *row, void *at, bool
     return wanted == NULL ? PLAIT_OK : refuse_value(row, who, wanted, text, err);
 }
 
+/* Does it take the name of a file or directory? None has an empty one; of other texts it may mean something. */
+static bool names_file(const pli_opt *row) {
+    static const char *const names[] = { "FILE", "DIR", "D" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (row->argument != NULL && strcmp(row->argument, names[i]) == 0) return true;
+    return false;
+}
+
 plait_status pli_opts_assign(pli_opts *opts, const pli_opt *row, void *target, const char *text, pli_origin origin,
                              const char *place, const char *who, plait_error *err) {
     struct pli_opts_where *where = &opts->where[row - opts->rows];
     bool                   afresh = where->origin != origin;
-    if (text[0] == '\0' && (row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST))
-        return pli_fail(err, PLAIT_EINVAL, "%s is empty: expected %s, or leave it out", who,
-                        row->argument != NULL ? row->argument : "a value");
+    if (text[0] == '\0' && names_file(row))
+        return pli_fail(err, PLAIT_EINVAL, "%s is empty: expected %s, or leave it out", who, row->argument);
     PLI_TRY(set_value(opts, row, field(row, target), afresh, text, who, err));
     *where = (struct pli_opts_where){ .origin = origin, .place = place };
     return PLAIT_OK;
