@@ -11,10 +11,11 @@
 void pli_record_init(plait_report *r) {
     *r = (plait_report){
         .rows = -1, .features = -1, .workers = -1, .spares = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1,
-        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1
+        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .best_epoch = -1, .stopped_early = -1, .converged = -1
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
+    r->validation_loss = NAN;
     r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = r->idle_share = NAN;
     r->compute_seconds = r->wait_seconds = r->network_seconds = NAN;
 }
@@ -28,6 +29,15 @@ static void count(pli_text *text, const char *key, int64_t value) {
         pli_json_null(text, key);
     } else {
         pli_json_i64(text, key, value);
+    }
+}
+
+/* -1: it does not apply. */
+static void truth(pli_text *text, const char *key, int value) {
+    if (value < 0) {
+        pli_json_null(text, key);
+    } else {
+        pli_json_bool(text, key, value != 0);
     }
 }
 
@@ -87,12 +97,24 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
     tables(text, r);
+    pli_json_null(text, "optimizer_why"); /* no optimizer is chosen by the run */
+    truth(text, "converged", r->converged);
+    pli_json_f64(text, "validation_loss", r->validation_loss);
+    count(text, "best_epoch", r->best_epoch);
+    truth(text, "stopped_early", r->stopped_early);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }
 
 static void figure(pli_text *text, const char *what, double value) {
     if (isfinite(value)) pli_text_add(text, "%-18s %.6g\n", what, value);
+}
+
+static void validation(pli_text *text, const plait_report *r) {
+    if (!isfinite(r->validation_loss)) return;
+    pli_text_add(text, "%-18s %.6g", "validation loss", r->validation_loss);
+    if (r->best_epoch >= 0) pli_text_add(text, ", of epoch %" PRId64, r->best_epoch);
+    pli_text_add(text, "%s\n", r->stopped_early > 0 ? "; stopped early" : "");
 }
 
 void pli_record_text(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
@@ -110,10 +132,12 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
         bool as_run = strcmp(t->topology, r->topology) == 0 && strcmp(t->consistency, r->consistency) == 0;
         if (!as_run) pli_text_add(text, "%-18s %s by %s, %s\n", "table", t->name, t->topology, t->consistency);
     }
-    if (r->clocks >= 0) pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epochs\n", "clocks", r->clocks, r->epochs);
+    if (r->clocks >= 0) pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epoch%s%s\n", "clocks", r->clocks, r->epochs,
+                     pli_plural(r->epochs), r->converged > 0 ? ", converged" : "");
     figure(text, "objective", r->objective);
     figure(text, "train loss", r->train_loss);
     figure(text, "progressive loss", r->progressive_loss);
+    validation(text, r);
     figure(text, "test loss", r->test_loss);
     figure(text, "test accuracy", r->test_accuracy);
     figure(text, "test AUC", r->test_auc);

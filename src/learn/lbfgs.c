@@ -237,8 +237,9 @@ static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
     double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
     double   close = l->type == PLAIT_F64 && run->net == NULL ? 1e-8 : 3e-6; /* nets compute in float32 */
+    int64_t  i = 0;
     PLI_TRY(first_gradient(l));
-    for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
+    for (; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
         bool     accepted;
         uint64_t at = pli_comm_span_begin(run->comm);
         PLI_TRY(direction(l));
@@ -266,6 +267,7 @@ static plait_status iterate(pli_lbfgs *l) {
         before[i % 4] = l->objective;
     }
     run->interrupted = l->stop;
+    run->converged = !l->stop && i < run->epochs;
     return PLAIT_OK;
 }
 

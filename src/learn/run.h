@@ -101,6 +101,8 @@ typedef struct pli_run {
     double       validation_loss, validation_accuracy, load_seconds, train_seconds,
         idle_seconds /* of train_seconds, waiting */;
     int32_t      deaths; /* told so far */
+    int64_t      best_epoch; /* from 1; 0: none */
+    bool         stopped_early, converged;
     int64_t      kept; /* clock of the last checkpoint; -1: none */
     plait_error  unkept; /* why the last one that was due is not there; code 0: it is */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: complete without this worker */

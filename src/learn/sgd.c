@@ -286,7 +286,9 @@ static plait_status validate(pli_sgd *sgd, int64_t epoch, bool *end_out) {
             now = (pli_solution){ 0 };
         }
         run->interrupted = run->interrupted || stopped != 0;
-        *end_out = stopped != 0 || (run->opts->patience > 0 && epoch - sgd->best_epoch >= run->opts->patience);
+        const bool patient = run->opts->patience == 0 || epoch - sgd->best_epoch < run->opts->patience;
+        run->stopped_early = !patient && stopped == 0 && epoch + 1 < run->epochs;
+        *end_out = stopped != 0 || !patient;
     }
     pli_solution_free(&now);
     return status;
@@ -592,6 +594,7 @@ plait_status pli_sgd_train(pli_run *run) {
     if (status == PLAIT_OK && (sgd.best.weight != NULL || sgd.best.net != NULL)) {
         run->solution = sgd.best;
         run->validation_loss = sgd.best_loss;
+        run->best_epoch = sgd.best_epoch + 1;
         sgd.best = (pli_solution){ 0 };
     } else if (status == PLAIT_OK) {
         status = extract(run, &run->solution);

@@ -182,7 +182,8 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     pli_text_add(
         text,
         "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
-        o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs);
+        o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs_done);
+    if (run->best_epoch > 0) pli_text_add(text, "\"best_epoch\": %lld, ", (long long)run->best_epoch);
     if (run->net != NULL && run->net->text == NULL) pli_text_add(text, "\"layers\": \"%s\", ", run->net->layers);
     if (run->net != NULL) pli_text_add(text, "\"loss\": \"%s\", ", run->loss);
     pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch,
@@ -294,6 +295,9 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
     const int64_t clocks = run->clocks_done - (run->resume != NULL ? run->resume->clock : 0);
     r->clocks_per_second = run->train_seconds > 0 ? (double)clocks / run->train_seconds : NAN;
+    r->best_epoch = run->best_epoch > 0 ? run->best_epoch : -1;
+    r->stopped_early = run->validation == NULL && !(run->fraction > 0) ? -1 : run->stopped_early;
+    r->converged = run->lbfgs && !run->interrupted ? run->converged : -1;
     r->checkpoint = run->kept;
     if (run->unkept.code < 0) snprintf(r->checkpoint_failed, sizeof r->checkpoint_failed, "%s", run->unkept.text);
     r->interrupted = run->interrupted;

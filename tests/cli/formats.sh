@@ -5,7 +5,7 @@
 works train train --data part --epochs 3 --out model --json --quiet
 keys="model rows features classes workers spares transport topology consistency collective optimizer epochs clocks objective train_loss
 progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds cpu_seconds
-clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables"
+clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why converged validation_loss best_epoch stopped_early"
 # exact NAME: the object's keys are the contract's, in its order; those of its tables are their own affair
 exact() {
     # shellcheck disable=SC2086
@@ -16,6 +16,24 @@ exact() {
 exact train
 [ "$(wc -l <train.out)" -eq 1 ] || fail "more than the object on stdout"
 [ -s train.err ] && fail "--quiet is not"
+
+# What validation came to: in the record, in the table, and how far the model has come.
+set -- train --data part --epochs 9 --batch 20 --optimizer sgd --learning-rate 8 --schedule constant --validation 0.3
+works early "$@" --patience 2 --json --out early.model
+best=$(field early best_epoch)
+[ "$(field early stopped_early)" = true ] && [ "$(field early epochs)" -eq $((best + 2)) ] || fail "stopped early: $(cat early.out)"
+holds early validation_loss "> 0"
+works early "$@" --patience 2
+grep -q "^validation loss  *[0-9.]*, of epoch $best; stopped early$" early.out || fail "the table says of validation: $(grep valid early.out)"
+works early inspect early.model
+grep -q "\"epochs\": $((best + 2)), \"best_epoch\": $best," early.out || fail "inspect does not give the epochs run: $(grep epochs early.out)"
+works late "$@" --json
+[ "$(field late stopped_early) $(field late epochs)" = "false 9" ] || fail "not stopped early: $(cat late.out)"
+[ "$(field train validation_loss) $(field train best_epoch) $(field train stopped_early) $(field train converged)" = "null null null null" ] ||
+    fail "without validation: $(cat train.out)"
+works lbfgs train --data part --optimizer lbfgs --json
+works short train --data part --optimizer lbfgs --epochs 2 --json
+[ "$(field lbfgs converged) $(field short converged)" = "true false" ] || fail "lbfgs: converged is $(field lbfgs converged), $(field short converged)"
 
 works inspect inspect model
 [ "$(grep -c '^label' inspect.out)" -eq 2 ] || fail "inspect: not two labels"
