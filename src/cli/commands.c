@@ -1,6 +1,7 @@
 /* The table of commands, and what all commands share: reading options, errors, the end of stdout. */
 #include "cli/cli.h"
 #include "cli/verdict.h"
+#include "cli/words.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -90,6 +91,33 @@ static bool has_option(const pli_opt *rows, const char *name) {
     return rows->name != NULL;
 }
 
+/* Does the error's text name this word behind `before`, and nothing more? */
+static bool is_named(const char *text, const char *before, const char *name, size_t length) {
+    const char *at = strstr(text, before);
+    at = at != NULL ? at + strlen(before) : NULL;
+    return at != NULL && strncmp(at, name, length) == 0 && (at[length] == ';' || at[length] == '\0');
+}
+
+/* Where an option or a value is another tool's word, what it is here takes the place of the nearest spelling. */
+static void hint(const pli_opt *rows, int argc, char *const *argv, plait_error *err) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        char        name[64];
+        const char *say = NULL, *bare = argv[i] + strspn(argv[i], "-");
+        size_t      dashes = (size_t)(bare - argv[i]), length = strcspn(bare, "=");
+        if (dashes == 0 || dashes > 2 || length == 0 || length >= sizeof name) continue;
+        snprintf(name, sizeof name, "%.*s", (int)length, bare);
+        const char *value = bare[length] == '=' ? bare + length + 1 : i + 1 < argc ? argv[i + 1] : NULL;
+        if (is_named(err->text, "unknown option ", argv[i], dashes + length)) {
+            say = pli_words_option(rows, name);
+            if (say != NULL) pli_fail(err, err->code, "unknown option %.*s; %s", (int)(dashes + length), argv[i], say);
+        } else if (strstr(err->text, " wants one of ") != NULL && strncmp(err->text, argv[i], dashes + length) == 0) {
+            say = pli_words_value(name, value);
+            if (say != NULL) pli_fail(err, err->code, "--%s '%s': %s", name, value, say);
+        }
+        if (say != NULL) return;
+    }
+}
+
 /* A variable that no command has an option for is a typo; one of another command's is not. */
 static plait_status check_variables(plait_error *err) {
     const pli_opt *tables[sizeof commands / sizeof commands[0]];
@@ -111,6 +139,7 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
         pli_cli_help(command, pli_terminal_columns(1), &text);
         *code_out = pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
     } else if (status < 0) {
+        hint(command->rows, argc, argv, &err);
         pli_fail_at(&err, "%s", command->name);
         *code_out = pli_cli_fail(&err);
         if (status == PLAIT_EFORMAT) *code_out = PLI_EXIT_USAGE; /* a line of the configuration, not of data */
@@ -181,6 +210,8 @@ static int unknown_command(const char *name) {
                 "unknown command '%s'; it comes with a later version; 'plait help' lists those of this one", name);
         }
     }
+    const char *say = pli_words_command(name);
+    if (say != NULL) return pli_cli_usage("unknown command '%s'; %s", name, say);
     const char *names[16];
     size_t      n = 0;
     while (commands[n] != NULL) {

@@ -319,7 +319,8 @@ static void add_two(words *list, const char *name, const char *value) {
 static plait_status start(work *w, const pli_compared_pair *pair, int32_t repeat, bool watched, int32_t *exit_out,
                           plait_error *err) {
     words list = { .n = 0 };
-    char  ranks[16], seed[24], points[16];
+    char  ranks[16], seed[24], points[16], workers[16];
+    snprintf(workers, sizeof workers, "%" PRId32, pair->workers);
     snprintf(ranks, sizeof ranks, "%" PRId32, logs_of(w));
     snprintf(seed, sizeof seed, "%" PRId64, w->job.seed + repeat);
     snprintf(points, sizeof points, "%d", CURVE_POINTS);
@@ -339,6 +340,10 @@ static plait_status start(work *w, const pli_compared_pair *pair, int32_t repeat
         add_two(&list, "--events", w->events);
     else
         add_two(&list, "--curve", points);
+    if (pair->servers_work > 0) {
+        add_two(&list, "--workers", workers);
+        add_two(&list, "--servers", "0");
+    }
     if (simulates(w)) add_two(&list, "--seed", seed); /* the same seed would repeat the run bit for bit */
     add(&list, NULL);
     return pli_spawn(list.item, w->env, w->printed, w->said, exit_out, err);
@@ -363,6 +368,18 @@ static char *reason_of(const work *w, int32_t code) {
     if (reason == NULL && code > PLI_EXIT_SIGNAL) return pli_format("ended by signal %" PRId32, code - PLI_EXIT_SIGNAL);
     if (reason == NULL && code == PLI_EXIT_INTERRUPTED) return pli_strdup("it was interrupted");
     return reason != NULL ? reason : pli_format("exit code %" PRId32, code);
+}
+
+/* A topology without servers has nothing for those ranks to hold, as the run says: then their hosts work. */
+static bool lets_servers_work(const work *w, pli_compared_pair *pair, int32_t code) {
+    if (code != PLI_EXIT_USAGE || w->job.servers == 0 || pair->servers_work > 0) return false;
+    char      *reason = reason_of(w, code);
+    const bool idle = reason != NULL && strstr(reason, "servers would stand idle") != NULL;
+    pli_free(reason);
+    if (!idle) return false;
+    pair->servers_work = (int32_t)w->job.servers;
+    pair->workers = (int32_t)((w->job.workers > 0 ? w->job.workers : 1) + w->job.servers);
+    return true;
 }
 
 static pli_outcome outcome_of(int32_t code) {
@@ -411,6 +428,7 @@ static plait_status run_one(work *w, int32_t number, int32_t repeat, plait_error
     bool               watched = repeat < 0;
     tell(w, pair, repeat);
     PLI_TRY(start(w, pair, watched ? 0 : repeat, watched, &code, err));
+    if (watched && lets_servers_work(w, pair, code)) PLI_TRY(start(w, pair, 0, true, &code, err));
     if (code == PLI_EXIT_DONE && watched) {
         plait_error why = { 0 };
         if (read_logs(w, pair, &why) < 0)

@@ -5,6 +5,7 @@
 #include "table/consistency/consistency.h"
 
 #include "cli/paths.h"
+#include "cli/words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -91,7 +92,7 @@ const pli_opt pli_train_rows[] = {
       RANKS_MAX, "distribution" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N",
       "compute threads of one worker; default cores / ranks on the host", 1, 4096, "distribution" },
-    { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|tcp|sim",
+    { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|sim",
       "what carries the bytes; default mpi under its launcher, else threads", 0, 0, "distribution" },
     { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid|gossip:G",
       "how updates travel; default local, or ps where ranks are processes; G is ring, torus or exp", 0, 0,
@@ -151,7 +152,7 @@ const pli_opt pli_train_rows[] = {
       "a process without a sign of life for so long is lost; 0: never", 0, 0, "run" },
     { "dry-run", PLI_OPT_FLAG, AT(dry_run), NULL, NULL, "check options, files and memory on every rank, then stop", 0,
       0, "run" },
-    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
+    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors and the result", 0, 0, "run" },
     { "checkpoint", PLI_OPT_TEXT, AT(checkpoint), NULL, "DIR",
       "write checkpoints here while training, and a last one when interrupted; all workers must see DIR", 0, 0, "run" },
     { "checkpoint-every", PLI_OPT_TEXT, AT(checkpoint_every), "300s", "30s|500",
@@ -165,10 +166,12 @@ const pli_opt pli_train_rows[] = {
 
 static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
 
-/* Values of the contract that a later version brings. */
-static bool check_later(const pli_train_settings *s) {
-    if (is(s->transport, "tcp")) {
-        pli_cli_usage("train: --transport tcp comes with a later version; this one has threads, mpi and sim");
+/* What can be said before a run is described: also other tools' words for what is no list of choices. */
+static bool check_words(const pli_train_settings *s) {
+    const char *hint = pli_words_value("topology", s->topology), *other = pli_words_value("consistency", s->consistency);
+    if (hint != NULL || other != NULL) {
+        pli_cli_usage("train: --%s %s: %s", hint != NULL ? "topology" : "consistency",
+                      hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);
     } else if (s->cluster != NULL && !is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (s->events != NULL && s->resume != NULL) {
@@ -187,7 +190,7 @@ static bool check_later(const pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (check_later(settings)) return true;
+    if (check_words(settings)) return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;
     return false;
@@ -362,18 +365,4 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
         plan->train.test = &plan->test;
     }
     return pli_plan_tables(&s->table, plan);
-}
-
-void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {
-    if (given(opts, "huber-delta") && !is(s->model, "huber"))
-        pli_text_add(text, "--huber-delta has no effect on --model %s\n", s->model);
-    if (given(opts, "momentum") && !is(s->optimizer, "momentum"))
-        pli_text_add(text, "--momentum has no effect without --optimizer momentum\n");
-    static const char *const steps[] = { "learning-rate", "batch", "schedule" };
-    for (size_t i = 0; is(s->optimizer, "lbfgs") && i < sizeof steps / sizeof *steps; i++)
-        if (given(opts, steps[i])) pli_text_add(text, "--%s has no effect on --optimizer lbfgs\n", steps[i]);
-    if (given(opts, "checkpoint-every") && s->checkpoint == NULL)
-        pli_text_add(text, "--checkpoint-every has no effect without --checkpoint DIR\n");
-    if (s->curve > 0 && s->metrics == NULL) pli_text_add(text, "--curve has no effect without --metrics FILE\n");
-    if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

@@ -430,7 +430,7 @@ static int show(run *r) {
     }
     if (r->settings->json) {
         pli_record_json(&r->report, simulated, &text);
-    } else if (!r->settings->quiet) {
+    } else {
         pli_record_text(&r->report, simulated, &text);
     }
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;

@@ -179,6 +179,23 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
                     format_text(format));
 }
 
+/* What does nothing to a format, and harms nothing, is noted. */
+static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_format format) {
+    const bool table = format == PLI_FORMAT_TABLE, labelled = table || format == PLI_FORMAT_IDX;
+    const struct {
+        const char *option;
+        bool        idle;
+    } given[] = { { "label", opts->label != NULL && strcmp(opts->label, "none") != 0 && !labelled },
+                  { "weight-column", opts->weight_column != NULL && !table },
+                  { "text-columns", opts->text_columns != NULL && !table },
+                  { "header", opts->header != NULL && strcmp(opts->header, "auto") != 0 && !table },
+                  { "index-base", opts->index_base != NULL && strcmp(opts->index_base, "auto") != 0 &&
+                                      format != PLI_FORMAT_LIBSVM } };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].idle)
+            pli_dataset_note(d, "note: --%s has no effect on %s data", given[i].option, format_text(format));
+}
+
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     if (d->workers < 1 || d->worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
@@ -188,6 +205,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(choose_format(opts, d->sources, fixed, &format, err));
     PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
+    if (fixed == NULL) note_idle(d, opts, format);
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
     if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;

@@ -98,6 +98,7 @@ typedef struct pli_run {
     /* outcome */
     pli_solution solution; /* in the data's units */
     pli_total    progressive;
+    pli_sums     first; /* losses of the first clock, own rows: where the run began */
     double       validation_loss, validation_accuracy, load_seconds, train_seconds,
         idle_seconds /* of train_seconds, waiting */;
     int32_t      deaths; /* told so far */

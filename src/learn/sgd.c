@@ -390,6 +390,7 @@ static plait_status count(pli_sgd *sgd, int64_t epoch, const pli_sums *sums) {
     pli_run *run = sgd->run;
     PLI_TRY(pli_run_finite(run, sums->loss, run->clocks_done));
     if (!run->exact) pli_total_add(&sgd->clock, sums);
+    if (run->first.rows == 0) run->first = *sums;
     if (epoch == 0) pli_total_merge(&run->progressive, &sgd->clock);
     return PLAIT_OK;
 }

@@ -105,6 +105,8 @@ plait_status pli_tables_check(const pli_run *run) {
     PLI_TRY(check_names(run));
     PLI_TRY(check_pair(run, "w", PLI_FILL_ANY));
     if (was_named(run, "b")) PLI_TRY(check_pair(run, "b", PLI_FILL_DENSE));
+    for (int32_t i = 0; i < run->opts->n_tables; i++) /* a net's: which there are is known when it is built */
+        PLI_TRY(check_pair(run, run->opts->tables[i].name, PLI_FILL_ANY));
     return check_servers(run, pli_run_travel(run, "w").topology, PLI_FILL_ANY);
 }
 

@@ -67,6 +67,11 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
     if (meter->lately.rows > 0) meter->lately = (pli_sums){ 0 };
 }
 
+/* The features go in as they are, because it was asked for. */
+static bool is_unscaled(const pli_run *run) {
+    return run->opts->normalize != NULL && strcmp(run->opts->normalize, "none") == 0 && run->file.text == NULL;
+}
+
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
     if (isfinite(loss)) return PLAIT_OK;
     if (run->lbfgs)
@@ -75,8 +80,9 @@ plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
                         "data, or take --normalize auto",
                         (long long)clock);
     const double rate = run->rule.ops != NULL ? run->rule.learning_rate : run->rate;
-    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: take a smaller step, as "
-                    "--learning-rate %g, or --optimizer lbfgs", (long long)clock, rate / 2);
+    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: %stake a smaller step, as "
+                    "--learning-rate %g, or --optimizer lbfgs", (long long)clock,
+                    is_unscaled(run) ? "the features are not scaled: take --normalize auto; or " : "", rate / 2);
 }
 
 static int64_t entries_of(const pli_batch *batch) {
@@ -223,18 +229,29 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     return PLAIT_OK;
 }
 
-/* A finite loss may still be that of a run which went astray. */
-static plait_status warn_if_astray(pli_run *run, double objective) {
-    double nothing = 0;
+/* A finite loss may still be that of a run which went astray, or has not come far. Which of them, tells the loss at its
+ * beginning: where that was higher (a net's first weights are drawn, a model to start from may be another's) the steps
+ * were not too large. */
+static plait_status warn_if_astray(pli_run *run, double objective, double train_loss) {
+    double   nothing = 0;
+    pli_sums first = run->first;
     PLI_TRY(loss_of_nothing(run, &nothing));
+    PLI_TRY(pli_sums_agree(run->comm, &first));
+    const double began = first.rows > 0 ? pli_sums_loss(&first) : (double)NAN;
     const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
     if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
-    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-            "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s; take a smaller "
-            "--learning-rate%s", objective, nothing,
-            strcmp(run->consistency, "bsp") != 0 ? ", or updates too stale" : "",
-            strcmp(run->consistency, "bsp") != 0 ? ", or --consistency bsp" : "");
+    const bool stale = strcmp(run->consistency, "bsp") != 0;
+    if (run->lbfgs || train_loss < began)
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "the objective is %.4g, that of a model that knows nothing %.4g: the loss was still falling; take more "
+                "--epochs%s", objective, nothing, run->lbfgs ? "" : ", or a larger --learning-rate");
+    else
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s%s; take %sa "
+                "smaller --learning-rate%s", objective, nothing,
+                is_unscaled(run) ? " for features that are not scaled" : "", stale ? ", or updates too stale" : "",
+                is_unscaled(run) ? "--normalize auto, or " : "", stale ? ", or --consistency bsp" : "");
     return PLAIT_OK;
 }
 
@@ -254,7 +271,7 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
         PLI_TRY(pli_total_agree(run->comm, &total, &sums));
         report->train_loss = pli_sums_loss(&sums);
         report->objective = sums.loss / (double)run->train_labels + penalty;
-        PLI_TRY(warn_if_astray(run, report->objective));
+        PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
     }
     linear.class_weight = NULL;
     if (run->test == NULL) return PLAIT_OK;

@@ -21,7 +21,12 @@ works alone train --data sorted --topology ps --consistency async
 grep -q 'warning' alone.err && fail "a warning of a single worker: $(grep warning alone.err)"
 
 works far train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3
-grep -q 'warning: the objective is .* knows nothing .*--learning-rate$' far.err || fail "a run that went astray is not told: $(tail -n 2 far.err)"
+grep -q 'warning: the objective is .* knows nothing .*steps were too large for features that are not scaled; take --normalize auto, or a smaller --learning-rate$' far.err || fail "a run that went astray is not told: $(tail -n 2 far.err)"
+works far train --data part --optimizer sgd --learning-rate 2000 --schedule constant --epochs 3
+grep -q 'warning: .*steps were too large; take a smaller --learning-rate$' far.err || fail "the cause is not told: $(tail -n 2 far.err)"
+# A net begins with drawn weights, worse than nothing: one whose loss falls has not come far.
+works near train --data part --model mlp --layers 64 --learning-rate 1e-6 --epochs 1
+grep -q 'warning: .*the loss was still falling; take more --epochs, or a larger --learning-rate$' near.err || fail "a slow run is told the wrong way: $(grep warning near.err)"
 works quiet train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3 --quiet
 [ -s quiet.err ] && fail "--quiet is not"
 finish

@@ -24,6 +24,16 @@ json few.out 'o["pairs"][1]["audit"] == "proven" and o["pairs"][1]["staleness_ma
 json few.out 'o["judgement"]["sentence"] and o["machine"]["cores"] > 0 and o["machine"]["plait"]'
 json few.out 'o["runs"][0]["outcome"] == "refused" and o["runs"][0]["exit_code"] == 2'
 
+# Where a topology has no servers their hosts work; who leaves the target again is marked.
+works hosts compare --data part --workers 2 --servers 1 --epochs 2 --topology ps,allreduce --consistency bsp --repeats 1 --json
+json hosts.out '[p["servers_that_work"] for p in o["pairs"]] == [0, 1] and [p["runs"] for p in o["pairs"]] == [1, 1]'
+json hosts.out 'all(r["workers"] == (3 if r["topology"] == "allreduce" else 2) for r in o["runs"])'
+grep -q '^allreduce x bsp has no servers: the 1 host of .* worked too, 3' hosts.out || fail "it is not told that servers work: $(cat hosts.out)"
+works leaves compare --data part --workers 1 --epochs 9 --optimizer sgd --learning-rate 60 --schedule constant --topology ps --consistency bsp --repeats 1 --target 0.7 --json --quiet
+json leaves.out 'o["pairs"][0]["reached"] and not o["pairs"][0]["stayed"]'
+grep -q '^[* ]!ps x bsp' leaves.out || fail "who leaves the target is not marked: $(cat leaves.out)"
+[ "$(sed '/^{/d' leaves.out | awk 'length($0) > 80' | wc -l)" -eq 0 ] || fail "lines are longer than 80 columns"
+
 # The page: whole, with its data, and nothing in it that a browser would fetch.
 grep -q '</html>' page.html || fail "the page has no end"
 grep -q '"topology": "local"' page.html || fail "the page has no data"

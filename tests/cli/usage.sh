@@ -75,6 +75,65 @@ exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
 for word in plan cv tune; do exits 2 "'$word'.*later" later $word; done
 
+# Other tools' words are answered with ours, and never taken.
+word() { # TEXT words...: exit 2, in one line that says TEXT
+    text=$1
+    shift
+    exits 2 "$text" word "$@"
+    [ "$(wc -l <word.err)" -eq 1 ] || fail "$* says $(cat word.err)"
+}
+for name in lr LR eta0; do word "unknown option --$name; here it is --learning-rate$" $t --$name 0.1; done
+word "unknown option --learning_rate; did you mean --learning-rate" $t --learning_rate 0.1
+for name in batch-size batch_size; do word "unknown option --$name; here it is --batch," $t --$name=5; done
+for name in n-epochs num_epochs iters max_iter; do word "unknown option --$name; here it is --epochs" $t --$name 5; done
+for name in num-workers n_jobs np; do word "unknown option --$name; here it is --workers" $t --$name 5; done
+word "here it is --l2" $t --weight-decay 1
+word "here it is --l2: LIBLINEAR's C" $t -C 1
+word "here it is --patience" $t --early-stopping 3
+word "here it is --out" $t -o model
+word "here it is --seed" $t --random-state 3
+word "here it is --layers" $t --hidden-layer-sizes 3
+word "model 'svm': here it is hinge" $t --model svm
+word "model 'linear': here it is squared" $t --model=linear
+word "model 'LogReg': here it is logistic" $t --model LogReg
+word "model 'mlp-classifier': here it is mlp" $t --model mlp-classifier
+word "model 'xgboost': this version has none" $t --model xgboost
+word "optimizer 'adamw': the nearest is adam" $t --optimizer adamw
+word "loss 'mse': here it is squared" $t --model mlp --loss mse
+word "format 'svmlight': here it is libsvm" $t --format svmlight
+word "topology ddp: here it is allreduce" $t --topology ddp
+word "consistency sync: here it is bsp" $t --consistency sync
+word "eval tells loss, accuracy" eval --model-file m --data part --confusion
+word "here it is --model-file" predict -m m --data part
+word "here it is 'plait train'" fit --data part
+word "here it is 'plait eval'" score --data part
+# Values that help, the manual and the completion offer are there: each is taken, or refused with a reason of its own.
+for words in "help" "help train" "help --man" "help --completion bash"; do
+    # shellcheck disable=SC2086
+    works offers $words
+    grep -Eqw 'tcp|tune|ratings|vw' offers.out && fail "plait $words offers $(grep -Ewo 'tcp|tune|ratings|vw' offers.out | head -n 1)"
+done
+
+# An option without effect says so, and the run goes on.
+idle() { # TEXT words...
+    text=$1
+    shift
+    works idle "$@" --epochs 1
+    grep -q "note: $text" idle.err || fail "no note '$text' of: $*: $(cat idle.err)"
+}
+idle "--collective has no effect on updates" $t --workers 2 --topology ps --collective ring
+idle "--heartbeat has no effect where ranks are no processes" $t --heartbeat 9s
+idle "--label has no effect on libsvm data" $t --label 3
+idle "--header has no effect on libsvm data" $t --header yes
+idle "--text-columns has no effect on libsvm data" $t --text-columns a
+idle "--curve has no effect without --metrics" $t --curve 3
+idle "--balance has no effect with one worker" $t --balance dynamic --workers 1
+works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring
+grep -q 'no effect' effect.err && fail "an option with an effect is said to have none: $(grep 'no effect' effect.err)"
+
+# A pair of --table that is refused is found before the data are read.
+exits 2 "table w2: topology allreduce x ssp:1 is refused" table train --data gone --model mlp --workers 2 --topology ps --table w2:topology=allreduce,consistency=ssp:1
+
 # Options and values of later versions: refused by name.
 for words in "--join etcd://h:1/j" "--transport tcp"; do
     # shellcheck disable=SC2086
@@ -94,7 +153,8 @@ works without $t --epochs 2 --workers 3 --topology ps --reduce exact --json
 [ "$(grep -c '"role": "spare"' m)" -eq 2 ] || fail "the metrics do not tell of spares: $(head -n 5 m)"
 exits 2 "max-restarts" refused launch -n 2 --max-restarts -1 -- plait train
 works plain $t --epochs 1 --reduce plain --balance static --replicas 1 --quiet
-[ -s plain.out ] || [ -s plain.err ] && fail "--quiet is not"
+[ -s plain.err ] && fail "--quiet is not"
+grep -q '^train loss' plain.out || fail "--quiet keeps the result back: $(cat plain.out)"
 
 # A table of its own topology and consistency.
 works table $t --epochs 1 --workers 2 --table w:topology=ps,consistency=ssp:1 --json

@@ -47,6 +47,9 @@ typedef struct pli_compared_pair {
     int64_t     stale[PLI_AUDIT_BINS], gets, stale_max; /* of a further run with an event log; gets 0: none */
     const char *audit;                                  /* "proven", "refuted"; NULL: was not audited */
     int32_t     runs;                                   /* whole ones */
+    int32_t     servers_work; /* it has no servers: the hosts of so many worked; 0: it has, or none was asked for */
+    int32_t     workers;      /* then: all who worked */
+    bool        left; /* the typical run reached the target and ended above it */
     int32_t     typical; /* of them, by its place among all runs: the one whose time is the median; -1: none */
     double      seconds, seconds_min, seconds_max; /* to the target, over the repeats: median, least, most */
     double      bytes, clocks;                     /* medians likewise */

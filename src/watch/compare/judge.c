@@ -151,6 +151,8 @@ static void fill_pair(pli_comparison *c, int32_t pair) {
     p->clocks = median_of(c, pair, offsetof(pli_compared_run, to_clocks));
     p->loss = median_of(c, pair, offsetof(pli_compared_run, loss));
     p->typical = find_typical(c, pair);
+    const pli_compared_run *typical = p->typical >= 0 ? &c->run[p->typical] : NULL;
+    p->left = typical != NULL && isfinite(typical->to_seconds) && end_of(typical) > c->target;
     p->compute = p->wait = p->network = NAN;
     if (p->typical >= 0 && c->run[p->typical].ranks > 0) sum_ranks(p, &c->run[p->typical]);
 }

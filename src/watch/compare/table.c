@@ -66,7 +66,7 @@ static void add_row(const pli_comparison *c, int32_t pair, int widest, int width
     pli_compare_seconds(p->seconds_max, high);
     pli_compare_bytes(p->bytes, bytes);
     bool marked = c->as_good != NULL && c->as_good[pair];
-    pli_text_add(text, "%c %-*s %9s", marked ? '*' : ' ', widest, name, time);
+    pli_text_add(text, "%c%c%-*s %9s", marked ? '*' : ' ', p->left ? '!' : ' ', widest, name, time);
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8.6g", p->loss);
     if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", bytes);
     if (width >= widest + 12 + 20 + 20 + 12 && p->runs > 1 && isfinite(p->seconds_max))
@@ -80,6 +80,26 @@ static void add_head(int widest, int width, pli_text *text) {
     if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", "bytes");
     if (width >= widest + 12 + 20 + 20 + 12) pli_text_add(text, "  over the repeats");
     pli_text_add(text, "\n");
+}
+
+/* What the table's marks mean, and which settings had servers that worked. */
+static void add_notes(const pli_comparison *c, int width, pli_text *text) {
+    bool left = false;
+    if (c->best >= 0) wrap("*: no difference from the fastest beyond the noise", width, 0, text);
+    for (int32_t i = 0; i < c->pairs; i++) left = left || c->pair[i].left;
+    if (left) wrap("!: it reached the target and did not stay there: its loss at the end is above", width, 0, text);
+    for (int32_t i = 0; i < c->pairs; i++) {
+        const pli_compared_pair *p = &c->pair[i];
+        pli_text                 line = { 0 };
+        char                     name[104];
+        if (p->servers_work == 0 || p->runs == 0) continue;
+        pli_compare_name(p, name);
+        pli_text_add(&line, "%s has no servers: the %d host%s of the others' servers worked too, %d workers", name,
+                     p->servers_work, pli_plural(p->servers_work), p->workers);
+        if (line.data != NULL) wrap(line.data, width, 0, text);
+        text->failed = text->failed || line.failed;
+        pli_text_free(&line);
+    }
 }
 
 void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
@@ -106,7 +126,7 @@ void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
         pli_text_free(&line);
     }
     pli_text_add(text, "\n");
-    if (c->best >= 0) wrap("*: no difference from the fastest beyond the noise", width, 0, text);
+    add_notes(c, width, text);
     if (c->sentence.data != NULL) wrap(c->sentence.data, width, 0, text);
     if (at == NULL) text->failed = true;
     pli_free(at);

@@ -1,0 +1,14 @@
+/* cli/words.h - other tools' words, answered with ours. They are never accepted: a run is what its command says. */
+#ifndef PLI_CLI_WORDS_H
+#define PLI_CLI_WORDS_H
+
+#include "cli/cli.h"
+
+/** What to say of an option (without dashes) that is none of rows: "here it is --learning-rate". NULL: nothing. */
+const char *pli_words_option(const pli_opt *rows, const char *name);
+/** Of a value of option (NULL: of any): "here it is hinge". NULL: nothing; value may be NULL. */
+const char *pli_words_value(const char *option, const char *value);
+/** Of a command. NULL: nothing. */
+const char *pli_words_command(const char *name);
+
+#endif
