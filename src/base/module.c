@@ -10,6 +10,8 @@
 static const pli_module modules[] = {
     { "mpi", "plait_transport_module", "ranks as processes, on one machine or many",
       "script/bootstrap --all, then build again" },
+    { "loopback", "plait_loopback_module", "plait launch listens on loopback alone, on one machine",
+      "script/bootstrap --all, then build again" },
     { "sim", "plait_transport_module", "ranks as actors of a simulated cluster",
       "apt-get install libsimgrid-dev (or script/bootstrap --all), then build again" },
     { "tensorboard", "plait_board_module", "event files for TensorBoard", PROTOBUF },

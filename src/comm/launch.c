@@ -14,9 +14,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/module.h"
+#include "comm/loopback/loopback.h"
 
 extern char **environ;
 
@@ -35,6 +38,8 @@ static const char *const settings[] = {
     "OMPI_MCA_mpi_ft_enable=1",
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+static const char of_one_host[] = "OMPI_MCA_btl=^tcp"; /* it listens on all interfaces, whichever it is told to use */
 
 /* --- finding it ---------------------------------------------------------------------------------------- */
 
@@ -111,15 +116,53 @@ static bool is_set(const char *setting) {
     return false;
 }
 
-static const char **environment(void) {
-    size_t n = 0;
+/* Is the job sure to stay on this machine? mpirun takes other hosts from a batch system, too. */
+static bool is_on_one_host(const pli_launch_job *job) {
+    static const char *const elsewhere[] = { "SLURM_JOB_ID=", "SLURM_JOBID=", "PBS_JOBID=", "PBS_NODEFILE=", "LSB_JOBID=",
+                                             "PE_HOSTFILE=", "FLUX_URI=", "PRTE_MCA_prte_default_hostfile=",
+                                             "PRTE_MCA_prte_default_dash_host=", "OMPI_MCA_orte_default_hostfile=" };
+    if (job->hosts != NULL || job->hostfile != NULL) return false;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+        if (is_set(elsewhere[i])) return false;
+    return true;
+}
+
+/* "LD_PRELOAD=", the module that keeps prterun to loopback, and what the user has there. NULL: without the module. The
+ * caller frees it. */
+static char *preload(void) {
+    void       *handle = NULL;
+    const void *given = NULL;
+    const char *before = pli_env("LD_PRELOAD");
+    char       *setting = NULL;
+    if (pli_module_load("loopback", PLI_LOOPBACK_ABI, &handle, &given, NULL) < 0) return NULL;
+    const pli_loopback *module = given;
+    if (module->path != NULL && strpbrk(module->path, ": ") == NULL) /* which LD_PRELOAD cannot name */
+        setting = before != NULL && before[0] != '\0' ? pli_format("LD_PRELOAD=%s:%s", module->path, before)
+                                                      : pli_format("LD_PRELOAD=%s", module->path);
+    pli_module_close(&handle);
+    return setting;
+}
+
+/* Without room for the ranks' shared memory, TCP must do. */
+static bool has_shared_memory(const pli_launch_job *job) {
+    enum { OF_A_RANK = 17 << 20 };
+    struct statvfs v;
+    return statvfs("/dev/shm", &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize >= (uint64_t)job->processes * OF_A_RANK;
+}
+
+/* loopback: NULL, or preload's. */
+static const char **environment(const pli_launch_job *job, const char *loopback) {
+    size_t n = 0, kept = 0;
     while (environ[n] != NULL) n++;
-    const char **env = pli_array(n + SETTINGS + 1, sizeof *env);
+    const char **env = pli_array(n + SETTINGS + 3, sizeof *env);
     if (env == NULL) return NULL;
-    memcpy(env, environ, n * sizeof *env);
+    for (size_t i = 0; i < n; i++)
+        if (loopback == NULL || strncmp(environ[i], "LD_PRELOAD=", 11) != 0) env[kept++] = environ[i];
+    if (loopback != NULL) env[kept++] = loopback;
     for (size_t i = 0; i < SETTINGS; i++)
-        if (!is_set(settings[i])) env[n++] = settings[i];
-    env[n] = NULL;
+        if (!is_set(settings[i])) env[kept++] = settings[i];
+    if (is_on_one_host(job) && has_shared_memory(job) && !is_set(of_one_host)) env[kept++] = of_one_host;
+    env[kept] = NULL;
     return env;
 }
 
@@ -305,13 +348,15 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
     snprintf(number, sizeof number, "%d", job->processes);
     job->was_ended = job->was_asked = false;
     line         all;
-    const char **env = environment();
+    char        *loopback = is_on_one_host(job) ? preload() : NULL;
+    const char **env = environment(job, loopback);
     make_line(&all, mpirun, number, job);
     plait_status status = all.memory && env != NULL
                               ? run(all.words, env, job, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
     free_line(&all);
     pli_free(env);
+    pli_free(loopback);
     pli_free(mpirun);
     return status;
 }

@@ -49,7 +49,25 @@ ends() {
     wait $pid || code=$?
     [ $code -eq "$1" ] || { fail "exit $code instead of $1"; tail -n 5 err; }
 }
+
+# listeners PID: sockets of the process and of what it has started that listen elsewhere than on loopback, "address:port"
+family() {
+    echo "$1"
+    for one in $(pgrep -P "$1"); do family "$one"; done
+}
+listeners() {
+    for one in $(family "$1"); do ls -l "/proc/$one/fd" 2>/dev/null; done | sed -n 's/.*socket:\[\([0-9]*\)\]$/\1/p' >sockets
+    awk 'NR == FNR { ours[$1]; next } $4 == "0A" && $10 in ours { print $2 }' sockets /proc/net/tcp /proc/net/tcp6 >ports
+    [ -s ports ] || echo "none at all: can they be seen?"
+    grep -v '^0100007F:\|^00000000000000000000000001000000:' ports || true
+}
+
 start
+[ -z "$(listeners $pid)" ] || fail "on one machine launch or a rank listens on the network: $(listeners $pid)"
+for one in $(family $pid); do
+    tr '\0' '\n' <"/proc/$one/environ" | grep '^LD_PRELOAD=.*plait' >>preloads || true
+done
+[ "$(wc -l <preloads)" -le 1 ] || fail "ranks inherit what is meant for mpirun: $(cat preloads)"
 kill -USR1 $pid
 until_holds 30 says err wait || fail "SIGUSR1 is not answered"
 kill -INT $pid
