@@ -90,7 +90,7 @@ PLAIT_API const char *plait_comm_host(const plait_comm *comm);
 /** Are all ranks of the job threads of this one process? */
 PLAIT_API int plait_comm_one_process(const plait_comm *comm);
 
-/** The last failure of a call on this rank. Valid until the next failing call. */
+/** The last failure of a call on this rank. Valid until the next failing call. Never NULL. */
 PLAIT_API const plait_error *plait_comm_error(const plait_comm *comm);
 
 /** Bytes (headers and payload) that this rank has sent to other ranks so far, messages and collectives,
@@ -105,7 +105,7 @@ PLAIT_API uint64_t plait_comm_bytes_sent(const plait_comm *comm);
 PLAIT_API plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
 
 /** Waits for the next message with this tag from one rank (from = -1: from any) and copies it to data.
- *  bytes_out: its length; from_out may be NULL. Errors: ESHAPE longer than capacity (the message stays);
+ *  bytes_out (its length) and from_out may be NULL. Errors: ESHAPE longer than capacity (the message stays);
  *  ETIMEOUT; EPEER the sender is lost and nothing is left of it. Not collective. */
 PLAIT_API plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity,
                                        size_t *bytes_out, int32_t *from_out);
@@ -125,7 +125,8 @@ PLAIT_API plait_status plait_comm_barrier(plait_comm *comm);
  *  which: a term loses less than 2^-22 (F64: 2^-62) of the largest of its element, and nothing else is lost before the
  *  last rounding.
  *  Paper: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015.
- *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER. */
+ *  Errors: EMISMATCH a worker called something else or with another n; ETIMEOUT; EPEER; EINVAL n is below 0, or so
+ *  large that no memory could hold it (2^61 bytes / (workers + 1), as for all collectives). */
 PLAIT_API plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op);
 
 /** The same, begun: buf is lent until plait_request_wait returns. Any number may be in flight, and other collectives
@@ -165,14 +166,14 @@ PLAIT_API void plait_comm_free(void *memory);
 PLAIT_API plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
                                                    void **all_out, plait_request **request_out);
 
-/** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL is PLAIT_OK. */
+/** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL, or the address of one, is PLAIT_OK. */
 PLAIT_API plait_status plait_request_wait(plait_request **request);
 
 /* --- waits: docs/doctor.md ------------------------------------------------------------------------- */
 
 /** Writes what every rank of this process waits for at this moment, a line each ("rank 2 waits for clock
  *  7 of table w, held up by rank 0 (plait_table_get, call 12, fit.c:88; 0.4 s)"), into text [bytes], cut
- *  there. Any thread. Returns the lines. */
+ *  there. Any thread. Returns the lines; 0 where text is NULL and bytes is not 0, as the next does. */
 PLAIT_API int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes);
 
 /** The same of every rank of the job, a line each also for those that do not wait. Other processes are

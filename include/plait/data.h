@@ -70,6 +70,30 @@ PLAIT_API int64_t plait_data_labels(const plait_data *data);   /* one a row; of 
 PLAIT_API int64_t plait_data_features(const plait_data *data); /* 1 + the highest column */
 PLAIT_API void    plait_data_destroy(plait_data **data);
 
+/* --- its rows ------------------------------------------------------------------------------------ */
+
+/* A row as it is held: its features that are not zero, also of dense data, in order of their numbers. The arrays are
+ * borrowed from the data set, only to be read, and good until plait_data_destroy. */
+typedef struct plait_row {
+    int64_t         n;      /* features that are not zero                                              */
+    const uint32_t *column; /* [n] their numbers, from 0, increasing; NULL: key has them               */
+    const uint64_t *key;    /* [n] instead, where some number of the block does not fit into 32 bits   */
+    const float    *value;  /* [n]; NULL: all 1                                                        */
+    double          label;  /* as written; of texts, the text's number in the dictionary; NaN: none    */
+    double          weight; /* 1 where the data have none                                              */
+} plait_row;
+
+/** The blocks, 0 .. blocks - 1, and the rows of one of them, 0 .. rows - 1, in the order of the data; some may be empty.
+ *  Rows of a block that is not there: 0. Any thread, as the next. */
+PLAIT_API int32_t plait_data_blocks(const plait_data *data);
+PLAIT_API int64_t plait_data_block_rows(const plait_data *data, int32_t block);
+
+/** Row `row` of a block. A plait_data holds all its rows, those of "-" and of pipes too; what plait_train streams itself
+ *  (one epoch over files) is never one. Of text that lies apart a feature is a character at its place, and the label is
+ *  that of the last place. Errors: EINVAL there is no such row. */
+PLAIT_API plait_status plait_data_row(const plait_data *data, int32_t block, int64_t row, plait_row *row_out,
+                                      plait_error *error_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,7 +66,7 @@ typedef struct plait_call {
     plait_error        *error;     /* what a function that fails fills                                       */
 } plait_call;
 
-/** Fills call->error and returns code. For ops. */
+/** Fills call->error and returns code. For ops. call NULL: there is nothing to fill; format NULL: the code's text. */
 PLAIT_API plait_status plait_call_fail(const plait_call *call, plait_status code, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))

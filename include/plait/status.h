@@ -4,6 +4,19 @@
  * argument, free memory, drop a peer, restart); the text in a plait_error tells a person what, where and
  * the remedy. Codes are grouped by what is damaged: -1..-19 the request, -20..-39 data and files,
  * -40..-59 a peer, -60..-79 the communicator, -80..-99 the computation. Positive codes are no failures.
+ *
+ * NULL means the same to every public function, and no function crashes on it:
+ *   - A handle, an out-argument, a name, a path, a function, or an array with more than 0 elements that is NULL is
+ *     EINVAL, and nothing has been done. The text names the call and the argument ("plait_table_get: values is NULL").
+ *     It is in error_out, or in plait_comm_error of the communicator to which the handle belongs. Where the handle
+ *     itself is NULL, or belongs to none, there is the code alone.
+ *   - Options that are NULL are the defaults where the comment says "may be NULL"; else they are EINVAL as well.
+ *   - error_out and user may always be NULL, other arguments where the comment says so.
+ *   - What destroys, closes, frees or waits takes NULL and the address of a NULL: there is nothing to do (PLAIT_OK). So
+ *     does plait_..._opts_init.
+ *   - A call that returns no status answers with a neutral value: a count is 0, a rank -1, a floating-point number NaN,
+ *     a handle or a description NULL, a text "", a value of a graph PLAIT_NONE. One that returns nothing does nothing.
+ * Counts and sizes are held against their limits before they are multiplied: one that is too large is EINVAL.
  */
 #ifndef PLAIT_STATUS_H
 #define PLAIT_STATUS_H

@@ -25,6 +25,7 @@
 #include <plait/comm.h>
 #include <plait/consistency.h>
 #include <plait/filter.h>
+#include <plait/function.h>
 #include <plait/rule.h>
 #include <plait/server_function.h>
 
@@ -64,7 +65,7 @@ typedef struct plait_job_opts {
     const char           *topology;    /* default of the job's tables; NULL: local, or ps where ranks are processes */
     const char           *consistency; /* default of the job's tables; NULL: bsp                       */
     int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
-    const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
+    const plait_function *functions;   /* server functions [n_functions] (plait/function.h), the same on every rank */
     int32_t               n_functions;
     const plait_consistency *policies; /* the program's own [n_policies], beside Plait's; the same on every rank */
     int32_t               n_policies;
@@ -93,17 +94,19 @@ typedef struct plait_job_opts {
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
 
-/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy.
- *  comm_opts and job_opts may be NULL. Collective over all processes of the job. */
+/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy (so
+ *  work does not destroy its job: EINVAL). comm_opts and job_opts may be NULL. Collective over the job's processes. */
 typedef plait_status plait_work_fn(plait_job *job, void *user);
 PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
                                  void *user, plait_error *error_out);
 
-/** Joins a job. opts may be NULL. Errors: EMISMATCH the ranks' options differ. Collective over all ranks. */
+/** Joins a job. opts may be NULL. A rank is in one job at a time (plait_train has one of its own); jobs that are to
+ *  live side by side have a communicator each. Errors: EMISMATCH the ranks' options differ; EINVAL the rank is in a
+ *  job that has not ended. Collective over all ranks. */
 PLAIT_API plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
 
-/** Leaves the job: returns when all workers have called it (a rank that holds shards serves until then),
- *  and frees its tables. *job may be NULL. Collective over all ranks; on a server rank this serves. */
+/** Leaves the job: returns when all workers have called it (a rank that holds shards serves until then), and frees its
+ *  tables. Collective over all ranks; on a server rank this serves. */
 PLAIT_API plait_status plait_job_destroy(plait_job **job);
 
 PLAIT_API plait_comm *plait_job_comm(plait_job *job);

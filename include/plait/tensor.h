@@ -42,7 +42,8 @@ typedef struct plait_tensor {
     void       *data;
 } plait_tensor;
 
-/** The product of the lengths; -1 where one is PLAIT_ANY, or the bytes of 8-byte elements would not fit an int64_t. */
+/** The product of the lengths; -1 where one is PLAIT_ANY, the bytes of 8-byte elements would not fit an int64_t, or
+ *  shape is NULL or has a rank that none has. */
 PLAIT_API int64_t plait_shape_elements(const plait_shape *shape);
 
 static inline plait_shape plait_shape_1(int64_t a) {

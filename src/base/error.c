@@ -48,6 +48,10 @@ plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...)
     return err->code = code;
 }
 
+plait_status pli_fail_null(plait_error *err, const char *call, const char *argument) {
+    return pli_fail(err, PLAIT_EINVAL, "%s: %s is NULL", call, argument);
+}
+
 static plait_status status_of_errno(int errnum) {
     switch (errnum) {
     case ENOSPC:

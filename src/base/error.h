@@ -21,6 +21,15 @@ plait_status pli_fail_at(plait_error *err, const char *fmt, ...) __attribute__((
 /** ENAME: "unknown WHAT 'name'; did you mean 'x'? known: x, y, z", of the names [n] that there are. */
 plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names, size_t n);
 
+/** EINVAL: "plait_table_get: values is NULL". */
+plait_status pli_fail_null(plait_error *err, const char *call, const char *argument);
+
+/* An argument that a public call needs (the policy for NULL: plait/status.h): PLI_TRY(PLI_GIVEN(err, values)). */
+#define PLI_GIVEN(err, argument) ((argument) != NULL ? PLAIT_OK : pli_fail_null(err, __func__, #argument))
+
+/* The same of an array of n elements, bytes among them: it may be NULL where n is 0. */
+#define PLI_GIVEN_OF(err, n, argument) ((n) > 0 ? PLI_GIVEN(err, argument) : PLAIT_OK)
+
 /* Only where nothing is held. */
 #define PLI_TRY(call)                                                                              \
     do {                                                                                           \

@@ -2,26 +2,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/callback.h"
 #include "comm/carried.h"
 #include "comm/doctor.h"
 #include "comm/world.h"
 
-int32_t plait_comm_rank(const plait_comm *comm) { return comm->rank; }
-int32_t plait_comm_size(const plait_comm *comm) { return comm->world->size; }
-int32_t plait_comm_workers(const plait_comm *comm) { return comm->world->place.workers; }
-int32_t plait_comm_servers(const plait_comm *comm) { return comm->world->place.servers; }
-int32_t plait_comm_threads(const plait_comm *comm) { return comm->world->threads; }
-const char *plait_comm_transport(const plait_comm *comm) { return comm->world->ops->name; }
-const char *plait_comm_host(const plait_comm *comm) { return comm->world->place.host; }
-int         plait_comm_one_process(const plait_comm *comm) { return comm->world->ops->shares_memory; }
+int32_t plait_comm_rank(const plait_comm *comm) { return comm == NULL ? -1 : comm->rank; }
+int32_t plait_comm_size(const plait_comm *comm) { return comm == NULL ? 0 : comm->world->size; }
+int32_t plait_comm_workers(const plait_comm *comm) { return comm == NULL ? 0 : comm->world->place.workers; }
+int32_t plait_comm_servers(const plait_comm *comm) { return comm == NULL ? 0 : comm->world->place.servers; }
+int32_t plait_comm_threads(const plait_comm *comm) { return comm == NULL ? 0 : comm->world->threads; }
+const char *plait_comm_transport(const plait_comm *comm) { return comm == NULL ? "" : comm->world->ops->name; }
+const char *plait_comm_host(const plait_comm *comm) { return comm == NULL ? "" : comm->world->place.host; }
+int plait_comm_one_process(const plait_comm *comm) { return comm == NULL ? 0 : comm->world->ops->shares_memory; }
 const pli_hosts   *pli_comm_hosts(const plait_comm *comm) { return &comm->world->hosts; }
 const char        *pli_comm_collective(const plait_comm *comm) {
     const pli_world *world = comm->world;
     return world->form != NULL ? world->form->name : world->by_messages ? "messages" : "auto";
 }
-const plait_error *plait_comm_error(const plait_comm *comm) { return &comm->error; }
-uint64_t           plait_comm_bytes_sent(const plait_comm *comm) {
-    return atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
+const plait_error *plait_comm_error(const plait_comm *comm) {
+    static const plait_error of_nobody = { .code = PLAIT_EINVAL, .rank = -1, .text = "plait_comm_error: comm is NULL" };
+    return comm == NULL ? &of_nobody : &comm->error;
+}
+uint64_t plait_comm_bytes_sent(const plait_comm *comm) {
+    return comm == NULL ? 0 : atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
 }
 void plait_comm_free(void *memory) { pli_free(memory); }
 
@@ -114,8 +118,35 @@ static plait_status failed(plait_comm *comm) {
 
 /* --- public calls --------------------------------------------------------------------------------------- */
 
+/* The handle is there, and no server function calls. */
+static plait_status usable(plait_comm *comm, const char *call) {
+    if (comm == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    return pli_callback_refuses(call);
+}
+
+/* An argument that the call needs. */
+static plait_status given(plait_comm *comm, const char *call, const char *name, const void *argument) {
+    if (argument != NULL) return PLAIT_OK;
+    pli_fail_null(&comm->error, call, name);
+    return failed(comm);
+}
+
+/* The same of memory of so many bytes or elements. */
+static plait_status given_memory(plait_comm *comm, const char *call, const char *name, const void *memory, bool some) {
+    return some ? given(comm, call, name, memory) : PLAIT_OK;
+}
+
+/* The steps of a collective multiply by the number of workers, and by pieces of messages. */
+static int64_t most_bytes(const plait_comm *comm) { return INT64_MAX / 4 / (comm->world->place.workers + 1); }
+
+static plait_status at_most(plait_comm *comm, const char *call, size_t bytes, int64_t most) {
+    if (bytes <= (size_t)most) return PLAIT_OK;
+    pli_fail(&comm->error, PLAIT_EINVAL, "%s: bytes is %zu; expected at most %lld", call, bytes, (long long)most);
+    return failed(comm);
+}
+
 plait_comm *plait_comm_at(plait_comm *comm, const char *file, int32_t line) {
-    if (comm->depth > 0) return comm;
+    if (comm == NULL || comm->depth > 0) return comm;
     comm->at_file = file;
     comm->at_line = line;
     return comm;
@@ -153,8 +184,10 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
 /* --- tagged messages ------------------------------------------------------------------------------------ */
 
 plait_status plait_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes) {
-    if (to >= 0 && to < comm->world->size && tag >= 0 && (data != NULL || bytes == 0))
-        return pli_comm_send(comm, to, tag, data, bytes);
+    PLI_TRY(usable(comm, __func__));
+    PLI_TRY(given_memory(comm, __func__, "data", data, bytes > 0));
+    PLI_TRY(at_most(comm, __func__, bytes, most_bytes(comm)));
+    if (to >= 0 && to < comm->world->size && tag >= 0) return pli_comm_send(comm, to, tag, data, bytes);
     pli_fail(&comm->error, PLAIT_EINVAL, "send: rank %d of %d, tag %d", to, comm->world->size, tag);
     return failed(comm);
 }
@@ -247,7 +280,9 @@ static plait_status take_message(const struct receipt *r, void *data, size_t cap
 
 plait_status plait_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity,
                              size_t *bytes_out, int32_t *from_out) {
-    if (from < -1 || from >= comm->world->size || tag < 0 || (data == NULL && capacity > 0)) {
+    PLI_TRY(usable(comm, __func__));
+    PLI_TRY(given_memory(comm, __func__, "data", data, capacity > 0));
+    if (from < -1 || from >= comm->world->size || tag < 0) {
         pli_fail(&comm->error, PLAIT_EINVAL, "recv: rank %d of %d, tag %d", from, comm->world->size, tag);
         return failed(comm);
     }
@@ -445,17 +480,25 @@ static plait_status run_call(plait_comm *comm, const pli_coll *coll, const char 
 }
 
 plait_status plait_comm_barrier(plait_comm *comm) {
+    PLI_TRY(usable(comm, __func__));
     pli_coll call = { .kind = PLI_COLL_BARRIER, .type = PLAIT_U8 };
     return run_call(comm, &call, "plait_comm_barrier");
 }
 
-static plait_status reduction(plait_comm *comm, pli_coll_kind kind, void *buf, int64_t n, plait_type type,
-                              plait_reduce op, pli_coll *call) {
+static plait_status reduction(plait_comm *comm, const char *name, pli_coll_kind kind, void *buf, int64_t n,
+                              plait_type type, plait_reduce op, pli_coll *call) {
+    PLI_TRY(usable(comm, name));
+    PLI_TRY(given_memory(comm, name, "buf", buf, n > 0));
     bool floats = type == PLAIT_F32 || type == PLAIT_F64, exact = op == PLAIT_SUM_EXACT;
     bool known = exact ? floats : (floats || type == PLAIT_I64) && pli_reducer_find(type, op) != NULL;
-    if (n < 0 || (buf == NULL && n > 0) || !known) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "%s: n %lld, type %d, op %d",
-                 kind == PLI_ALLREDUCE ? "allreduce" : "reduce-scatter", (long long)n, (int)type, (int)op);
+    if (!known) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "%s: type %d, op %d: there is no such reduction", name, (int)type,
+                 (int)op);
+        return failed(comm);
+    }
+    int64_t most = most_bytes(comm) / (int64_t)pli_type_bytes(exact ? pli_cells_of(type) : type);
+    if (n < 0 || n > most) {
+        pli_fail(&comm->error, PLAIT_EINVAL, "%s: n is %lld; expected 0 to %lld", name, (long long)n, (long long)most);
         return failed(comm);
     }
     *call = (pli_coll){ .kind = kind, .type = type, .op = op, .n = n, .buf = buf };
@@ -464,11 +507,12 @@ static plait_status reduction(plait_comm *comm, pli_coll_kind kind, void *buf, i
 
 plait_status plait_comm_allreduce(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
     pli_coll     call;
-    plait_status status = reduction(comm, PLI_ALLREDUCE, buf, n, type, op, &call);
+    plait_status status = reduction(comm, __func__, PLI_ALLREDUCE, buf, n, type, op, &call);
     return status < 0 ? status : run_call(comm, &call, "plait_comm_allreduce");
 }
 
 void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out) {
+    if (comm == NULL || first_out == NULL || count_out == NULL) return;
     int32_t workers = comm->world->place.workers;
     *first_out = pli_slice_first(n, worker, workers);
     *count_out = pli_slice_first(n, worker + 1, workers) - *first_out;
@@ -476,7 +520,7 @@ void plait_comm_slice(const plait_comm *comm, int64_t n, int32_t worker, int64_t
 
 plait_status plait_comm_reduce_scatter(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op) {
     pli_coll     call;
-    plait_status status = reduction(comm, PLI_REDUCE_SCATTER, buf, n, type, op, &call);
+    plait_status status = reduction(comm, __func__, PLI_REDUCE_SCATTER, buf, n, type, op, &call);
     return status < 0 ? status : run_call(comm, &call, "plait_comm_reduce_scatter");
 }
 
@@ -601,14 +645,16 @@ plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, v
 plait_status plait_comm_allreduce_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
                                         plait_request **request_out) {
     pli_coll coll;
-    PLI_TRY(reduction(comm, PLI_ALLREDUCE, buf, n, type, op, &coll));
+    PLI_TRY(reduction(comm, __func__, PLI_ALLREDUCE, buf, n, type, op, &coll));
+    PLI_TRY(given(comm, __func__, "request_out", request_out));
     return begin_reduction(comm, &coll, request_out);
 }
 
 plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_t n, plait_type type, plait_reduce op,
                                              plait_request **request_out) {
     pli_coll coll;
-    PLI_TRY(reduction(comm, PLI_REDUCE_SCATTER, buf, n, type, op, &coll));
+    PLI_TRY(reduction(comm, __func__, PLI_REDUCE_SCATTER, buf, n, type, op, &coll));
+    PLI_TRY(given(comm, __func__, "request_out", request_out));
     return begin_reduction(comm, &coll, request_out);
 }
 
@@ -635,12 +681,19 @@ static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call 
     return status;
 }
 
+static plait_status pieces_given(plait_comm *comm, const char *call, const void *mine, size_t bytes,
+                                 const size_t *sizes, void *const *all_out) {
+    PLI_TRY(usable(comm, call));
+    PLI_TRY(given_memory(comm, call, "mine", mine, bytes > 0));
+    PLI_TRY(given(comm, call, "sizes", sizes));
+    PLI_TRY(given(comm, call, "all_out", all_out));
+    return at_most(comm, call, bytes, most_bytes(comm));
+}
+
 plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
                                          void **all_out, plait_request **request_out) {
-    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
-        return failed(comm);
-    }
+    PLI_TRY(pieces_given(comm, __func__, mine, bytes, sizes, all_out));
+    PLI_TRY(given(comm, __func__, "request_out", request_out));
     pli_msg *own = pli_msg_new(bytes);
     if (own == NULL) {
         pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %zu bytes", bytes);
@@ -655,8 +708,8 @@ plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **pi
 }
 
 plait_status plait_request_wait(plait_request **request_ptr) {
-    plait_request *request = *request_ptr;
-    *request_ptr = NULL;
+    plait_request *request = request_ptr == NULL ? NULL : *request_ptr;
+    if (request != NULL) *request_ptr = NULL;
     return request == NULL ? PLAIT_OK : request->wait(request);
 }
 
@@ -669,7 +722,10 @@ void pli_comm_end_calls(plait_comm *comm, bool failed_itself) {
 }
 
 plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int32_t root) {
-    if ((buf == NULL && bytes > 0) || bytes > INT64_MAX || root < 0 || root >= comm->world->place.workers) {
+    PLI_TRY(usable(comm, __func__));
+    PLI_TRY(given_memory(comm, __func__, "buf", buf, bytes > 0));
+    PLI_TRY(at_most(comm, __func__, bytes, most_bytes(comm)));
+    if (root < 0 || root >= comm->world->place.workers) {
         pli_fail(&comm->error, PLAIT_EINVAL, "broadcast: %zu bytes from worker %d of %d", bytes, root,
                  comm->world->place.workers);
         return failed(comm);
@@ -679,10 +735,10 @@ plait_status plait_comm_broadcast(plait_comm *comm, void *buf, size_t bytes, int
 }
 
 plait_status plait_comm_allgather(plait_comm *comm, const void *mine, size_t bytes, void *all) {
-    if (bytes > INT64_MAX / (size_t)comm->world->size || ((mine == NULL || all == NULL) && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allgather: %zu bytes of each worker", bytes);
-        return failed(comm);
-    }
+    PLI_TRY(usable(comm, __func__));
+    PLI_TRY(given_memory(comm, __func__, "mine", mine, bytes > 0));
+    PLI_TRY(given_memory(comm, __func__, "all", all, bytes > 0));
+    PLI_TRY(at_most(comm, __func__, bytes, most_bytes(comm)));
     if (pli_comm_is_worker(comm) && bytes > 0) memmove((unsigned char *)all + (size_t)comm->rank * bytes, mine, bytes);
     pli_coll call = { .kind = PLI_ALLGATHER, .type = PLAIT_U8, .n = (int64_t)bytes, .buf = all };
     return run_call(comm, &call, "plait_comm_allgather");
@@ -766,10 +822,7 @@ static plait_status gather_at_once(plait_comm *comm, const void *mine, size_t by
 }
 
 plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
-    if (sizes == NULL || all_out == NULL || (mine == NULL && bytes > 0)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "allgatherv: a NULL argument");
-        return failed(comm);
-    }
+    PLI_TRY(pieces_given(comm, __func__, mine, bytes, sizes, all_out));
     pli_comm_enter(comm, "plait_comm_allgatherv");
     return pli_comm_leave(comm, comm->carrier.gather != NULL
                                     ? gather_at_once(comm, mine, bytes, sizes, all_out)

@@ -605,6 +605,7 @@ static int32_t add_line(char *text, size_t bytes, size_t *at, const char *line) 
 }
 
 int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes) {
+    if (comm == NULL || (text == NULL && bytes > 0)) return 0;
     pli_world *world = comm->world;
     int32_t    lines = 0;
     size_t     at = 0;
@@ -621,6 +622,7 @@ int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes) {
 }
 
 int32_t plait_comm_doctor(const plait_comm *comm, uint64_t timeout_ns, char *text, size_t bytes) {
+    if (comm == NULL || (text == NULL && bytes > 0)) return 0;
     pli_world *world = comm->world;
     pli_look  *looks = pli_calloc((size_t)world->size, sizeof *looks);
     int32_t    lines = 0;

@@ -16,6 +16,7 @@ enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
 #define GRACE_NS    (UINT64_C(3) * 1000000000) /* for the others to end, once the job is lost */
 
 void plait_comm_opts_init(plait_comm_opts *opts) {
+    if (opts == NULL) return;
     memset(opts, 0, sizeof *opts);
     opts->size = sizeof *opts;
     opts->timeout_ns = TIMEOUT_NS;
@@ -233,11 +234,18 @@ static void release_retired(plait_comm *comm) {
 }
 
 plait_status pli_comm_next_job(plait_comm *comm) {
+    if (comm->in_job)
+        return pli_fail(&comm->error, PLAIT_EINVAL,
+                        "rank %d is in a job already, and a communicator has one at a time: end it by plait_job_destroy "
+                        "before the next begins, or run the next in a plait_run of its own", comm->rank);
     if (comm->retired != NULL) PLI_TRY(see_off(comm));
     release_retired(comm);
     comm->jobs++;
+    comm->in_job = true;
     return PLAIT_OK;
 }
+
+void pli_comm_end_job(plait_comm *comm) { comm->in_job = false; }
 
 int32_t pli_comm_job(const plait_comm *comm) { return comm->jobs; }
 
@@ -408,6 +416,7 @@ plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, v
     plait_error     own;
     if (err == NULL) err = &own;
     *err = (plait_error){ .rank = -1 };
+    PLI_TRY(PLI_GIVEN(err, body));
     PLI_TRY(check_opts(given, &opts, err));
     const pli_transport_ops *ops = NULL;
     PLI_TRY(choose(&opts, &ops, err));

@@ -62,6 +62,7 @@ struct plait_comm {
     _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
 
     uint16_t jobs;     /* so far, counted alike on all ranks; the rank's thread only, as the next five */
+    bool in_job; /* from a job's creation to its end; the rank's thread only */
     int32_t  depth;    /* of public calls                                           */
     pli_call_site site;     /* of the outermost                                         */
     uint64_t calls;

@@ -69,6 +69,9 @@ static inline int64_t pli_block_labels(const pli_block *block, int64_t row) {
 typedef struct pli_dataset  pli_dataset;
 typedef struct pli_borrowed pli_borrowed; /* a block of another worker */
 
+/** Is there at least one path, and none that is NULL? EINVAL. */
+plait_status pli_paths_check(const char *const *paths, int64_t n, plait_error *err);
+
 /** Finds the sources, judges the format, cuts blocks, reads what is needed of the start (header). fixed: the
  *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,

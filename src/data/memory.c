@@ -10,6 +10,7 @@ struct plait_data {
 };
 
 void plait_data_opts_init(plait_data_opts *opts) {
+    if (opts == NULL) return;
     *opts = (plait_data_opts){
         .size = sizeof *opts, .format = "auto", .index_base = "auto", .header = "auto", .threads = 1
     };
@@ -18,7 +19,7 @@ void plait_data_opts_init(plait_data_opts *opts) {
 /* Options of an older or newer caller: the fields both know, the rest as by init. */
 static plait_status known_opts(const plait_data_opts *given, plait_data_opts *opts, plait_error *err) {
     plait_data_opts_init(opts);
-    if (given == NULL || given->size < sizeof given->size)
+    if (given->size < sizeof given->size)
         return pli_fail(err, PLAIT_EINVAL, "options: use plait_data_opts_init");
     memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
     opts->size = sizeof *opts;
@@ -49,10 +50,14 @@ plait_status pli_data_read(const plait_data_opts *given, const pli_schema *fixed
 }
 
 plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, opts));
+    PLI_TRY(PLI_GIVEN(error_out, data_out));
     return pli_data_read(opts, NULL, data_out, error_out);
 }
 
 /* --- from rows of the caller ------------------------------------------------------------------------------ */
+
+#define ROWS_MAX (INT64_MAX / 1024) /* what blocks and bytes of rows multiply */
 
 typedef struct given_rows {
     int64_t         rows, features;
@@ -64,12 +69,11 @@ typedef struct given_rows {
 } given_rows;
 
 static plait_status check_rows(const given_rows *g, plait_error *err) {
-    if (g->rows < 1 || g->features < 0 || g->features > (int64_t)UINT32_MAX + 1)
+    const int64_t most = g->dense && g->features > 0 ? ROWS_MAX / g->features : ROWS_MAX;
+    if (g->rows < 1 || g->rows > most || g->features < 0 || g->features > (int64_t)UINT32_MAX + 1)
         return pli_fail(err, PLAIT_EINVAL,
-                        "%lld rows of %lld features: expected at least one row, and columns below 2^32",
-                        (long long)g->rows, (long long)g->features);
-    if (g->label == NULL || (g->features > 0 && (g->dense ? g->value == NULL : g->row_start == NULL)))
-        return pli_fail(err, PLAIT_EINVAL, "labels or features are missing");
+                        "%lld rows of %lld features: expected 1 to %lld rows, and columns below 2^32",
+                        (long long)g->rows, (long long)g->features, (long long)most);
     if (!g->dense && g->row_start[0] != 0) return pli_fail(err, PLAIT_EINVAL, "row_start[0]: expected 0");
     for (int64_t i = 0; i < g->rows; i++) {
         if (!isfinite(g->label[i]))
@@ -160,27 +164,62 @@ static plait_status create(const given_rows *g, plait_data **data_out, plait_err
 plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start, const uint32_t *column,
                                  const float *value, const double *label, const double *weight, plait_data **data_out,
                                  plait_error *error_out) {
-    if (row_start == NULL) return pli_fail(error_out, PLAIT_EINVAL, "row_start is missing");
+    PLI_TRY(PLI_GIVEN(error_out, row_start));
+    PLI_TRY(PLI_GIVEN_OF(error_out, rows > 0 && rows <= ROWS_MAX ? row_start[rows] : 0, column));
+    PLI_TRY(PLI_GIVEN(error_out, label));
+    PLI_TRY(PLI_GIVEN(error_out, data_out));
     given_rows g = { rows, features, row_start, column, value, label, weight, false };
     return create(&g, data_out, error_out);
 }
 
 plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,
                                    const double *weight, plait_data **data_out, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN_OF(error_out, features, x));
+    PLI_TRY(PLI_GIVEN(error_out, label));
+    PLI_TRY(PLI_GIVEN(error_out, data_out));
     given_rows g = { rows, features, NULL, NULL, x, label, weight, true };
     return create(&g, data_out, error_out);
 }
 
-int64_t plait_data_rows(const plait_data *data) { return data->dataset->schema->rows; }
+int64_t plait_data_rows(const plait_data *data) { return data == NULL ? 0 : data->dataset->schema->rows; }
 int64_t plait_data_labels(const plait_data *data) {
     int64_t labels = 0;
-    for (int32_t b = 0; b < data->dataset->own; b++)
+    for (int32_t b = 0; data != NULL && b < data->dataset->own; b++)
         for (int64_t r = 0; r < data->dataset->rows[b].b.rows; r++)
             labels += pli_block_labels(&data->dataset->rows[b].b, r);
     return labels;
 }
 
-int64_t plait_data_features(const plait_data *data) { return data->dataset->schema->features; }
+int64_t plait_data_features(const plait_data *data) { return data == NULL ? 0 : data->dataset->schema->features; }
+
+/* --- its rows ------------------------------------------------------------------------------------------------ */
+
+int32_t plait_data_blocks(const plait_data *data) { return data == NULL ? 0 : data->dataset->own; }
+
+int64_t plait_data_block_rows(const plait_data *data, int32_t block) {
+    return block < 0 || block >= plait_data_blocks(data) ? 0 : data->dataset->rows[block].b.rows;
+}
+
+plait_status plait_data_row(const plait_data *data, int32_t block, int64_t row, plait_row *row_out,
+                            plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    PLI_TRY(PLI_GIVEN(error_out, row_out));
+    const int64_t rows = plait_data_block_rows(data, block);
+    if (row < 0 || row >= rows)
+        return pli_fail(error_out, PLAIT_EINVAL, "row %lld of block %d: there are %d blocks, and %lld rows in this one",
+                        (long long)row, block, plait_data_blocks(data), (long long)rows);
+    const pli_block *b = &data->dataset->rows[block].b;
+    const int64_t    from = b->row_start[row];
+    *row_out = (plait_row){ .n = b->row_start[row + 1] - from,
+                            .column = b->col != NULL ? b->col + from : NULL,
+                            .key = b->col == NULL && b->key != NULL ? b->key + from : NULL,
+                            .value = b->value != NULL ? b->value + from : NULL,
+                            .label = b->label[row],
+                            .weight = b->weight != NULL ? (double)b->weight[row] : 1 };
+    return PLAIT_OK;
+}
+
+/* --- its end ------------------------------------------------------------------------------------------------- */
 
 void plait_data_destroy(plait_data **data) {
     if (data == NULL || *data == NULL) return;

@@ -1,4 +1,5 @@
 /* Finding and opening the sources of a data set. */
+#include "data/data.h"
 #include "data/source.h"
 
 #include "data/foreign.h"
@@ -171,10 +172,18 @@ static plait_status list_path(pli_text *list, const char *path, plait_error *err
     return status;
 }
 
-plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *list, plait_error *err) {
+plait_status pli_paths_check(const char *const *paths, int64_t n, plait_error *err) {
     if (n < 1)
         return pli_fail(err, PLAIT_EINVAL,
                         "no data given: expected files, a directory, a pattern, or - for the standard input");
+    if (paths == NULL) return pli_fail(err, PLAIT_EINVAL, "plait_data_opts: paths is NULL, n_paths %lld", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (paths[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "plait_data_opts: paths[%lld] is NULL", (long long)i);
+    return PLAIT_OK;
+}
+
+plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *list, plait_error *err) {
+    PLI_TRY(pli_paths_check(paths, n, err));
     for (int64_t i = 0; i < n; i++) PLI_TRY(list_path(list, paths[i], err));
     return list->failed ? no_memory(err) : PLAIT_OK;
 }

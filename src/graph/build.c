@@ -30,8 +30,9 @@ static plait_status add_ops(plait_graph *g, const plait_op *const *ops, int64_t 
 
 plait_status plait_graph_create(const plait_op *const *ops, int32_t n_ops, plait_graph **graph_out,
                                 plait_error *error_out) {
-    if (graph_out == NULL || n_ops < 0 || (n_ops > 0 && ops == NULL))
-        return pli_fail(error_out, PLAIT_EINVAL, "plait_graph_create: %d ops, and where to put the graph", n_ops);
+    PLI_TRY(PLI_GIVEN_OF(error_out, n_ops, ops));
+    PLI_TRY(PLI_GIVEN(error_out, graph_out));
+    if (n_ops < 0) return pli_fail(error_out, PLAIT_EINVAL, "plait_graph_create: %d ops; expected 0 or more", n_ops);
     int64_t n_builtin = 0;
     while (pli_ops()[n_builtin] != NULL) n_builtin++;
     plait_graph *g = pli_calloc(1, sizeof *g);
@@ -81,12 +82,18 @@ plait_value pli_graph_failed(plait_graph *g, plait_status code, const char *form
     return PLAIT_NONE;
 }
 
+/* An argument that a call needs: false where it is NULL, which the graph then keeps, if that is there. */
+static bool given(plait_graph *g, const char *call, const char *name, const void *argument) {
+    if (g != NULL && argument == NULL) pli_graph_failed(g, PLAIT_EINVAL, "%s: %s is NULL", call, name);
+    return g != NULL && argument != NULL;
+}
+
 static plait_value out_of_memory(plait_graph *g) {
     return pli_graph_failed(g, PLAIT_ENOMEM, "no memory for a graph of %lld nodes", (long long)g->n_nodes);
 }
 
 plait_status plait_graph_check(const plait_graph *graph, plait_error *error_out) {
-    if (graph == NULL) return pli_fail(error_out, PLAIT_EINVAL, "plait_graph_check: no graph");
+    PLI_TRY(PLI_GIVEN(error_out, graph));
     if (graph->status != PLAIT_OK && error_out != NULL) *error_out = graph->error;
     return graph->status;
 }
@@ -352,12 +359,18 @@ static plait_value order_attrs(plait_graph *g, const plait_op *op, const plait_a
 }
 
 plait_value plait_graph_op(plait_graph *g, const char *name, const plait_value *inputs, int32_t n_inputs,
-                           const plait_attr *given, int32_t n_attrs) {
+                           const plait_attr *attrs_given, int32_t n_attrs) {
+    if (!given(g, __func__, "op", name) || (n_inputs > 0 && !given(g, __func__, "inputs", inputs)) ||
+        (n_attrs > 0 && !given(g, __func__, "attrs", attrs_given)))
+        return PLAIT_NONE;
     if (g->status != PLAIT_OK) return PLAIT_NONE;
+    for (int32_t i = 0; i < n_attrs; i++)
+        if (attrs_given[i].name == NULL)
+            return pli_graph_failed(g, PLAIT_EINVAL, "%s: the name of attrs[%d] is NULL", __func__, i);
     const plait_op *op = pli_op_find(g, name);
     if (op == NULL) return unknown_op(g, name);
     plait_attr attrs[16];
-    if (order_attrs(g, op, given, n_attrs, attrs) < 0) return PLAIT_NONE;
+    if (order_attrs(g, op, attrs_given, n_attrs, attrs) < 0) return PLAIT_NONE;
     return pli_graph_node(g, op, inputs, n_inputs, attrs);
 }
 
@@ -374,8 +387,8 @@ static bool kept_name(plait_graph *g, plait_value value, const char *name) {
 }
 
 plait_value plait_graph_name(plait_graph *g, plait_value value, const char *name) {
-    if (value < 0 || g->status != PLAIT_OK) return PLAIT_NONE;
-    if (name == NULL || name[0] == '\0')
+    if (!given(g, __func__, "name", name) || value < 0 || g->status != PLAIT_OK) return PLAIT_NONE;
+    if (name[0] == '\0')
         return pli_graph_failed(g, PLAIT_EINVAL, "a name is to have at least one byte");
     if (plait_graph_find(g, name) >= 0)
         return pli_graph_failed(g, PLAIT_EINVAL, "there are two values named '%.60s'", name);
@@ -383,17 +396,23 @@ plait_value plait_graph_name(plait_graph *g, plait_value value, const char *name
 }
 
 plait_value plait_graph_find(const plait_graph *g, const char *name) {
+    if (g == NULL || name == NULL) return PLAIT_NONE;
     int64_t at = pli_keymap_find(&g->by_name, pli_hash_bytes(name, strlen(name), 0));
     return at >= 0 && strcmp(g->named[at].name, name) == 0 ? g->named[at].value : PLAIT_NONE;
 }
 
 plait_value plait_graph_placeholder(plait_graph *g, const char *name, plait_type type, plait_shape shape) {
+    if (!given(g, __func__, "name", name)) return PLAIT_NONE;
+    if (shape.rank < 0 || shape.rank > PLAIT_RANK_MAX)
+        return pli_graph_failed(g, PLAIT_ESHAPE, "placeholder '%.60s' has %d axes, which no array has", name,
+                                shape.rank);
     const plait_attr attrs[] = { { .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = type },
                                  { .name = "shape", .kind = PLAIT_ATTR_INTS, .n = shape.rank, .u.ints = shape.dim } };
     return plait_graph_name(g, plait_graph_op(g, "placeholder", NULL, 0, attrs, 2), name);
 }
 
 plait_value plait_graph_constant(plait_graph *g, plait_tensor tensor) {
+    if (g == NULL) return PLAIT_NONE;
     const plait_attr attr = { .name = "value", .kind = PLAIT_ATTR_TENSOR, .u.tensor = &tensor };
     if (tensor.data == NULL && plait_shape_elements(&tensor.shape) != 0)
         return pli_graph_failed(g, PLAIT_EINVAL, "a constant needs its values");
@@ -401,6 +420,7 @@ plait_value plait_graph_constant(plait_graph *g, plait_tensor tensor) {
 }
 
 plait_value plait_graph_scalar(plait_graph *g, plait_type type, double value) {
+    if (g == NULL) return PLAIT_NONE;
     uint64_t           room = 0;
     const plait_tensor scalar = { .type = type, .shape = { .rank = 0 }, .data = &room };
     if (plait_type_bytes(type) == 0)
@@ -410,7 +430,7 @@ plait_value plait_graph_scalar(plait_graph *g, plait_type type, double value) {
 }
 
 plait_value plait_graph_variable(plait_graph *g, const char *name, plait_tensor initial) {
-    if (g->status != PLAIT_OK) return PLAIT_NONE;
+    if (!given(g, __func__, "name", name) || g->status != PLAIT_OK) return PLAIT_NONE;
     const plait_attr attrs[] = { { .name = "number", .kind = PLAIT_ATTR_INT, .u.i = g->n_variables },
                                  { .name = "initial", .kind = PLAIT_ATTR_TENSOR, .u.tensor = &initial } };
     if (!pli_grow((void **)&g->variable, &g->variable_capacity, g->n_variables + 1, sizeof *g->variable))
@@ -425,22 +445,25 @@ plait_value plait_graph_variable(plait_graph *g, const char *name, plait_tensor 
 /* --- looking --------------------------------------------------------------------------------------------------- */
 
 plait_value plait_graph_output(const plait_graph *g, plait_value value, int32_t k) {
-    if (value < 0 || value >= g->n_values) return PLAIT_NONE;
+    if (g == NULL || value < 0 || value >= g->n_values) return PLAIT_NONE;
     const pli_node *node = pli_value_node(g, value);
     return k >= 0 && k < node->n_values ? node->value + k : PLAIT_NONE;
 }
 
 plait_tensor plait_graph_describe(const plait_graph *g, plait_value value) {
-    return value >= 0 && value < g->n_values ? pli_value_tensor(g, value) : (plait_tensor){ .shape = { .rank = 0 } };
+    return g != NULL && value >= 0 && value < g->n_values ? pli_value_tensor(g, value)
+                                                          : (plait_tensor){ .shape = { .rank = 0 } };
 }
 
-int64_t plait_graph_nodes(const plait_graph *g) { return g->n_nodes; }
-int32_t plait_graph_variables(const plait_graph *g) { return (int32_t)g->n_variables; }
+int64_t plait_graph_nodes(const plait_graph *g) { return g == NULL ? 0 : g->n_nodes; }
+int32_t plait_graph_variables(const plait_graph *g) { return g == NULL ? 0 : (int32_t)g->n_variables; }
 
 const char *plait_graph_variable_name(const plait_graph *g, int32_t k) {
+    if (g == NULL) return "";
     return k >= 0 && k < g->n_variables ? g->variable[k].name : NULL;
 }
 
 plait_tensor plait_graph_variable_initial(const plait_graph *g, int32_t k) {
-    return k >= 0 && k < g->n_variables ? g->variable[k].initial : (plait_tensor){ .shape = { .rank = 0 } };
+    return g != NULL && k >= 0 && k < g->n_variables ? g->variable[k].initial
+                                                     : (plait_tensor){ .shape = { .rank = 0 } };
 }

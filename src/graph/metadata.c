@@ -27,9 +27,10 @@ void pli_metadata_note(plait_session *s, const pli_plan *plan, int64_t run) {
 
 plait_status plait_session_variable_info(plait_session *session, int32_t k, plait_variable_info *info_out,
                                          plait_error *error_out) {
-    if (session == NULL || info_out == NULL || k < 0 || k >= session->graph->n_variables)
-        return pli_fail(error_out, PLAIT_EINVAL,
-                        "plait_session_variable_info: there is no variable %d, or nowhere to put what is known", k);
+    PLI_TRY(PLI_GIVEN(error_out, session));
+    PLI_TRY(PLI_GIVEN(error_out, info_out));
+    if (k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_variable_info: there is no variable %d", k);
     const pli_variable *v = &session->graph->variable[k];
     const plait_store  *store = &session->store;
     pli_variable_use    use = { 0 }; /* of one that no run has met */

@@ -12,12 +12,14 @@ static const plait_op *const ops[] = { PLI_OPS(PLI_OP_ADDRESS) NULL };
 const plait_op *const *pli_ops(void) { return ops; }
 
 plait_status plait_call_fail(const plait_call *call, plait_status code, const char *format, ...) {
-    char    text[400];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return pli_fail(call->error, code, "%s", text);
+    char text[400] = "";
+    if (format != NULL) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(text, sizeof text, format, list);
+        va_end(list);
+    }
+    return pli_fail(call == NULL ? NULL : call->error, code, "%s", format != NULL ? text : plait_status_text(code));
 }
 
 /* --- is a table whole? ----------------------------------------------------------------------------------------- */

@@ -155,6 +155,9 @@ pli_paths *pli_paths_of(plait_graph *g, plait_value target) {
 
 plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, const plait_value *x,
                                    plait_value *dx_out) {
+    if (g == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    if (n > 0 && (x == NULL || dx_out == NULL))
+        pli_graph_failed(g, PLAIT_EINVAL, "%s: %s is NULL", __func__, x == NULL ? "x" : "dx_out");
     if (g->status != PLAIT_OK) return g->status;
     bool known = y >= 0 && y < g->n_values && n >= 0;
     for (int32_t i = 0; known && i < n; i++) known = x[i] >= 0 && x[i] < g->n_values;
@@ -207,7 +210,7 @@ static bool deeper(walk *w, int32_t depth, plait_value vertex) {
 
 int64_t plait_graph_paths(const plait_graph *g, plait_value y, plait_value x,
                           int (*visit)(void *user, const plait_path *path), void *user) {
-    const pli_paths *p = find(g, y);
+    const pli_paths *p = g == NULL || visit == NULL ? NULL : find(g, y);
     if (p == NULL || x < 0 || x >= p->n_values) return 0;
     walk    w = { .g = g, .p = p, .leads = pli_calloc((size_t)p->n_values, sizeof *w.leads) };
     int64_t visited = 0;

@@ -56,8 +56,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
 
 plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts, plait_session **session_out,
                                   plait_error *error_out) {
-    if (session_out == NULL)
-        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_create: nowhere to put the session");
+    PLI_TRY(PLI_GIVEN(error_out, graph));
+    PLI_TRY(PLI_GIVEN(error_out, session_out));
     PLI_TRY(check(graph, opts, error_out));
     const int32_t threads = opts != NULL && opts->threads != 0 ? opts->threads : pli_cores();
     pli_pool     *pool = NULL;
@@ -200,10 +200,13 @@ static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance 
 plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches,
                                int32_t n_fetches, const plait_value *exclude, int32_t n_exclude,
                                plait_error *error_out) {
-    if (session == NULL || n_feeds < 0 || n_fetches < 0 || n_exclude < 0 || (n_feeds > 0 && feeds == NULL) ||
-        (n_fetches > 0 && fetches == NULL) || (n_exclude > 0 && exclude == NULL))
+    PLI_TRY(PLI_GIVEN(error_out, session));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n_feeds, feeds));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n_fetches, fetches));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n_exclude, exclude));
+    if (n_feeds < 0 || n_fetches < 0 || n_exclude < 0)
         return pli_fail(error_out, PLAIT_EINVAL,
-                        "plait_session_run: a session, and lists of %d feeds, %d fetches, %d values to exclude",
+                        "plait_session_run: %d feeds, %d fetches, %d values to exclude; expected 0 or more of each",
                         n_feeds, n_fetches, n_exclude);
     PLI_TRY(plait_graph_check(session->graph, error_out));
     for (int32_t i = 0; i < n_feeds; i++)
@@ -226,9 +229,10 @@ plait_status plait_session_run(plait_session *session, const plait_feed *feeds, 
 }
 
 plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out) {
-    if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
-        return pli_fail(error_out, PLAIT_EINVAL,
-                        "plait_session_variable: there is no variable %d, or nowhere to put it", k);
+    PLI_TRY(PLI_GIVEN(error_out, session));
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    if (k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_variable: there is no variable %d", k);
     if (session->memory != NULL) PLI_TRY(pli_memory_enter(session->memory, 1, &k, false, error_out));
     const void  *values = NULL;
     plait_status status = session->store.get(session->store.user, k, &values, error_out);
@@ -240,9 +244,10 @@ plait_status plait_session_variable(plait_session *session, int32_t k, void *dat
 }
 
 plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data, plait_error *error_out) {
-    if (session == NULL || data == NULL || k < 0 || k >= session->graph->n_variables)
-        return pli_fail(error_out, PLAIT_EINVAL,
-                        "plait_session_set_variable: there is no variable %d, or nothing to set it to", k);
+    PLI_TRY(PLI_GIVEN(error_out, session));
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    if (k < 0 || k >= session->graph->n_variables)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_session_set_variable: there is no variable %d", k);
     if (session->memory == NULL)
         return pli_fail(error_out, PLAIT_EREFUSED,
                         "variable '%s' lies in a store of yours; set it there, as by an inc of its table",

@@ -11,7 +11,7 @@
 #include "table/table.h"
 
 void plait_checkpoint_opts_init(plait_checkpoint_opts *opts) {
-    *opts = (plait_checkpoint_opts){ .size = sizeof *opts, .keep = 2 };
+    if (opts != NULL) *opts = (plait_checkpoint_opts){ .size = sizeof *opts, .keep = 2 };
 }
 
 /* --- saving --------------------------------------------------------------------------------------------------- */
@@ -112,13 +112,20 @@ static plait_status save(saving *s, plait_job *job, plait_table *const *tables, 
 
 plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                    const plait_checkpoint_opts *opts) {
+    PLI_TRY(pli_job_usable(job, __func__));
     saving s = { .comm = plait_job_comm(job), .err = pli_job_error(job), .opts = opts };
-    if (opts == NULL || opts->size != sizeof *opts || opts->dir == NULL || opts->keep < 1 || n < 1)
+    PLI_TRY(PLI_GIVEN(s.err, tables));
+    PLI_TRY(PLI_GIVEN(s.err, opts));
+    if (opts->size == sizeof *opts && opts->dir == NULL)
+        return pli_fail(s.err, PLAIT_EINVAL, "%s: opts->dir is NULL", __func__);
+    if (opts->size != sizeof *opts || opts->keep < 1 || n < 1)
         return pli_fail(
             s.err, PLAIT_EINVAL,
-            "checkpoint options not filled by plait_checkpoint_opts_init, or without a directory, or no table");
+            "checkpoint options not filled by plait_checkpoint_opts_init, or none are kept, or no table");
     for (int32_t i = 0; i < n; i++)
-        if (tables[i]->job != job)
+        if (tables[i] == NULL)
+            return pli_fail(s.err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
+        else if (tables[i]->job != job)
             return pli_fail(s.err, PLAIT_EINVAL, "table %s is of another job", plait_table_name(tables[i]));
     plait_status status = save(&s, job, tables, n);
     pli_capture_end(&s.capture);
@@ -130,6 +137,9 @@ plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, i
 
 plait_status plait_checkpoint_list(const char *dir, int64_t *n_out, plait_checkpoint_entry **entries_out,
                                    plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, dir));
+    PLI_TRY(PLI_GIVEN(error_out, n_out));
+    PLI_TRY(PLI_GIVEN(error_out, entries_out));
     pli_checkpoint_list list = { 0 };
     PLI_TRY(pli_checkpoint_list_read(dir, &list, error_out));
     plait_checkpoint_entry *entry = pli_calloc((size_t)list.n + 1, sizeof *entry);
@@ -164,6 +174,8 @@ static plait_status read_note(plait_checkpoint *c, plait_error *err) {
 
 plait_status plait_checkpoint_open(const char *dir, const char *folder, plait_checkpoint **checkpoint_out,
                                    plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, dir));
+    PLI_TRY(PLI_GIVEN(error_out, checkpoint_out));
     plait_checkpoint *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory to open a checkpoint");
     c->dir = pli_strdup(dir);
@@ -176,20 +188,23 @@ plait_status plait_checkpoint_open(const char *dir, const char *folder, plait_ch
 }
 
 void plait_checkpoint_close(plait_checkpoint **checkpoint_ptr) {
-    plait_checkpoint *c = *checkpoint_ptr;
-    *checkpoint_ptr = NULL;
+    plait_checkpoint *c = checkpoint_ptr == NULL ? NULL : *checkpoint_ptr;
     if (c == NULL) return;
+    *checkpoint_ptr = NULL;
     pli_checkpoint_close(&c->file);
     pli_free(c->note);
     pli_free(c->dir);
     pli_free(c);
 }
 
-const char *plait_checkpoint_folder(const plait_checkpoint *c) { return pli_checkpoint_folder(c->file); }
-int64_t     plait_checkpoint_clock(const plait_checkpoint *c) { return pli_checkpoint_clock(c->file); }
-const char *plait_checkpoint_note(const plait_checkpoint *c) { return c->note; }
+const char *plait_checkpoint_folder(const plait_checkpoint *c) {
+    return c == NULL ? "" : pli_checkpoint_folder(c->file);
+}
+int64_t plait_checkpoint_clock(const plait_checkpoint *c) { return c == NULL ? 0 : pli_checkpoint_clock(c->file); }
+const char *plait_checkpoint_note(const plait_checkpoint *c) { return c == NULL ? "" : c->note; }
 
 plait_status plait_checkpoint_tensor_at(const plait_checkpoint *c, int64_t i, plait_checkpoint_tensor *tensor_out) {
+    if (c == NULL || tensor_out == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     if (i < 0 || i >= pli_checkpoint_tensors(c->file)) return PLAIT_ENAME;
     const pli_checkpoint_tensor *tensor = pli_checkpoint_tensor_at(c->file, i);
     *tensor_out = (plait_checkpoint_tensor){ .name = tensor->name,
@@ -201,6 +216,9 @@ plait_status plait_checkpoint_tensor_at(const plait_checkpoint *c, int64_t i, pl
 
 plait_status plait_checkpoint_read(plait_checkpoint *c, const char *name, int64_t first, int64_t rows, void *out,
                                    plait_error *error_out) {
+    if (c == NULL) return pli_fail_null(error_out, __func__, "checkpoint");
+    PLI_TRY(PLI_GIVEN(error_out, name));
+    PLI_TRY(PLI_GIVEN_OF(error_out, rows, out));
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(c->file, name);
     if (tensor == NULL)
         return pli_fail(error_out, PLAIT_ENAME, "%s/%s has no tensor %s", c->dir, plait_checkpoint_folder(c), name);
@@ -210,8 +228,11 @@ plait_status plait_checkpoint_read(plait_checkpoint *c, const char *name, int64_
 /* --- putting back ------------------------------------------------------------------------------------------------- */
 
 plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, const char *name) {
+    if (table == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     plait_job   *job = table->job;
     plait_error *err = pli_job_error(job);
+    PLI_TRY(pli_job_usable(job, __func__));
+    if (c == NULL) return pli_fail_null(err, __func__, "checkpoint");
     int64_t      clock = plait_checkpoint_clock(c);
     if (job->layout.first_clock != clock || plait_job_clock_now(job) != clock)
         return pli_fail(err, PLAIT_EINVAL,

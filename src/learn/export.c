@@ -168,6 +168,9 @@ static plait_status export_onnx(const plait_model *model, const char *path, pli_
 plait_status plait_model_export(const plait_model *model, const char *format, const char *path,
                                 plait_error *error_out) {
     static const char *const formats[] = { "onnx" };
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, format));
+    PLI_TRY(PLI_GIVEN(error_out, path));
     if (strcmp(format, formats[0]) != 0) return pli_fail_unknown(error_out, "format", format, formats, 1);
     pli_export to;
     pli_export_init(&to);

@@ -99,23 +99,27 @@ void plait_model_destroy(plait_model **model) {
     *model = NULL;
 }
 
-const char *plait_model_name(const plait_model *model) { return model->name; }
-const char *plait_model_description(const plait_model *model) { return model->description; }
-int64_t     plait_model_features(const plait_model *model) { return model->linear.features; }
-int64_t     plait_model_classes(const plait_model *model) { return model->linear.classes; }
-int64_t     plait_model_columns(const plait_model *model) { return model->net != NULL ? 1 : model->linear.columns; }
-int64_t     plait_model_rows(const plait_model *model) { return model->solution.rows; }
+const char *plait_model_name(const plait_model *model) { return model == NULL ? "" : model->name; }
+const char *plait_model_description(const plait_model *model) { return model == NULL ? "" : model->description; }
+int64_t     plait_model_features(const plait_model *model) { return model == NULL ? 0 : model->linear.features; }
+int64_t     plait_model_classes(const plait_model *model) { return model == NULL ? 0 : model->linear.classes; }
+int64_t     plait_model_rows(const plait_model *model) { return model == NULL ? 0 : model->solution.rows; }
+int64_t     plait_model_columns(const plait_model *model) {
+    if (model == NULL) return 0;
+    return model->net != NULL ? 1 : model->linear.columns;
+}
 
 const char *plait_model_label(const plait_model *model, int64_t k) {
-    return k >= 0 && k < model->linear.classes ? model->label_text[k] : "";
+    return model != NULL && k >= 0 && k < model->linear.classes ? model->label_text[k] : "";
 }
 
 uint64_t plait_model_key(const plait_model *model, int64_t row) {
+    if (model == NULL || row < 0 || row >= model->solution.rows) return 0;
     return model->solution.key != NULL ? model->solution.key[row] : (uint64_t)row;
 }
 
 const char *plait_model_feature(const plait_model *model, int64_t j) {
-    if (j < 0 || j >= model->solution.rows) return "";
+    if (model == NULL || j < 0 || j >= model->solution.rows) return "";
     pli_text *name = (pli_text *)&model->feature; /* a buffer, no part of the model */
     name->length = 0;
     name->failed = false;
@@ -125,11 +129,11 @@ const char *plait_model_feature(const plait_model *model, int64_t j) {
 }
 
 double plait_model_weight(const plait_model *model, int64_t j, int64_t k) {
-    if (j < 0 || j >= model->solution.rows || k < 0 || k >= plait_model_columns(model)) return NAN;
+    if (model == NULL || j < 0 || j >= model->solution.rows || k < 0 || k >= plait_model_columns(model)) return NAN;
     if (model->net != NULL) return (double)model->solution.net[j];
     return model->solution.weight[j * model->linear.columns + k];
 }
 
 double plait_model_intercept(const plait_model *model, int64_t k) {
-    return model->net == NULL && k >= 0 && k < model->linear.columns ? model->solution.bias[k] : NAN;
+    return model != NULL && model->net == NULL && k >= 0 && k < model->linear.columns ? model->solution.bias[k] : NAN;
 }

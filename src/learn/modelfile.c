@@ -58,13 +58,17 @@ static plait_status tensors_of(const plait_model *model, model_tensors *out, pla
 
 void plait_model_hash(const plait_model *model, char hex[65]) {
     model_tensors t;
+    if (hex == NULL) return;
     hex[0] = '\0';
+    if (model == NULL) return;
     if (tensors_of(model, &t, NULL) < 0) return;
     pli_tensors_hash(t.tensor, t.n, hex);
     pli_free(t.narrow);
 }
 
 plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, path));
     pli_text     schema = { 0 };
     char         classes[24], features[24], parameter[32];
     plait_status status = pli_schema_write_model(model->schema, &schema, error_out);
@@ -213,6 +217,8 @@ static bool is_onnx(const char *path) {
 }
 
 plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, path));
+    PLI_TRY(PLI_GIVEN(error_out, model_out));
     pli_safetensors *file = NULL;
     plait_status     opened = pli_safetensors_open(path, &file, error_out);
     if (opened < 0 && is_onnx(path))

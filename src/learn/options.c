@@ -180,6 +180,17 @@ static plait_status check_model(pli_run *run, bool *classes_out) {
     return kind->open != NULL ? PLAIT_OK : pli_net_check_layers(kind, o->layers, run->err);
 }
 
+/* What the options must name, and arrays that they say there are. */
+static plait_status check_given(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    if (o->model == NULL) return pli_fail_null(run->err, "plait_train", "opts->model");
+    if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
+    for (int32_t i = 0; i < o->n_tables; i++)
+        if (o->tables[i].name == NULL) return pli_fail_null(run->err, "plait_train", "the name of one of opts->tables");
+    if (o->data != NULL) PLI_TRY(pli_paths_check(o->data->paths, o->data->n_paths, run->err));
+    return o->test == NULL ? PLAIT_OK : pli_paths_check(o->test->paths, o->test->n_paths, run->err);
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -188,6 +199,7 @@ plait_status pli_options_check(pli_run *run) {
     bool                     is_class;
     if (o->size != sizeof *o)
         return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
+    PLI_TRY(check_given(run));
     run->topology = pli_run_travel(run, "w").topology;
     run->consistency = pli_run_travel(run, "w").consistency;
     if ((o->data != NULL) == (o->memory != NULL))

@@ -255,6 +255,9 @@ static bool predict_row(void *user, const pli_block *block, int64_t row, double 
 
 plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
                                  plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    PLI_TRY(PLI_GIVEN(error_out, scores));
     int64_t classes = model->linear.classes;
     if (proba && classes > 0 && model->linear.loss->probability == NULL)
         return pli_fail(error_out, PLAIT_EREFUSED, "%s has no probabilities; a logistic model has", model->name);
@@ -294,6 +297,9 @@ void pli_report_test(plait_report *report, const pli_linear *linear, const pli_s
 
 plait_status plait_model_eval(const plait_model *model, const plait_data *data, plait_report *report_out,
                               plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    PLI_TRY(PLI_GIVEN(error_out, report_out));
     pli_dataset *set = NULL;
     pli_total    total = { 0 };
     pli_ranking  ranking = { 0 };
@@ -318,5 +324,8 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
 
 plait_status plait_model_read(const plait_model *model, const plait_data_opts *opts, plait_data **data_out,
                               plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, opts));
+    PLI_TRY(PLI_GIVEN(error_out, data_out));
     return pli_data_read(opts, model->schema, data_out, error_out);
 }

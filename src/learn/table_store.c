@@ -34,7 +34,7 @@ struct plait_table_store {
 };
 
 void plait_table_store_opts_init(plait_table_store_opts *opts) {
-    *opts = (plait_table_store_opts){ .size = sizeof *opts };
+    if (opts != NULL) *opts = (plait_table_store_opts){ .size = sizeof *opts };
 }
 
 /* Tables tell of failures at their communicator, stores where they are asked. */
@@ -216,7 +216,10 @@ static plait_status store_for(plait_comm *comm, int32_t n, plait_table_store **s
 
 plait_status plait_table_store_create(plait_job *job, const plait_graph *graph, const plait_table_store_opts *opts,
                                       plait_table_store **store_out) {
+    PLI_TRY(pli_job_usable(job, __func__));
     plait_comm            *comm = plait_job_comm(job);
+    PLI_TRY(PLI_GIVEN(pli_comm_error(comm), graph));
+    PLI_TRY(PLI_GIVEN(pli_comm_error(comm), store_out));
     plait_table_store_opts defaults;
     const int32_t          n = plait_graph_variables(graph);
     plait_table_store_opts_init(&defaults);
@@ -262,9 +265,9 @@ plait_status pli_table_store_bind(plait_comm *comm, int32_t n, const pli_stored 
 }
 
 void plait_table_store_destroy(plait_table_store **store_ptr) {
-    plait_table_store *store = *store_ptr;
-    *store_ptr = NULL;
+    plait_table_store *store = store_ptr == NULL ? NULL : *store_ptr;
     if (store == NULL) return;
+    *store_ptr = NULL;
     for (int32_t k = 0; k < store->n; k++) {
         (void)plait_request_wait(&store->variable[k].asked);
         if (!store->bound) pli_free(store->variable[k].values);
@@ -273,10 +276,14 @@ void plait_table_store_destroy(plait_table_store **store_ptr) {
     pli_free(store);
 }
 
-const plait_store *plait_table_store_calls(const plait_table_store *store) { return &store->calls; }
-void plait_table_store_examples(plait_table_store *store, int64_t examples) { store->examples = examples; }
-void               pli_table_store_flushes(plait_table_store *store, bool flushes) { store->flushes = flushes; }
+const plait_store *plait_table_store_calls(const plait_table_store *store) {
+    return store == NULL ? NULL : &store->calls;
+}
+void plait_table_store_examples(plait_table_store *store, int64_t examples) {
+    if (store != NULL) store->examples = examples;
+}
+void pli_table_store_flushes(plait_table_store *store, bool flushes) { store->flushes = flushes; }
 
 plait_table *plait_table_store_table(const plait_table_store *store, int32_t k) {
-    return k < 0 || k >= store->n ? NULL : store->variable[k].table;
+    return store == NULL || k < 0 || k >= store->n ? NULL : store->variable[k].table;
 }

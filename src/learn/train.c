@@ -9,6 +9,7 @@
 #include "table/table.h"
 
 void plait_train_opts_init(plait_train_opts *opts) {
+    if (opts == NULL) return;
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto",
         .checkpoint_seconds = 300, .checkpoint_keep = 2
@@ -467,6 +468,9 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
 
 plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                          plait_model **model_out) {
+    if (comm == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    PLI_TRY(PLI_GIVEN(pli_comm_error(comm), opts));
+    PLI_TRY(PLI_GIVEN(pli_comm_error(comm), model_out));
     *model_out = NULL;
     if (!pli_comm_is_worker(comm)) {
         plait_job *job = NULL;

@@ -19,6 +19,7 @@ enum {
 const plait_rule *const *pli_rules(void) { return all_rules; }
 
 void plait_rule_opts_init(plait_rule_opts *opts) {
+    if (opts == NULL) return;
     *opts = (plait_rule_opts){
         .size = sizeof *opts,
         .momentum = 0.9,

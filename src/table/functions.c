@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "comm/callback.h"
 #include "table/snap.h"
 #include "table/values.h"
 
@@ -55,6 +56,21 @@ static plait_status show(const plait_function *fn, pli_shard *shard, plait_slice
     return shard->spec.rows > 0 ? show_dense(fn, shard, slice, err) : show_sparse(fn, shard, slice, err);
 }
 
+static plait_status called_plait(const plait_function *fn, const char *called, plait_error *err) {
+    if (called == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "server function %s called %s: a server function must not call into Plait",
+                    fn->name, called);
+}
+
+static plait_status run(const plait_function *fn, const plait_slice *slices, int32_t n, const void *args,
+                        size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+    pli_callback_begin();
+    plait_status status = fn->run(fn->user, slices, n, args, args_bytes, answer, answer_bytes);
+    const char  *called = pli_callback_end();
+    PLI_TRY(called_plait(fn, called, err));
+    return status < 0 ? pli_fail(err, status, "server function %s: %s", fn->name, plait_status_text(status)) : status;
+}
+
 plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards, int32_t n, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     plait_status status = PLAIT_OK;
@@ -63,8 +79,7 @@ plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards
     if (answer_bytes > 0) memset(answer, 0, answer_bytes);
     for (int32_t i = 0; status >= 0 && i < n; i++) status = show(fn, shards[i], &slices[i], err);
     if (status >= 0) {
-        status = fn->run(fn->user, slices, n, args, args_bytes, answer, answer_bytes);
-        if (status < 0) pli_fail(err, status, "server function %s: %s", fn->name, plait_status_text(status));
+        status = run(fn, slices, n, args, args_bytes, answer, answer_bytes, err);
     }
     for (int32_t i = 0; i < n; i++) {
         if (slices[i].keys == NULL) continue;
@@ -79,7 +94,13 @@ static void add_doubles(size_t n, const double *x, double *y) {
     for (size_t i = 0; i < n; i++) y[i] += x[i];
 }
 
-void pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes) {
-    if (fn->merge != NULL) fn->merge(fn->user, answer, other, answer_bytes);
-    else add_doubles(answer_bytes / sizeof(double), other, answer);
+plait_status pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes,
+                                plait_error *err) {
+    if (fn->merge == NULL) {
+        add_doubles(answer_bytes / sizeof(double), other, answer);
+        return PLAIT_OK;
+    }
+    pli_callback_begin();
+    fn->merge(fn->user, answer, other, answer_bytes);
+    return called_plait(fn, pli_callback_end(), err);
 }

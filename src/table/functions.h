@@ -10,7 +10,8 @@
 plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards, int32_t n, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err);
 
-/** Merges one more shard's answer, by fn->merge or by adding doubles. */
-void pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes);
+/** Merges one more shard's answer, by fn->merge or by adding doubles. EINVAL: fn->merge has called into Plait. */
+plait_status pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes,
+                                plait_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/callback.h"
 #include "table/aggregate.h"
 #include "table/copies.h"
 #include "table/events.h"
@@ -10,12 +11,20 @@
 #include "table/topology/buckets.h"
 
 void plait_job_opts_init(plait_job_opts *opts) {
+    if (opts == NULL) return;
     *opts = (plait_job_opts){ .size = sizeof *opts, .batch = 1 };
 }
 
-plait_comm *plait_job_comm(plait_job *job) { return job->comm; }
+plait_status pli_job_usable(const plait_job *job, const char *call) {
+    if (job == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    return pli_callback_refuses(call);
+}
 
-int64_t plait_job_clock_now(const plait_job *job) { return atomic_load_explicit(&job->clock, memory_order_relaxed); }
+plait_comm *plait_job_comm(plait_job *job) { return job == NULL ? NULL : job->comm; }
+
+int64_t plait_job_clock_now(const plait_job *job) {
+    return job == NULL ? 0 : atomic_load_explicit(&job->clock, memory_order_relaxed);
+}
 
 /* --- waiting ------------------------------------------------------------------------------------------------- */
 
@@ -359,7 +368,10 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     if (opts == NULL) opts = &defaults;
     PLI_TRY(pli_comm_next_job(comm));
     plait_job *job = pli_calloc(1, sizeof *job);
-    if (job == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    if (job == NULL) {
+        pli_comm_end_job(comm);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a job");
+    }
     job->comm = comm;
     plait_status status = take_options(job, opts, err);
     if (status >= 0) status = open_machines(job, err);
@@ -370,19 +382,18 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
         status = pli_job_agree(job, "job", pli_hash_bytes(of_workers, sizeof of_workers, job->layout.job_hash), status,
                                err);
     }
-    if (status < 0) {
-        free_job(job);
-        return status;
-    }
-    if (job->layout.replicas > 1) pli_comm_survive(comm);
-    if (job->layout.replicas > 1 && job->worker)
+    if (status >= 0 && job->layout.replicas > 1) pli_comm_survive(comm);
+    if (status >= 0 && job->layout.replicas > 1 && job->worker)
         status = pli_comm_carry(comm, &(pli_carrier){ .gather = gather, .user = job }, err);
-    if (status < 0) free_job(job);
+    if (status < 0) pli_job_abandon(&job);
     else *job_out = job;
     return status;
 }
 
 plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+    if (comm == NULL) return PLAIT_EINVAL;
+    PLI_TRY(pli_callback_refuses(__func__));
+    PLI_TRY(PLI_GIVEN(pli_comm_error(comm), job_out));
     pli_comm_enter(comm, "plait_job_create");
     return pli_comm_leave(comm, create(comm, opts, job_out));
 }
@@ -440,9 +451,13 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
 }
 
 plait_status plait_job_destroy(plait_job **job_ptr) {
-    plait_job *job = *job_ptr;
-    *job_ptr = NULL;
+    plait_job *job = job_ptr == NULL ? NULL : *job_ptr;
     if (job == NULL) return PLAIT_OK;
+    PLI_TRY(pli_callback_refuses(__func__));
+    if (job->lent)
+        return pli_fail(pli_job_error(job), PLAIT_EINVAL,
+                        "plait_job_destroy: the job is plait_run's, which ends it when the work has returned");
+    *job_ptr = NULL;
     plait_comm *comm = job->comm;
     pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
@@ -451,13 +466,17 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     bool well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
+    pli_comm_end_job(comm);
     if (status < 0 || !pli_comm_retire(comm, job, free_job)) free_job(job);
     return pli_comm_leave(comm, status);
 }
 
 void pli_job_abandon(plait_job **job_ptr) {
-    if (*job_ptr != NULL) free_job(*job_ptr);
+    plait_job *job = *job_ptr;
     *job_ptr = NULL;
+    if (job == NULL) return;
+    pli_comm_end_job(job->comm);
+    free_job(job);
 }
 
 typedef struct run_arg {
@@ -470,7 +489,9 @@ static plait_status run_body(plait_comm *comm, void *user) {
     const run_arg *arg = user;
     plait_job     *job = NULL;
     PLI_TRY(plait_job_create(comm, arg->opts, &job));
+    job->lent = true;
     plait_status status = job->worker ? arg->work(job, arg->user) : PLAIT_OK;
+    job->lent = false;
     if (status >= 0) return plait_job_destroy(&job);
     pli_job_abandon(&job);
     return status;
@@ -481,16 +502,17 @@ plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *j
     run_arg         arg = { .opts = job_opts, .work = work, .user = user };
     plait_comm_opts defaults;
     plait_comm_opts_init(&defaults);
+    PLI_TRY(PLI_GIVEN(error_out, work));
     return plait_comm_run(comm_opts == NULL ? &defaults : comm_opts, run_body, &arg, error_out);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------ */
 
 int plait_job_is_late(const plait_job *job) {
-    return job->layout.backup > 0 && !job->left && job->client.complete > job->client.clock;
+    return job != NULL && job->layout.backup > 0 && !job->left && job->client.complete > job->client.clock;
 }
 
-int64_t plait_job_dropped(const plait_job *job) { return job->dropped; }
+int64_t plait_job_dropped(const plait_job *job) { return job == NULL ? 0 : job->dropped; }
 
 /* What this host's workers have pending becomes the lead's. */
 static plait_status aggregate(plait_job *job, plait_error *err) {
@@ -554,10 +576,11 @@ static plait_status stand_in(plait_job *job, plait_error *err) {
 }
 
 int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item) {
-    return pli_client_holder(&job->client, home, item, false);
+    return job == NULL ? -1 : pli_client_holder(&job->client, home, item, false);
 }
 
 int plait_job_inherits(const plait_job *job, int32_t home, uint64_t item) {
+    if (job == NULL) return 0;
     const pli_client *c = &job->client;
     return pli_client_holder(c, home, item, true) == c->rank && pli_client_holder(c, home, item, false) != c->rank;
 }
@@ -646,6 +669,7 @@ plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
 }
 
 plait_status plait_job_clock(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
     pli_comm_enter(job->comm, "plait_job_clock");
     return pli_comm_leave(job->comm, begin_clock(job, true));
 }
@@ -667,6 +691,8 @@ static plait_status wait_for_clock(plait_request *base) {
 }
 
 plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), request_out));
     if (job->layout.replicas > 1)
         return pli_fail(pli_job_error(job), PLAIT_EREFUSED,
                         "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker has "
@@ -699,6 +725,7 @@ static plait_status meet_at_barrier(plait_job *job) {
 }
 
 plait_status plait_job_barrier(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
     pli_comm_enter(job->comm, "plait_job_barrier");
     return pli_comm_leave(job->comm, meet_at_barrier(job));
 }
@@ -735,6 +762,7 @@ static plait_status leave(plait_job *job) {
 }
 
 plait_status plait_job_leave(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
     pli_comm_enter(job->comm, "plait_job_leave");
     return pli_comm_leave(job->comm, leave(job));
 }

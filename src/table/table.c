@@ -4,15 +4,16 @@
 #include "table/table.h"
 
 void plait_table_opts_init(plait_table_opts *opts) {
+    if (opts == NULL) return;
     *opts = (plait_table_opts){ .size = sizeof *opts, .type = PLAIT_F32, .cols = 1 };
     plait_rule_opts_init(&opts->rule);
 }
 
-const char *plait_table_name(const plait_table *table) { return table->spec.name; }
-int64_t     plait_table_rows(const plait_table *table) { return table->spec.rows; }
-int64_t     plait_table_cols(const plait_table *table) { return table->spec.cols; }
-const char *plait_table_topology(const plait_table *table) { return table->spec.topology.text; }
-const char *plait_table_consistency(const plait_table *table) { return table->spec.consistency; }
+const char *plait_table_name(const plait_table *table) { return table == NULL ? "" : table->spec.name; }
+int64_t     plait_table_rows(const plait_table *table) { return table == NULL ? 0 : table->spec.rows; }
+int64_t     plait_table_cols(const plait_table *table) { return table == NULL ? 0 : table->spec.cols; }
+const char *plait_table_topology(const plait_table *table) { return table == NULL ? "" : table->spec.topology.text; }
+const char *plait_table_consistency(const plait_table *table) { return table == NULL ? "" : table->spec.consistency; }
 
 static plait_status wait_for_nothing(plait_request *request) {
     pli_free(request);
@@ -39,12 +40,12 @@ static plait_status leave(plait_table *table, plait_status status) {
 }
 
 plait_table *plait_table_at(plait_table *table, const char *file, int32_t line) {
-    if (may_wait(table)) plait_comm_at(table->job->comm, file, line);
+    if (table != NULL && may_wait(table)) plait_comm_at(table->job->comm, file, line);
     return table;
 }
 
 plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
-    plait_comm_at(job->comm, file, line);
+    if (job != NULL) plait_comm_at(job->comm, file, line);
     return job;
 }
 
@@ -57,7 +58,7 @@ static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *sco
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
-    if (opts == NULL || opts->size != sizeof *opts)
+    if (opts->size != sizeof *opts)
         return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
@@ -133,18 +134,26 @@ static plait_status create(plait_job *job, const plait_table_opts *opts, plait_t
 }
 
 plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), opts));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), table_out));
     pli_comm_enter(job->comm, "plait_table_create");
     return pli_comm_leave(job->comm, create(job, opts, table_out));
 }
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-static plait_status check_keys(const plait_table *table, int64_t n, const uint64_t *keys, const void *values,
-                               plait_error *err) {
+/* Calls look for NULL themselves, under the names of their arguments. */
+static plait_status usable(const plait_table *table, const char *call) {
+    return table == NULL ? PLAIT_EINVAL : pli_job_usable(table->job, call);
+}
+
+static plait_status check_keys(const plait_table *table, int64_t n, const uint64_t *keys, plait_error *err) {
     const pli_spec *spec = &table->spec;
-    if (n < 0 || n > INT32_MAX || (n > 0 && (keys == NULL || values == NULL)))
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld keys%s", spec->name, (long long)n,
-                        n > 0 ? " or no memory for them" : "");
+    int64_t         most = PLI_TABLE_VALUES_MAX / spec->cols < INT32_MAX ? PLI_TABLE_VALUES_MAX / spec->cols : INT32_MAX;
+    if (n < 0 || n > most)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld keys; expected 0 to %lld", spec->name, (long long)n,
+                        (long long)most);
     if (spec->rows == 0) return PLAIT_OK;
     uint64_t outside = 0, rows = (uint64_t)spec->rows;
     for (int64_t i = 0; i < n; i++) outside |= (uint64_t)(keys[i] >= rows);
@@ -155,15 +164,13 @@ static plait_status check_keys(const plait_table *table, int64_t n, const uint64
                     (unsigned long long)keys[at], (long long)spec->rows);
 }
 
-static plait_status check_range(const plait_table *table, int64_t first, int64_t n, const void *values,
-                                plait_error *err) {
+static plait_status check_range(const plait_table *table, int64_t first, int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0)
         return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
-    if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first || (n > 0 && values == NULL))
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows from %lld on, of its %lld%s", spec->name, (long long)n,
-                        (long long)first, (long long)spec->rows,
-                        n > 0 && values == NULL ? ", or no memory for them" : "");
+    if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows from %lld on, of its %lld", spec->name, (long long)n,
+                        (long long)first, (long long)spec->rows);
     return PLAIT_OK;
 }
 
@@ -193,16 +200,21 @@ static plait_status get(plait_table *table, const pli_rows *rows, void *values, 
 }
 
 plait_status plait_table_get(plait_table *table, int64_t n, const uint64_t *keys, void *values) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
-    PLI_TRY(check_keys(table, n, keys, values, err));
+    PLI_TRY(PLI_GIVEN_OF(err, n, keys));
+    PLI_TRY(PLI_GIVEN_OF(err, n, values));
+    PLI_TRY(check_keys(table, n, keys, err));
     if (n == 0) return PLAIT_OK;
     enter(table, "plait_table_get");
     return leave(table, get(table, &(pli_rows){ .keys = keys, .n = n }, values, err));
 }
 
 plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n, void *values) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
-    PLI_TRY(check_range(table, first, n, values, err));
+    PLI_TRY(PLI_GIVEN_OF(err, n, values));
+    PLI_TRY(check_range(table, first, n, err));
     if (n == 0) return PLAIT_OK;
     enter(table, "plait_table_get_range");
     return leave(table, get(table, &(pli_rows){ .first = first, .n = n }, values, err));
@@ -225,21 +237,30 @@ static plait_status get_begin(plait_table *table, const pli_rows *rows, void *va
 
 plait_status plait_table_get_begin(plait_table *table, int64_t n, const uint64_t *keys, void *values,
                                    plait_request **request_out) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
-    PLI_TRY(check_keys(table, n, keys, values, err));
+    PLI_TRY(PLI_GIVEN_OF(err, n, keys));
+    PLI_TRY(PLI_GIVEN_OF(err, n, values));
+    PLI_TRY(PLI_GIVEN(err, request_out));
+    PLI_TRY(check_keys(table, n, keys, err));
     return get_begin(table, &(pli_rows){ .keys = keys, .n = n }, values, request_out, err);
 }
 
 plait_status plait_table_get_range_begin(plait_table *table, int64_t first, int64_t n, void *values,
                                          plait_request **request_out) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
-    PLI_TRY(check_range(table, first, n, values, err));
+    PLI_TRY(PLI_GIVEN_OF(err, n, values));
+    PLI_TRY(PLI_GIVEN(err, request_out));
+    PLI_TRY(check_range(table, first, n, err));
     return get_begin(table, &(pli_rows){ .first = first, .n = n }, values, request_out, err);
 }
 
 plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, const void **values_out) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
-    PLI_TRY(check_range(table, first, n, table, err));
+    PLI_TRY(PLI_GIVEN(err, values_out));
+    PLI_TRY(check_range(table, first, n, err));
     enter(table, "plait_table_read");
     plait_status status = pli_job_finish_clock(table->job, err);
     return leave(table, status < 0 ? status : table->ops->read(table, first, n, values_out, err));
@@ -281,17 +302,22 @@ static plait_status inc(plait_table *table, const pli_rows *rows, const void *de
 
 /* With n = 0 too: the rows of data count. */
 plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta, int64_t examples) {
+    PLI_TRY(usable(table, __func__));
     plait_error   *err = pli_job_error(table->job);
     const uint64_t none = 0;
+    PLI_TRY(PLI_GIVEN_OF(err, n, keys));
+    PLI_TRY(PLI_GIVEN_OF(err, n, delta));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_keys(table, n, keys, delta, err));
+    PLI_TRY(check_keys(table, n, keys, err));
     return inc(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, err);
 }
 
 plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n, const void *delta, int64_t examples) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
+    PLI_TRY(PLI_GIVEN_OF(err, n, delta));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_range(table, first, n, delta, err));
+    PLI_TRY(check_range(table, first, n, err));
     return inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
 }
 
@@ -328,18 +354,25 @@ static plait_status inc_begin(plait_table *table, const pli_rows *rows, const vo
 
 plait_status plait_table_inc_begin(plait_table *table, int64_t n, const uint64_t *keys, const void *delta,
                                    int64_t examples, plait_request **request_out) {
+    PLI_TRY(usable(table, __func__));
     plait_error   *err = pli_job_error(table->job);
     const uint64_t none = 0;
+    PLI_TRY(PLI_GIVEN_OF(err, n, keys));
+    PLI_TRY(PLI_GIVEN_OF(err, n, delta));
+    PLI_TRY(PLI_GIVEN(err, request_out));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_keys(table, n, keys, delta, err));
+    PLI_TRY(check_keys(table, n, keys, err));
     return inc_begin(table, &(pli_rows){ .keys = n == 0 ? &none : keys, .n = n }, delta, examples, request_out, err);
 }
 
 plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int64_t n, const void *delta,
                                          int64_t examples, plait_request **request_out) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
+    PLI_TRY(PLI_GIVEN_OF(err, n, delta));
+    PLI_TRY(PLI_GIVEN(err, request_out));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_range(table, first, n, delta, err));
+    PLI_TRY(check_range(table, first, n, err));
     return inc_begin(table, &(pli_rows){ .first = first, .n = n }, delta, examples, request_out, err);
 }
 
@@ -355,6 +388,7 @@ static plait_status flush(plait_table *table, plait_error *err) {
 }
 
 plait_status plait_table_flush(plait_table *table) {
+    PLI_TRY(usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
     if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: flush after plait_job_leave", table->spec.name);
     if (!may_wait(table)) return PLAIT_OK;
@@ -394,14 +428,20 @@ static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_e
 
 plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes) {
-    if (n_tables < 1) return PLAIT_EINVAL; /* of no job, whose error could say so */
+    if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* of no job, whose error could say so */
+    PLI_TRY(usable(tables[0], __func__));
     plait_job   *job = tables[0]->job;
     plait_error *err = pli_job_error(job);
     int32_t      function = 0;
-    if (name == NULL) return pli_fail(err, PLAIT_EINVAL, "a call of a server function without its name");
-    if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || (answer_bytes > 0 && answer == NULL))
-        return pli_fail(err, PLAIT_EINVAL, "a call of server function %s over %d tables with an answer of %zu bytes",
-                        name, n_tables, answer_bytes);
+    PLI_TRY(PLI_GIVEN(err, name));
+    PLI_TRY(PLI_GIVEN_OF(err, args_bytes, args));
+    PLI_TRY(PLI_GIVEN_OF(err, answer_bytes, answer));
+    if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || args_bytes > SIZE_MAX / 2)
+        return pli_fail(err, PLAIT_EINVAL, "server function %s over %d tables with arguments of %zu bytes and an answer of "
+                        "%zu; expected at most %d tables and an answer of %d bytes",
+                        name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
+    for (int32_t i = 1; i < n_tables; i++)
+        if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
     PLI_TRY(find_function(job, name, &function, err));
     PLI_TRY(check_aligned(tables, n_tables, err));
     if (job->functions[function].updates && strcmp(tables[0]->spec.consistency, "bsp") != 0)
@@ -481,6 +521,10 @@ static plait_status dump(plait_table *table, int64_t *n_out, uint64_t **keys_out
 }
 
 plait_status plait_table_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out) {
+    PLI_TRY(usable(table, __func__));
+    PLI_TRY(PLI_GIVEN(pli_job_error(table->job), n_out));
+    PLI_TRY(PLI_GIVEN(pli_job_error(table->job), keys_out));
+    PLI_TRY(PLI_GIVEN(pli_job_error(table->job), values_out));
     enter(table, "plait_table_dump");
     return leave(table, dump(table, n_out, keys_out, values_out));
 }

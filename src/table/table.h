@@ -85,6 +85,7 @@ struct plait_job {
     plait_rule        *rules;    /* [layout.n_rules], a copy                         */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
+    bool            lent; /* by plait_run to the program's work: not its to destroy */
     int64_t         dropped; /* as of the last barrier */
     pli_server         server;
     pli_backups        backups; /* copies of other servers' shards, where there are replicas */
@@ -132,6 +133,9 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
 
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
+
+/** The job is there, and no server function calls: else EINVAL, without a text. Any thread. */
+plait_status pli_job_usable(const plait_job *job, const char *call);
 
 /** Waits until the ticket has all its answers, then unlinks it, in any case. Fails with the first failure that a server
  *  answered. what: "clock 7 of table w", "barrier". */

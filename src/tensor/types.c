@@ -20,6 +20,7 @@ size_t plait_type_bytes(plait_type type) {
 }
 
 int64_t plait_shape_elements(const plait_shape *shape) {
+    if (shape == NULL || shape->rank < 0 || shape->rank > PLAIT_RANK_MAX) return -1;
     int64_t n = 1;
     bool    too_many = false, empty = false;
     for (int32_t i = 0; i < shape->rank; i++) {

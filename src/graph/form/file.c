@@ -7,7 +7,7 @@
 #define FILE_BYTES_MAX ((size_t)2 << 30) /* what a message of protocol buffers may have */
 
 void plait_graph_file_opts_init(plait_graph_file_opts *opts) {
-    *opts = (plait_graph_file_opts){ .size = sizeof *opts };
+    if (opts != NULL) *opts = (plait_graph_file_opts){ .size = sizeof *opts };
 }
 
 plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, const plait_graph_file_opts *opts,
@@ -15,6 +15,9 @@ plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, co
     plait_graph_file_opts all;
     const char           *text = bytes;
     size_t                at = 0;
+    PLI_TRY(PLI_GIVEN(error_out, name));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n, bytes));
+    PLI_TRY(PLI_GIVEN(error_out, graph_out));
     plait_graph_file_opts_init(&all);
     if (opts != NULL && opts->size != sizeof *opts)
         return pli_fail(error_out, PLAIT_EINVAL,
@@ -32,6 +35,8 @@ plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, co
 
 plait_status plait_graph_load(const char *path, const plait_graph_file_opts *opts, plait_graph **graph_out,
                               plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, path));
+    PLI_TRY(PLI_GIVEN(error_out, graph_out));
     pli_text     text = { 0 };
     plait_status status = pli_read_whole(path, FILE_BYTES_MAX, &text, error_out);
     if (status == PLAIT_OK)
@@ -41,6 +46,8 @@ plait_status plait_graph_load(const char *path, const plait_graph_file_opts *opt
 }
 
 plait_status plait_graph_save(const plait_graph *graph, const char *path, int values, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, graph));
+    PLI_TRY(PLI_GIVEN(error_out, path));
     pli_text     text = { 0 };
     pli_outfile *file = NULL;
     plait_status status = pli_form_to_json(graph, values != 0, &text, error_out);

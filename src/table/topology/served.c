@@ -423,7 +423,7 @@ static plait_status merge_answers(const plait_job *job, const plait_table *table
                             table->spec.name);
         if (answer_bytes == 0) continue;
         if (shard == 0) memcpy(answer, pli_msg_body(reply), answer_bytes);
-        else pli_function_merge(&job->functions[function], answer, pli_msg_body(reply), answer_bytes);
+        else PLI_TRY(pli_function_merge(&job->functions[function], answer, pli_msg_body(reply), answer_bytes, err));
     }
     return PLAIT_OK;
 }

@@ -1,0 +1,68 @@
+/* NULL for each argument of every public function: what the cases share. A case calls its function once, with NULL for
+ * argument number `arg` (from 0 on) and with what is right for the others; arg -1: right for all. */
+#ifndef TESTS_API_NULLS_H
+#define TESTS_API_NULLS_H
+
+#include <plait/checkpoint.h>
+#include <plait/graph_file.h>
+#include <plait/model.h>
+#include <plait/nn.h>
+#include <plait/session.h>
+#include <plait/table_store.h>
+
+/* What a call answers that returns no status: the neutral value of plait/status.h, or another. */
+enum { NEUTRAL = 1000, OTHER = 1001 };
+
+/* What there is to call with: one worker in a job. */
+typedef struct fixture {
+    const char       *dir; /* for files; holds the model "model", the graph "graph.json" and the checkpoint "ckpt" */
+    char              model_path[512], graph_path[512], ckpt[512], out_path[512];
+    plait_error       err;
+    plait_comm       *comm;
+    plait_job        *job;
+    plait_table      *table;
+    plait_data       *data;
+    plait_model      *model;
+    plait_graph      *graph, *fresh; /* fresh: made anew for a case that builds */
+    plait_value       x, v, y;       /* of graph: a placeholder, a variable, x + v */
+    plait_session    *session;
+    plait_table_store *store;
+    plait_checkpoint *checkpoint;
+    plait_request    *request;
+} fixture;
+
+typedef struct null_case {
+    const char *function; /* without "plait_" */
+    int (*call)(fixture *f, int arg);
+    const char *may; /* the arguments that may be NULL, as its comment says: "opts log"; NULL: none but error_out, user */
+} null_case;
+
+/** The cases of a header, ended by one without a function. */
+extern const null_case comm_cases[], table_cases[], graph_cases[], learn_cases[];
+
+/** The k-th argument: NULL where it is the case's turn. */
+#define N(k, value) (arg == (k) ? NULL : (value))
+#define NEUTRAL_IF(condition) ((condition) ? NEUTRAL : OTHER)
+
+/** A graph that has nothing in it yet, and what a call that builds has answered: its failure, or OK. */
+plait_graph *fresh_graph(fixture *f);
+int          built(fixture *f, plait_value value);
+
+/** Makes everything, calls body in it, and takes it down again. */
+plait_status with_fixture(const char *dir, void (*body)(fixture *f, void *user), void *user, plait_error *err);
+
+/* --- what the headers declare ------------------------------------------------------------------------------ */
+
+typedef struct declared {
+    char    function[64]; /* without "plait_" */
+    int32_t n_args;
+    struct {
+        char name[32];
+        int  pointer;
+    } arg[24];
+} declared;
+
+/** Every PLAIT_API function of include/plait: [n], to be freed. NULL: the headers could not be read. */
+declared *read_headers(const char *folder, int32_t *n_out);
+
+#endif
