@@ -166,7 +166,7 @@ PLAIT_API void plait_comm_free(void *memory);
 PLAIT_API plait_status plait_comm_allgatherv_begin(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes,
                                                    void **all_out, plait_request **request_out);
 
-/** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL, or the address of one, is PLAIT_OK. */
+/** Ends something begun. *request is NULL afterwards, whatever the outcome. NULL, or its address, is PLAIT_OK. */
 PLAIT_API plait_status plait_request_wait(plait_request **request);
 
 /* --- waits: docs/doctor.md ------------------------------------------------------------------------- */

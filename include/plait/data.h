@@ -83,14 +83,14 @@ typedef struct plait_row {
     double          weight; /* 1 where the data have none                                              */
 } plait_row;
 
-/** The blocks, 0 .. blocks - 1, and the rows of one of them, 0 .. rows - 1, in the order of the data; some may be empty.
- *  Rows of a block that is not there: 0. Any thread, as the next. */
+/** The blocks, 0 .. blocks - 1, and the rows of one of them, 0 .. rows - 1, in the order of the data; some may be
+ *  empty. Rows of a block that is not there: 0. Any thread, as the next. */
 PLAIT_API int32_t plait_data_blocks(const plait_data *data);
 PLAIT_API int64_t plait_data_block_rows(const plait_data *data, int32_t block);
 
-/** Row `row` of a block. A plait_data holds all its rows, those of "-" and of pipes too; what plait_train streams itself
- *  (one epoch over files) is never one. Of text that lies apart a feature is a character at its place, and the label is
- *  that of the last place. Errors: EINVAL there is no such row. */
+/** Row `row` of a block. A plait_data holds all its rows, those of "-" and of pipes too; what plait_train streams
+ *  itself (one epoch over files) is never one. Of text that lies apart a feature is a character at its place, and the
+ *  label is that of the last place. Errors: EINVAL there is no such row. */
 PLAIT_API plait_status plait_data_row(const plait_data *data, int32_t block, int64_t row, plait_row *row_out,
                                       plait_error *error_out);
 

@@ -94,8 +94,9 @@ typedef struct plait_job_opts {
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
 
-/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy (so
- *  work does not destroy its job: EINVAL). comm_opts and job_opts may be NULL. Collective over the job's processes. */
+/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy
+ *  (so work does not destroy its job: EINVAL). comm_opts and job_opts may be NULL. Collective over the job's
+ *  processes. */
 typedef plait_status plait_work_fn(plait_job *job, void *user);
 PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
                                  void *user, plait_error *error_out);

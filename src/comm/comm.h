@@ -41,7 +41,8 @@ typedef struct pli_port pli_port;
 
 /** Begins a new job on this rank: at the ports of rooms above that are opened from now on, what was sent in earlier
  *  ones is not handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the
- *  same order. Errors: EINVAL the rank is in a job that has not ended; those of pli_comm_wait. The rank's own thread. */
+ *  same order. Errors: EINVAL the rank is in a job that has not ended; those of pli_comm_wait. The rank's own
+ *  thread. */
 plait_status pli_comm_next_job(plait_comm *comm);
 /** The rank's job has ended for it, well or not. */
 void pli_comm_end_job(plait_comm *comm);

@@ -236,8 +236,9 @@ static void release_retired(plait_comm *comm) {
 plait_status pli_comm_next_job(plait_comm *comm) {
     if (comm->in_job)
         return pli_fail(&comm->error, PLAIT_EINVAL,
-                        "rank %d is in a job already, and a communicator has one at a time: end it by plait_job_destroy "
-                        "before the next begins, or run the next in a plait_run of its own", comm->rank);
+                        "rank %d is in a job already, and a communicator has one at a time: end it by "
+                        "plait_job_destroy before the next begins, or run the next in a plait_run of its own",
+                        comm->rank);
     if (comm->retired != NULL) PLI_TRY(see_off(comm));
     release_retired(comm);
     comm->jobs++;

@@ -150,7 +150,7 @@ static plait_status usable(const plait_table *table, const char *call) {
 
 static plait_status check_keys(const plait_table *table, int64_t n, const uint64_t *keys, plait_error *err) {
     const pli_spec *spec = &table->spec;
-    int64_t         most = PLI_TABLE_VALUES_MAX / spec->cols < INT32_MAX ? PLI_TABLE_VALUES_MAX / spec->cols : INT32_MAX;
+    const int64_t   fit = PLI_TABLE_VALUES_MAX / spec->cols, most = fit < INT32_MAX ? fit : INT32_MAX;
     if (n < 0 || n > most)
         return pli_fail(err, PLAIT_EINVAL, "table %s: %lld keys; expected 0 to %lld", spec->name, (long long)n,
                         (long long)most);
@@ -437,8 +437,8 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
     PLI_TRY(PLI_GIVEN_OF(err, args_bytes, args));
     PLI_TRY(PLI_GIVEN_OF(err, answer_bytes, answer));
     if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || args_bytes > SIZE_MAX / 2)
-        return pli_fail(err, PLAIT_EINVAL, "server function %s over %d tables with arguments of %zu bytes and an answer of "
-                        "%zu; expected at most %d tables and an answer of %d bytes",
+        return pli_fail(err, PLAIT_EINVAL,
+                        "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; expected at most %d tables and an answer of %d bytes",
                         name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
     for (int32_t i = 1; i < n_tables; i++)
         if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);

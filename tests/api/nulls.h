@@ -34,7 +34,7 @@ typedef struct fixture {
 typedef struct null_case {
     const char *function; /* without "plait_" */
     int (*call)(fixture *f, int arg);
-    const char *may; /* the arguments that may be NULL, as its comment says: "opts log"; NULL: none but error_out, user */
+    const char *may; /* the arguments that may be NULL, as its comment says: "opts log"; beside error_out and user */
 } null_case;
 
 /** The cases of a header, ended by one without a function. */

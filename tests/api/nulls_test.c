@@ -175,8 +175,9 @@ static void test_null_for_every_argument(void **state) {
         assert_int_equal(waitpid(child, &status, 0), child);
         if (t->at == n_turns && status == 0) break;
         crashes++;
+        int hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
         if (t->at == n_turns) complain(t, &turns[n_turns - 1], "what follows the last call fails", "");
-        else complain(t, &turns[t->at++], WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it hangs" : "it crashes", "");
+        else complain(t, &turns[t->at++], hangs ? "it hangs" : "it crashes", "");
     }
     fputs(t->what, stderr); /* longer than cmocka prints */
     if (t->bad > 0) print_error("%d of %d calls are not as they should be\n", t->bad, n_turns);
