@@ -27,7 +27,8 @@ typedef struct plait_slice {
 } plait_slice;
 
 /** Runs on each shard. slices [n_slices] one a table of the call; args as the caller gave them; answer
- *  [answer_bytes] starts zeroed. Must not call into plait; must be a function of its arguments alone. */
+ *  [answer_bytes] starts zeroed. Must not call into plait (a call that may wait does nothing but answer EINVAL, and
+ *  so does the plait_table_call, whose text names both); must be a function of its arguments alone. */
 typedef plait_status plait_server_fn(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
                                      size_t args_bytes, void *answer, size_t answer_bytes);
 

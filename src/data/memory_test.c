@@ -65,7 +65,8 @@ static void test_rows_of_memory(void **state) {
     sample      s = make_sample();
     plait_error err;
     plait_data *data = NULL;
-    assert_int_equal(plait_data_from_csr(ROWS, 6, s.start, s.column, s.value, s.label, s.weight, &data, &err), PLAIT_OK);
+    assert_int_equal(plait_data_from_csr(ROWS, 6, s.start, s.column, s.value, s.label, s.weight, &data, &err),
+                     PLAIT_OK);
     check_rows(data, &s, true);
     plait_data_destroy(&data);
     assert_int_equal(plait_data_from_dense(ROWS, 6, s.dense, s.label, NULL, &data, &err), PLAIT_OK);

@@ -438,7 +438,8 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
     PLI_TRY(PLI_GIVEN_OF(err, answer_bytes, answer));
     if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || args_bytes > SIZE_MAX / 2)
         return pli_fail(err, PLAIT_EINVAL,
-                        "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; expected at most %d tables and an answer of %d bytes",
+                        "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; "
+                        "expected at most %d tables and an answer of %d bytes",
                         name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
     for (int32_t i = 1; i < n_tables; i++)
         if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
