@@ -64,7 +64,7 @@ typedef struct plait_job_opts {
     const char           *topology;    /* default of the job's tables; NULL: local, or ps where ranks are processes */
     const char           *consistency; /* default of the job's tables; NULL: bsp                       */
     int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
-    const plait_function *functions;   /* server functions [n_functions] (plait/server_function.h), the same on every rank */
+    const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
     int32_t               n_functions;
     const plait_consistency *policies; /* the program's own [n_policies], beside Plait's; the same on every rank */
     int32_t               n_policies;
