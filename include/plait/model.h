@@ -196,6 +196,7 @@ typedef struct plait_report {
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its
                                                        own */
+    char    label[160]; /* which label was learnt, and what it is: "price (first column), numbers" */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

@@ -146,6 +146,13 @@ void pli_text_add_quoted(pli_text *text, const char *word) {
     pli_text_add_bytes(text, "\"", 1);
 }
 
+void pli_text_add_count(pli_text *text, int64_t count) {
+    char digits[24];
+    int  n = snprintf(digits, sizeof digits, "%lld", (long long)count);
+    for (int i = 0; i < n; i++)
+        pli_text_add(text, i > 0 && digits[i - 1] != '-' && (n - i) % 3 == 0 ? ",%c" : "%c", digits[i]);
+}
+
 void pli_text_free(pli_text *text) {
     pli_free(text->data);
     *text = (pli_text){ .data = NULL };

@@ -28,6 +28,8 @@ void pli_text_add_quoted(pli_text *text, const char *word);
 void pli_text_add_printable(pli_text *text, const char *bytes, size_t n, const char *keep);
 /** The same of a string into to [room], which is ended; what does not fit is left out, but never half of a character. */
 void pli_printable(char *to, size_t room, const char *from);
+/** 16512 -> "16,512": for people. */
+void pli_text_add_count(pli_text *text, int64_t count);
 void pli_text_free(pli_text *text);
 
 /* Whole-string numbers: false unless all of text is one. Independent of locale. */

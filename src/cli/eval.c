@@ -57,6 +57,7 @@ static plait_status measure(const eval_settings *set, const plait_log *log, plai
         report->test_auc = found.test_auc;
         report->test_rmse = found.test_rmse;
         report->test_mae = found.test_mae;
+        memcpy(report->label, found.label, sizeof report->label);
         snprintf(report->model, sizeof report->model, "%s", plait_model_name(model));
         report->features = plait_model_features(model);
         report->classes = plait_model_classes(model);

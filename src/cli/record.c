@@ -98,6 +98,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
     tables(text, r);
     pli_json_null(text, "optimizer_why"); /* no optimizer is chosen by the run */
+    name(text, "label", r->label);
     truth(text, "converged", r->converged);
     pli_json_f64(text, "validation_loss", r->validation_loss);
     count(text, "best_epoch", r->best_epoch);

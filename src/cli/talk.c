@@ -157,7 +157,7 @@ void pli_talk_bar(const plait_progress *p, bool simulated, int columns, pli_text
     pli_talk_time(p->seconds_left, left);
     pli_talk_count(p->rows_per_second, rate);
     snprintf(piece[0], sizeof piece[0], "epoch %" PRId64 "/%" PRId64, p->epoch, p->epochs);
-    snprintf(piece[1], sizeof piece[1], "  loss %-8.5g", p->loss);
+    snprintf(piece[1], sizeof piece[1], isnan(p->loss) ? "" : "  loss %-8.5g", p->loss);
     snprintf(piece[2], sizeof piece[2], "  %s%s left", left, of_time(simulated));
     snprintf(piece[3], sizeof piece[3], "  %s rows/s%s", rate, of_time(simulated));
     /* Pieces in the order of their worth, as far as they fit; then the bar; the rate only beside a bar. */
@@ -203,14 +203,15 @@ static void draw(pli_talk *talk, const plait_progress *p) {
 static void line(pli_talk *talk, const plait_progress *p) {
     if (p->clock < talk->next) return;
     while (talk->next <= p->clock) talk->next *= 2;
-    char left[32], rate[32], of[32] = "", text[320], validation[48] = "";
+    char left[32], rate[32], of[32] = "", text[320], loss[32] = "", validation[48] = "";
     pli_talk_time(p->seconds_left, left);
     pli_talk_count(p->rows_per_second, rate);
     if (p->clocks > 0) snprintf(of, sizeof of, "/%" PRId64, p->clocks);
+    if (!isnan(p->loss)) snprintf(loss, sizeof loss, "  loss %.5g", p->loss); /* NaN: rows that weigh nothing */
     if (!isnan(p->validation_loss)) snprintf(validation, sizeof validation, "  validation %.5g", p->validation_loss);
     snprintf(text, sizeof text,
-             "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s  loss %.5g%s  %s rows/s  %s left%s\n", p->epoch,
-             p->epochs, p->clock, of, p->loss, validation, rate, left, talk->simulated ? " (simulated time)" : "");
+             "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s%s%s  %s rows/s  %s left%s\n", p->epoch,
+             p->epochs, p->clock, of, loss, validation, rate, left, talk->simulated ? " (simulated time)" : "");
     put(talk, text);
 }
 

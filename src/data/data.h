@@ -36,6 +36,9 @@ int32_t      pli_schema_symbols(const pli_schema *schema);
 int64_t      pli_schema_row_labels(const pli_schema *schema);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
+bool         pli_schema_label_is_text(const pli_schema *schema); /* cells of a table, numbered in their order */
+/** The column of a table's labels; NULL: they stand in none. */
+const char  *pli_schema_label_name(const pli_schema *schema);
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
 /** Label k as written, "+1" and "1" alike "1". Into text. */
 void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text);
@@ -102,6 +105,8 @@ plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_b
                                 plait_error *err);
 const pli_block *pli_borrowed_block(const pli_borrowed *borrowed);
 void             pli_borrowed_free(pli_borrowed **borrowed);
+/** Where its labels stand, for the user: "price (first column)", "first number of each line", ... Into text. */
+void pli_dataset_label(const pli_dataset *dataset, pli_text *text);
 /** Are its labels in a file of their own (images in idx format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
 /** A number that is the same if and only if all files have the same names, lengths and contents' samples. */

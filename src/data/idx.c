@@ -172,6 +172,11 @@ void pli_idx_describe(pli_dataset *d) {
     d->rules = idx;
 }
 
+const char *pli_idx_label_file(const struct pli_idx *idx) {
+    const char *path = idx->labels != NULL ? idx->labels->source[0].path : NULL, *slash = path != NULL ? strrchr(path, '/') : NULL;
+    return slash != NULL ? slash + 1 : path;
+}
+
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
 static bool add_row(const struct pli_idx *idx, const unsigned char *at, pli_rows *rows) {

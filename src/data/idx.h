@@ -31,6 +31,8 @@ double pli_idx_element(const pli_idx_array *array, const unsigned char *elements
 plait_status pli_idx_open(pli_dataset *dataset, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err);
 /** Describes it in the dataset's schema: after the cut. */
 void pli_idx_describe(pli_dataset *dataset);
+/** The file of the labels, without its folder; NULL: there is none. Borrowed. */
+const char *pli_idx_label_file(const struct pli_idx *idx);
 void pli_idx_close(struct pli_idx **idx);
 
 extern const pli_reader pli_idx_reader;

@@ -41,7 +41,8 @@ bool pli_found_label(pli_found *found, double label) {
     if (found->real_labels || (found->labels.n > 0 && (label == found->recent[0] || label == found->recent[1])))
         return true;
     if (isnan(label)) return true; /* a row without one */
-    if (label != floor(label) || fabs(label) > 9007199254740992.0 || found->labels.n > PLI_MAX_LABELS) {
+    if (label != floor(label) || fabs(label) >= 9007199254740992.0 || /* from 2^53 on two integers are one double */
+        found->labels.n > PLI_MAX_LABELS) {
         found->real_labels = true;
         return true;
     }

@@ -45,6 +45,7 @@ static void look_at_end(const unsigned char *p, const unsigned char *end, pli_fo
     for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
         index += (uint64_t)(*--digit - '0') * ten;
     if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
+    if (index > INT64_MAX) return; /* for the parser to refuse */
     found->any_index = true;
     if (index > found->max_index) found->max_index = index;
 }

@@ -158,6 +158,11 @@ static void number_columns(pli_schema *schema) {
     schema->features = (int64_t)key;
 }
 
+uint64_t pli_schema_keys(const pli_schema *schema) {
+    const bool by_index = schema->format == PLI_FORMAT_LIBSVM && schema->hash_bits == 0 && schema->any_index;
+    return by_index ? schema->max_index - (uint64_t)schema->index_base + 1 : (uint64_t)schema->features;
+}
+
 void pli_schema_number(pli_schema *schema) {
     if (schema->format == PLI_FORMAT_TABLE)
         number_columns(schema);
@@ -292,6 +297,13 @@ static const pli_dict *label_texts(const pli_schema *schema) {
     return schema->label_kind == PLI_LABEL_TEXT && column != NULL ? &column->dict : NULL;
 }
 
+bool pli_schema_label_is_text(const pli_schema *schema) { return label_texts(schema) != NULL; }
+
+const char *pli_schema_label_name(const pli_schema *schema) {
+    const pli_column *column = pli_schema_label_column(schema);
+    return column != NULL ? column->name : NULL;
+}
+
 int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }
 int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }
 
@@ -333,13 +345,9 @@ static void add_character(int c, pli_text *text) {
 
 void pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text) {
     const pli_dict *texts = label_texts(schema);
-    char            number[32];
-    if (schema->format == PLI_FORMAT_CHARS) {
-        add_character((int)schema->label[k], text);
-        return;
-    }
-    if (texts == NULL) pli_format_f64(schema->label[k], number);
-    pli_text_add(text, "%s", texts != NULL ? texts->text[k] : number);
+    if (schema->format == PLI_FORMAT_CHARS) add_character((int)schema->label[k], text);
+    else if (texts != NULL) pli_text_add(text, "%s", texts->text[k]);
+    else pli_text_add(text, "%.0f", schema->label[k]); /* whole, with all its digits */
 }
 
 static void table_name(const pli_schema *schema, uint64_t key, pli_text *text) {

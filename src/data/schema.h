@@ -66,6 +66,8 @@ pli_schema *pli_schema_create(void); /* NULL: out of memory */
 pli_schema *pli_schema_copy(const pli_schema *schema);
 /** features, index_base, first_key from the rest. */
 void              pli_schema_number(pli_schema *schema);
+/** Features without the bound of an int64: an index of 2^63 - 1, counted from 0, is one of 2^63. */
+uint64_t          pli_schema_keys(const pli_schema *schema);
 pli_column       *pli_schema_add_column(pli_schema *schema, const char *name, size_t length,
                                         pli_role role);                              /* NULL: no memory */
 bool              pli_schema_merge_labels(pli_schema *into, const pli_schema *from); /* false: no memory */

@@ -74,7 +74,7 @@ static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_bl
         for (int64_t e = 0; e < n; e++) r->x[e] = value != NULL ? (double)value[e] : 1.0;
         for (int64_t e = 0; e < n && factor != NULL; e++) r->x[e] *= factor[r->keys[e]];
     }
-    if (d > 0 && n > 0 && r->keys[n - 1] >= (uint64_t)d)
+    if (n > 0 && pli_linear_lacks(&run->linear, r->keys[n - 1]))
         return pli_fail(&h->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
     if (run->linear.intercept && run->b == NULL) {
         r->keys[n] = (uint64_t)d;

@@ -28,6 +28,11 @@ typedef struct pli_linear {
     const struct pli_net *net; /* scores are the net's (net.h); NULL: x w + b                   */
 } pli_linear;
 
+/** Is there no such feature? (2^63 of them are INT64_MAX: then there is every one.) */
+static inline bool pli_linear_lacks(const pli_linear *linear, uint64_t key) {
+    return linear->features > 0 && linear->features < INT64_MAX && key >= (uint64_t)linear->features;
+}
+
 /* Weights as a pass reads them: one of f32, f64 [rows, K]; bias [K]. */
 typedef struct pli_weights {
     const float  *f32;

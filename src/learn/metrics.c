@@ -46,7 +46,12 @@ plait_status pli_sums_agree(plait_comm *comm, pli_sums *sums) {
     return PLAIT_OK;
 }
 
-double pli_sums_loss(const pli_sums *sums) { return sums->rows > 0 ? sums->loss / sums->weight : NAN; }
+double pli_sums_loss(const pli_sums *sums) { return sums->weight > 0 ? sums->loss / sums->weight : (double)NAN; }
+
+plait_status pli_sums_check(const pli_sums *sums, const char *what, plait_error *err) {
+    if (sums->rows == 0 || sums->weight > 0) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EFORMAT, "all rows of %s have weight 0: the sum of weights must be above 0", what);
+}
 
 /* Order of the result as integers = order of the doubles. */
 static uint64_t sortable(double x) {

@@ -34,8 +34,10 @@ plait_status pli_total_agree(plait_comm *comm, const pli_total *total, pli_sums 
 /** Adds the sums of all workers; every worker gets the total. Collective over the workers. */
 plait_status pli_sums_agree(plait_comm *comm, pli_sums *sums);
 
-/** Weighted mean of the losses; NaN without rows. */
+/** Weighted mean of the losses; NaN where nothing has weight. */
 double pli_sums_loss(const pli_sums *sums);
+/** EFORMAT where there are rows and none has a weight above 0. what: "the test set". */
+plait_status pli_sums_check(const pli_sums *sums, const char *what, plait_error *err);
 
 /** The probability that a random positive row scores above a random negative one, ties counting one half
  *  (Fawcett, "An introduction to ROC analysis", 2006): exact, by sorting. positive [n] is 0 or 1, weight [n] or

@@ -45,6 +45,10 @@ typedef struct pli_model_form {
 plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema,
                             const char *description, plait_model **model_out, plait_error *err);
 
+enum { PLI_LABEL_TEXT = 160 };
+/** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). labels.c. */
+plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
+
 /* What cannot be judged, behind the number of its row. */
 #define PLI_UNKNOWN_LABEL "row %lld has no label, or one that the model does not know"
 #define PLI_UNKNOWN_CHARACTER                                                                                          \

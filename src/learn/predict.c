@@ -307,15 +307,17 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
     plait_status status =
         pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &total, &ranking, error_out);
+    pli_sums sums = pli_total_sums(&total);
+    if (status == PLAIT_OK) status = pli_sums_check(&sums, "the data", error_out);
     if (status == PLAIT_OK && ranking.n > 0) status = pli_ranking_auc(&ranking, NULL, &auc, error_out);
     if (status == PLAIT_OK) {
-        pli_sums sums = pli_total_sums(&total);
         pli_report_init(report_out);
         pli_report_test(report_out, &model->linear, &sums, auc);
         memcpy(report_out->model, model->name, sizeof report_out->model);
         report_out->rows = (int64_t)sums.rows;
         report_out->features = model->linear.features;
         report_out->classes = model->linear.classes;
+        status = pli_label_describe(set, model->linear.classes, report_out->label, error_out);
     }
     pli_ranking_free(&ranking);
     pli_dataset_destroy(&set);

@@ -90,175 +90,6 @@ plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool wh
     return status;
 }
 
-/* --- labels ---------------------------------------------------------------------------------------------- */
-
-static plait_status find_classes(pli_run *run) {
-    bool is_class;
-    run->loss = run->opts->model;
-    if (pli_net_kind_find(run->opts->model) != NULL) {
-        run->loss = run->opts->loss;
-        if (run->loss == NULL) run->loss = pli_schema_labels(run->schema) >= 0 ? "logistic" : "squared";
-    }
-    PLI_TRY(pli_loss_is_class(run->loss, &is_class, run->err));
-    int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
-    if (n < 0)
-        return pli_fail(run->err, PLAIT_EFORMAT,
-                        "labels are no classes (numbers that are not integers, or more than 65536 of them): model %s "
-                        "needs classes; for numbers take %s squared", run->loss,
-                        run->loss == run->opts->model ? "--model" : "--loss");
-    if (is_class && n < 2)
-        return pli_fail(run->err, PLAIT_EFORMAT,
-                        "all rows have one label: there is nothing to tell apart "
-                        "(in csv and tsv --label names its column)");
-    run->label = pli_array((size_t)n, sizeof *run->label);
-    if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
-    for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
-    run->linear = (pli_linear){ .parameter = run->opts->huber_delta,
-                                .features = pli_schema_features(run->schema),
-                                .columns = n > 2 ? n : 1,
-                                .classes = n,
-                                .label = run->label,
-                                .intercept = !run->opts->no_intercept };
-    return pli_loss_find(run->loss, n, &run->linear.loss, run->err);
-}
-
-enum { COUNTS = 4 /* besides those of the classes */, MOMENTS = 3 };
-
-typedef struct label_moments { /* exact sums: the mean label is where a model begins, whoever has which rows */
-    uint64_t cell[MOMENTS][PLI_CELL_BYTES_F64 / 8];
-} label_moments;
-
-static const pli_block *block_of(const pli_run *run, int32_t own) {
-    return run->stream ? &run->sample[own] : pli_dataset_block(run->data, own);
-}
-
-/* The earlier labels of a text's window: class k is symbol k. */
-static void count_earlier(const pli_run *run, const pli_block *block, int64_t row, double *counts) {
-    const int64_t n = run->linear.classes, end = block->row_start[row + 1];
-    for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++) {
-        const int64_t symbol = (int64_t)(block->col[e] % ((uint32_t)pli_schema_symbols(run->schema) + 1));
-        counts[n + 3]++;
-        if (symbol < n) counts[symbol]++;
-    }
-}
-
-/* Over the rows, of a stream over its sample. counts [classes + COUNTS]: labels of each class, then rows to train on, all
- * rows, entries, labels to train on. moments: of numbers the sums, block by block, of weights, of weighted labels and of
- * their squares. Checks the labels. */
-static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
-    int64_t n = run->linear.classes;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = block_of(run, b);
-        double           sum[MOMENTS] = { 0 };
-        counts[n + 1] += (double)block->rows;
-        counts[n + 2] += (double)block->entries;
-        for (int64_t r = 0; r < block->rows; r++) {
-            double y, weight;
-            if (!pli_linear_target(&run->linear, block->label[r], &y, &weight))
-                return pli_fail(run->err, PLAIT_EFORMAT,
-                                "row %lld has no label, or one that the model does not know (%g)",
-                                (long long)(block->first_row + r + 1), block->label[r]);
-            if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
-            counts[n]++;
-            counts[n + 3]++;
-            if (block->earlier > 0) count_earlier(run, block, r, counts);
-            if (n > 0) {
-                counts[run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0]++;
-                continue;
-            }
-            if (block->weight != NULL) weight *= (double)block->weight[r];
-            sum[0] += weight;
-            sum[1] += weight * y;
-            sum[2] += weight * y * y;
-        }
-        pli_cells_add(true, MOMENTS, sum, moments->cell);
-    }
-    return PLAIT_OK;
-}
-
-/* "balanced": n / (classes n_k) (King and Zeng, "Logistic Regression in Rare Events Data", 2001). */
-static plait_status weigh_classes(pli_run *run, const double *counts) {
-    int64_t n = run->linear.classes;
-    if (run->opts->class_weight == NULL) return PLAIT_OK;
-    run->class_weight = pli_array((size_t)n, sizeof *run->class_weight);
-    if (run->class_weight == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for class weights");
-    run->linear.class_weight = run->class_weight;
-    if (strcmp(run->opts->class_weight, "balanced") == 0) {
-        for (int64_t k = 0; k < n; k++)
-            run->class_weight[k] = counts[k] > 0 ? counts[n + 3] / ((double)n * counts[k]) : 1;
-        return PLAIT_OK;
-    }
-    for (int64_t k = 0; k < n; k++) run->class_weight[k] = 1;
-    for (const char *at = run->opts->class_weight; *at != '\0';) {
-        char        item[160];
-        size_t      length = strcspn(at, ",");
-        double      weight;
-        snprintf(item, sizeof item, "%.*s", (int)length, at);
-        at += length + (at[length] == ',');
-        char *colon = strrchr(item, ':');
-        if (colon == NULL || !pli_parse_f64(colon + 1, &weight) || weight < 0)
-            return pli_fail(run->err, PLAIT_EINVAL, "class-weight '%s': expected balanced, or label:weight,...", item);
-        *colon = '\0';
-        int64_t k = 0;
-        for (; k < n; k++) {
-            pli_text text = { 0 };
-            pli_schema_label_text(run->schema, k, &text);
-            bool same = text.data != NULL && strcmp(text.data, item[0] == '+' ? item + 1 : item) == 0;
-            pli_text_free(&text);
-            if (same) break;
-        }
-        if (k == n) return pli_fail(run->err, PLAIT_ENAME, "class-weight: no label is '%s'", item);
-        run->class_weight[k] = weight;
-    }
-    return PLAIT_OK;
-}
-
-/* Where a number's scores begin, and how far they reach: rules with a metric of their own move by about the rate,
- * whatever the unit of the labels. */
-static void measure_labels(pli_run *run, const label_moments *moments) {
-    double sums[MOMENTS];
-    pli_cells_round(true, MOMENTS, moments->cell, sums);
-    if (run->linear.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
-    double mean = sums[1] / sums[0], square = sums[2] / sums[0];
-    double spread = run->linear.intercept ? square - mean * mean : square;
-    if (run->linear.intercept) run->label_mean = mean;
-    if (spread > 1e-13 * square) run->label_spread = sqrt(spread);
-}
-
-static plait_status settle_labels(pli_run *run) {
-    PLI_TRY(find_classes(run));
-    int64_t n = run->linear.classes;
-    run->label_spread = 1;
-    if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "class-weight balanced in a single streamed pass is refused: it needs the "
-                        "rows of each class beforehand; give label:weight,... or --epochs 2");
-    if (run->stream) PLI_TRY(pli_sample_take(run));
-    double *counts = pli_calloc((size_t)n + COUNTS, sizeof *counts);
-    if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
-    label_moments  moments = { 0 };
-    plait_status status = count_rows(run, counts, &moments);
-    run->own_entries = (int64_t)counts[n + 2];
-    pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
-    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, n + COUNTS, PLAIT_F64, PLAIT_SUM);
-    if (status == PLAIT_OK) status = weigh_classes(run, counts);
-    run->seen_rows = run->train_rows = (int64_t)counts[n];
-    run->rows = (int64_t)counts[n + 1];
-    run->seen_entries = run->entries = (int64_t)counts[n + 2];
-    run->train_labels = (int64_t)counts[n + 3];
-    if (run->stream && run->seen_rows > 0) {
-        run->rows = run->train_rows = pli_schema_rows(run->schema);
-        run->train_labels = run->rows * pli_schema_row_labels(run->schema);
-        run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
-    }
-    pli_free(counts);
-    if (status == PLAIT_OK) status = pli_comm_sum_cells(run->comm, true, MOMENTS, moments.cell);
-    measure_labels(run, &moments);
-    if (status == PLAIT_OK && run->train_rows == 0)
-        return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
-    return status;
-}
-
 /* --- what follows from the data --------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
@@ -370,7 +201,7 @@ static plait_status measure_scale(pli_run *run) {
                             .skip = run->fraction > 0 ? pli_run_holds_back : NULL, .user = run };
     const pli_block **block = pli_array((size_t)rows.own, sizeof *block);
     if (block == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (int32_t b = 0; b < rows.own; b++) block[b] = block_of(run, b);
+    for (int32_t b = 0; b < rows.own; b++) block[b] = pli_run_block(run, b);
     rows.block = block;
     plait_status status = pli_scale_measure(run->comm, &run->linear, &rows, &run->scale, run->err);
     pli_free(block);
@@ -444,7 +275,7 @@ plait_status pli_prepare(pli_run *run) {
     PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(pli_run_agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));
-    PLI_TRY(settle_labels(run));
+    PLI_TRY(pli_labels_settle(run));
     PLI_TRY(make_net(run));
     settle_defaults(run);
     PLI_TRY(pli_tables_settle(run));
@@ -543,6 +374,7 @@ plait_status pli_run_validate(const pli_run *run, const pli_solution *solution, 
                           split ? pli_run_holds_back : NULL, &total, NULL));
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * run->linear.columns));
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
+    PLI_TRY(pli_sums_check(&sums, "the validation", run->err));
     *loss_out = pli_sums_loss(&sums);
     if (run->linear.classes > 0 && sums.weight > 0) *accuracy_out = sums.right / sums.weight;
     return PLAIT_OK;

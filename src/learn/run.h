@@ -5,7 +5,8 @@
  *     open.c     data opened and read
  *     judged.c   test and validation: opened, their labels looked at
  *     sample.c   the first rows of a stream's blocks
- *     prepare.c  schema and labels agreed, scales, defaults that follow from the data
+ *     labels.c   what the labels are: classes or numbers, of which column; counted and weighed
+ *     prepare.c  schema agreed, scales, defaults that follow from the data
  *     sgd.c      batch by batch, for every update rule, topology and consistency
  *     balance.c  whose blocks a worker computes, where they may change hands
  *     inherit.c  whose blocks a worker computes, where others have died
@@ -82,6 +83,7 @@ typedef struct pli_run {
     pli_net_file file;  /* that net was made of; text NULL: none */
     const char  *loss;  /* by name */
     double      *label, *class_weight;
+    char         label_text[PLI_LABEL_TEXT]; /* which label, and what it is, for the user */
     double       label_mean, label_spread;  /* of numbers, mean 0 without intercept; else 0 and 1 */
     pli_scale    scale;
     plait_model *start; /* --init-model */
@@ -168,6 +170,15 @@ plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool wh
 /** run->test and run->validation, by the run's schema. Errors: as pli_run_open, EFORMAT a row without a label that the
  *  model knows. Collective over the workers. */
 plait_status pli_run_open_judged(pli_run *run);
+
+/** Settles what the labels are, whether classes or numbers, and counts them, over the rows or a stream's sample: loss,
+ *  classes and their weights, rows. Tells it. Errors: EFORMAT labels that the model cannot learn, all weights 0.
+ *  Collective over the workers. */
+plait_status pli_labels_settle(pli_run *run);
+/** An own block to look at before training: of a stream its sample. */
+static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
+    return run->stream ? &run->sample[own] : pli_dataset_block(run->data, own);
+}
 
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);

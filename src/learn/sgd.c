@@ -172,7 +172,7 @@ static plait_status localise(pli_sgd *sgd, const pli_batch *batch) {
 static plait_status keyed_step(pli_sgd *sgd, const pli_batch *batch) {
     pli_run *run = sgd->run;
     int64_t  k = run->linear.columns, d = run->linear.features, unique = sgd->unique, n = unique;
-    if (d > 0 && unique > 0 && sgd->keys[unique - 1] >= (uint64_t)d)
+    if (unique > 0 && pli_linear_lacks(&run->linear, sgd->keys[unique - 1]))
         return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)batch->part[0].block->first_row + 1);
     if (run->linear.intercept && run->b == NULL) sgd->keys[n++] = (uint64_t)d; /* the last row */
     if (!pli_grow((void **)&sgd->push, &sgd->push_capacity, n * k, sizeof *sgd->push))
@@ -575,6 +575,12 @@ static plait_status skip(pli_sgd *sgd) {
     return PLAIT_OK;
 }
 
+/* How many there are; 0 where rows grow by key, of which there may be 2^63. */
+static int64_t weights_of(const pli_run *run) {
+    if (run->net != NULL) return run->net->values;
+    return run->form == PLI_SPARSE ? 0 : (run->linear.features + run->linear.intercept) * run->linear.columns;
+}
+
 plait_status pli_sgd_train(pli_run *run) {
     pli_sgd      sgd = { .run = run, .best_loss = INFINITY };
     plait_status status = create_weights(run);
@@ -585,10 +591,7 @@ plait_status pli_sgd_train(pli_run *run) {
     if (status == PLAIT_OK) status = pli_resume_tables(&sgd);
     if (status == PLAIT_OK) status = skip(&sgd);
     if (status == PLAIT_OK)
-        status = pli_curve_begin(
-            run,
-            run->net != NULL ? run->net->values : (run->linear.features + run->linear.intercept) * run->linear.columns,
-            PLAIT_F32, run->clocks * run->epochs);
+        status = pli_curve_begin(run, weights_of(run), PLAIT_F32, run->clocks * run->epochs);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
     if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);

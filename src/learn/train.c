@@ -278,6 +278,7 @@ static plait_status judge(pli_run *run, const pli_solution *solution, double pen
     if (run->test == NULL) return PLAIT_OK;
     plait_status status = pli_run_judge(run, &linear, solution, run->test, NULL, &total, &ranking);
     if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
+    if (status == PLAIT_OK) status = pli_sums_check(&sums, "the test set", run->err);
     if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES)
         status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
     if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
@@ -298,6 +299,7 @@ static plait_status fill_report(pli_run *run, plait_report *r) {
     r->epochs = run->epochs_done;
     r->clocks = run->clocks_done;
     snprintf(r->model, sizeof r->model, "%s", run->opts->model);
+    snprintf(r->label, sizeof r->label, "%s", run->label_text);
     snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
     snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
     snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
@@ -362,6 +364,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     PLI_TRY(make_model(run, model_out));
     PLI_TRY(plait_comm_broadcast(run->comm, &ends, sizeof ends, pli_comm_lead(run->comm)));
     PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
+    if (run->stream) PLI_TRY(pli_sums_check(&sums, "the stream", run->err));
     report.progressive_loss = pli_sums_loss(&sums);
     int32_t absent = pli_comm_absent(run->comm);
     do {

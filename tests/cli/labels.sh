@@ -1,0 +1,97 @@
+#!/bin/sh
+# What the labels are taken for: told, recorded, and refused where they can be no classes; what rows weigh.
+. "$(dirname "$0")/common.sh"
+
+# told NAME TEXT: the talk and the record say so
+told() {
+    grep -qF "plait: label: $2" "$1.err" || fail "$1 does not say 'label: $2': $(cat "$1.err")"
+    label=$(tail -n 1 "$1.out" | sed -n 's/.*"label": "\([^"]*\)".*/\1/p')
+    [ "$label" = "$2" ] || fail "$1: the record's label is '$label'"
+}
+
+awk 'BEGIN { print "id,rooms,area,price"
+    for (i = 0; i < 1200; i++) printf "%d,%d,%d,%d\n", i, i % 7, i % 11, 100 * (i % 300) + 15000 }' >houses.csv
+cut -d , -f 2- houses.csv >prices.csv
+works price train --data houses.csv --label price --model squared --epochs 1 --json
+told price 'price (last column), numbers'
+works rooms train --data houses.csv --label rooms --epochs 1 --json
+told rooms 'rooms (column 2), 7 classes'
+works first train --data prices.csv --epochs 1 --json --dry-run
+told first 'rooms (first column), 7 classes'
+works libsvm train --data part --epochs 1 --json --workers 2 --topology ps
+told libsvm 'first number of each line, 2 classes'
+[ "$(grep -c 'label:' libsvm.err)" -eq 1 ] || fail "two workers tell the label $(grep -c 'label:' libsvm.err) times"
+printf '\000\000\010\003\000\000\000\004\000\000\000\002\000\000\000\002abcdeeggaicddmff' >x-images-idx3-ubyte
+printf '\000\000\010\001\000\000\000\004\001\000\001\000' >x-labels-idx1-ubyte
+works images train --data x-images-idx3-ubyte --epochs 1 --json
+told images 'x-labels-idx1-ubyte, 2 classes'
+for _ in 1 2 3 4 5 6; do echo "the quick brown fox jumps over the lazy dog"; done >fox.txt
+works text train --data fox.txt --format text --epochs 1 --json
+told text 'next character, 28 classes'
+works quiet train --data part --epochs 1 --json --quiet
+[ -s quiet.err ] && fail "--quiet tells the label"
+works model train --data houses.csv --label rooms --epochs 1 --quiet --out model
+works eval eval --model-file model --data houses.csv --json
+[ "$(tail -n 1 eval.out | sed -n 's/.*"label": "\([^"]*\)".*/\1/p')" = 'rooms (column 2), 7 classes' ] ||
+    fail "eval's label is $(field eval label)"
+
+# What can be no classes: a row's own name or number, and prices, which are many and far apart.
+exits 1 'label: id \(first column\): 1,200 classes in 1,200 rows are refused; for numbers take --model squared; --label COLUMN' \
+    ids train --data houses.csv
+exits 1 'label: id \(first column\): 1,200 classes' ids-dry train --data houses.csv --dry-run
+awk 'NR == 1 || NR <= 601' houses.csv | sed 's/^\([0-9]\)/n\1/' >names.csv
+exits 1 'label: id .*: 600 classes in 600 rows are refused; --label COLUMN names another column' names train --data names.csv
+exits 1 'price .*: 300 classes in 1,200 rows, far apart, are refused; for numbers take --model squared' \
+    prices train --data houses.csv --label price
+exits 1 'take --loss squared' net train --data houses.csv --label price --model mlp --loss logistic --layers 2
+works chosen train --data houses.csv --label price --model mlp --layers 2 --epochs 1
+grep -q 'label: price (last column), numbers, so the loss is squared' chosen.err || fail "mlp: $(cat chosen.err)"
+works forced train --data houses.csv --label price --text-columns price --epochs 1 --json
+told forced 'price (last column), 300 classes'
+awk 'BEGIN { for (i = 0; i < 400; i++) printf "%g 1:%d\n", i * 1.5, i % 5 }' >real
+exits 1 'labels are no classes: first number of each line: numbers that are not integers' real train --data real
+exits 1 'its cells are texts, and model squared learns numbers' texts train --data names.csv --model squared
+# Close numbers are classes, and few rows of what a model knows are no doubt about it.
+awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d 1:%d\n", i % 150, i % 5 }' >close
+works close train --data close --epochs 1 --json --out close.model
+told close 'first number of each line, 150 classes'
+
+# From 2^53 on two labels may be one double.
+printf '9007199254740992 1:1\n9007199254740993 2:1\n' >wide
+exits 1 'not integers below 2\^53' wide train --data wide
+printf '9007199254740990 1:1\n9007199254740991 2:1\n' >widest
+works widest train --data widest --epochs 1 --out widest.model --quiet
+works widest-labels inspect widest.model
+[ "$(grep -c '^label.900719925474099[01]$' widest-labels.out)" -eq 2 ] || fail "labels below 2^53: $(grep label widest-labels.out)"
+
+# The highest index there is.
+printf '1 9223372036854775807:1\n0 2:1\n' >high
+for base in 0 1; do
+    for how in '--topology local' '--topology ps --workers 2' '--consistency async' '--curve 2 --metrics m.json'; do
+        # shellcheck disable=SC2086
+        works high train --data high --index-base $base $how --epochs 4 --quiet --out high.model
+    done
+    works known predict --model-file high.model --data high
+    [ "$(tr '\n' ' ' <known.out)" = '1 0 ' ] || fail "base $base: the highest index is lost: $(cat known.out)"
+done
+
+# Rows that weigh nothing have no loss, whatever is asked for.
+printf '1 1:1\n0 2:1\n' >light
+printf '1 1:1\n0 2:1\n' >none
+printf '0\n0\n' >none.weight
+printf 'y,x,w\n1,2,0\n0,3,0\n' >none.csv
+zero='the sum of weights must be above 0'
+exits 1 "all rows to train on have weight 0: $zero" zero train --data none
+exits 1 "$zero" zero-column train --data none.csv --weight-column w --model squared
+exits 1 "$zero" zero-lbfgs train --data none --optimizer lbfgs --workers 2
+exits 1 'weight 0 by their class' zero-class train --data light --class-weight 1:0,0:0
+exits 1 "all rows of the test set have weight 0" zero-test train --data light --test none --epochs 1 --out light.model
+exits 1 "$zero" zero-validation train --data light --validation none --epochs 1
+exits 1 "$zero" zero-eval eval --model-file light.model --data none
+mkfifo pipe
+cat none.csv >pipe &
+exits 1 "$zero" zero-stream train --data pipe --epochs 1 --weight-column w
+printf '0\n1\n' >none.weight
+works part-light train --data none --batch 1 --epochs 3 --metrics light.json
+grep -qi nan part-light.err part-light.out light.json && fail "NaN is told: $(cat part-light.err)"
+finish
