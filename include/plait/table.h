@@ -14,8 +14,9 @@
  * push and pull, server functions); Ho et al., "More Effective Distributed ML via a Stale Synchronous
  * Parallel Parameter Server", NIPS 2013 (get, inc, clock).
  *
- * Threads: a job and its tables belong to the rank's thread, as its plait_comm does; under `async` over
- * `local` get and inc may be called by several threads of the rank at once (Hogwild).
+ * Threads: a job and its tables belong to the rank's thread, as its plait_comm does; under `async` over `local` get and
+ * inc may be called by several threads of the rank at once (Hogwild). There an additive table loses no inc; on a ruled
+ * one a step may overwrite those that others take on the same value while it computes (docs/consistency.md counts them).
  * Errors not listed at a call: EINVAL, ENOMEM, EPEER a rank that is needed is lost, ETIMEOUT a wait has
  * expired (the text says who held it up), ECOMM. The text is in plait_comm_error().
  */
@@ -122,8 +123,8 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  worker has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the
  *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
  *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both; which
- *  of the two, each shard decides by itself. So what stands in must be the same: of each item the same rows with the same
- *  values, whoever computes it, and a worker pushes nothing but items. A shard that sees other rows ends the run
+ *  of the two, each shard decides by itself. So what stands in must be the same: of each item the same rows with the
+ *  same values, whoever computes it, and a worker pushes nothing but items. A shard that sees other rows ends the run
  *  (EMISMATCH, with the table, the clock and the dead rank); that values differ, nobody sees.
  *  Under ssp:S, essp:S and async nobody stands in, others hold the items from their next clock on (plait_job_holder).
  *  The dead one's items of clocks between its last and the heir's are done by nobody: of up to S + 1 clocks, and of

@@ -1,11 +1,13 @@
 /* Hogwild: threads of one worker and of several increment at once; an additive table loses nothing, rows that are new
  * to several at a time are inserted once. Under the thread sanitizer this is the proof of hogwild_rows.h. */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -234,8 +236,89 @@ static void test_layouts(void **state) {
     run_alone(start_dense);
 }
 
+/* --- what is lost ------------------------------------------------------------------------------------------------- */
+
+enum { STEPPERS = 4, STEPS = 50000, ROWS_EACH = 4000, ROW_KEYS = 150, WIDTH = 100000 };
+
+/* The keys of a row of data, increasing: key k is in a row with a probability of about 12 / k, as words of a text. */
+static int64_t draw_text(pli_random *random, uint64_t keys[ROW_KEYS]) {
+    double  place = 0;
+    int64_t n = 0;
+    while (n < ROW_KEYS) {
+        place += 1 - place / 12 * log(1 - pli_random_f64(random));
+        if (place >= WIDTH) break;
+        keys[n++] = (uint64_t)place;
+    }
+    return n;
+}
+
+/* Rows of text, or one key over and over. */
+static plait_status step_on(plait_table *table, bool ruled, int32_t seed, bool text) {
+    float    ones[ROW_KEYS];
+    uint64_t keys[ROW_KEYS] = { 7 };
+    for (int i = 0; i < ROW_KEYS; i++) ones[i] = 1;
+    for (uint64_t row = 0; row < (text ? ROWS_EACH : STEPS); row++) {
+        pli_random    random = pli_random_at((uint64_t)seed, PLI_RANDOM_SCHEDULE, row, 0);
+        const int64_t n = text ? draw_text(&random, keys) : 1;
+        PLI_TRY(plait_table_inc(table, n, keys, ones, ruled));
+    }
+    return PLAIT_OK;
+}
+
+static plait_status step_all(plait_job *job, void *user) {
+    plait_comm      *comm = plait_job_comm(job);
+    plait_table     *table[4]; /* one key without a rule, by one; text without, by one */
+    plait_table_opts opts;
+    double           kept[4] = { 0 };
+    float           *values = malloc(WIDTH * sizeof *values);
+    (void)user;
+    plait_table_opts_init(&opts);
+    opts.rows = WIDTH;
+    opts.keyed = 1;
+    for (int t = 0; t < 4; t++) {
+        opts.name = (char[]){ (char)('a' + t), 0 };
+        opts.rule.name = t % 2 == 0 ? NULL : "sgd";
+        opts.rule.learning_rate = 1;
+        CHECK(plait_table_create(job, &opts, &table[t]) == PLAIT_OK);
+    }
+    for (int t = 0; t < 4; t++) {
+        CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+        CHECK(step_on(table[t], t % 2 != 0, plait_comm_rank(comm), t >= 2) == PLAIT_OK);
+    }
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    for (int t = 0; t < 4; t++) {
+        CHECK(plait_table_get_range(table[t], 0, WIDTH, values) == PLAIT_OK);
+        for (int64_t i = 0; i < WIDTH; i++) {
+            CHECK(t % 2 == 0 ? values[i] >= 0 : values[i] <= 0);
+            kept[t] += fabs((double)values[i]);
+        }
+    }
+    free(values);
+    CHECK(kept[0] == STEPPERS * STEPS);
+    CHECK(kept[1] > 0 && kept[1] <= kept[0]);
+    CHECK(kept[2] > STEPPERS * ROWS_EACH * 50.0);
+    CHECK(kept[3] > 0 && kept[3] <= kept[2]);
+    if (plait_comm_rank(comm) == 0)
+        printf("lost without a rule: none; by a rule: %.0f of %.0f to one row, %.0f of %.0f to text (%.4f %%)\n",
+               kept[0] - kept[1], kept[0], kept[2] - kept[3], kept[2], 100 - 100 * kept[3] / kept[2]);
+    return PLAIT_OK;
+}
+
+/* Increments are never lost. A rule's steps may be, where two workers take theirs on the same value at the same time. */
+static void test_increments_are_kept(void **state) {
+    (void)state;
+    plait_comm_opts comm_opts;
+    plait_job_opts  job_opts;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&comm_opts);
+    plait_job_opts_init(&job_opts);
+    comm_opts.workers = STEPPERS;
+    job_opts.consistency = "async";
+    if (plait_run(&comm_opts, &job_opts, step_all, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads_of_workers), cmocka_unit_test(test_repeated_keys),
-                                        cmocka_unit_test(test_layouts) };
+                                        cmocka_unit_test(test_layouts), cmocka_unit_test(test_increments_are_kept) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
