@@ -16,7 +16,7 @@
  *
  * Threads: a job and its tables belong to the rank's thread, as its plait_comm does; under `async` over `local` get and
  * inc may be called by several threads of the rank at once (Hogwild). There an additive table loses no inc; on a ruled
- * one a step may overwrite those that others take on the same value while it computes (docs/consistency.md counts them).
+ * one a step may overwrite those that others take on the same value meanwhile (docs/consistency.md counts them).
  * Errors not listed at a call: EINVAL, ENOMEM, EPEER a rank that is needed is lost, ETIMEOUT a wait has
  * expired (the text says who held it up), ECOMM. The text is in plait_comm_error().
  */

@@ -304,7 +304,7 @@ static plait_status step_all(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-/* Increments are never lost. A rule's steps may be, where two workers take theirs on the same value at the same time. */
+/* Increments are never lost. A rule's steps may be, where two workers take theirs on one value at the same time. */
 static void test_increments_are_kept(void **state) {
     (void)state;
     plait_comm_opts comm_opts;
