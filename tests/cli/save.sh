@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2086
 # A full disk, a limit on files, a reader who goes away: errors that lose nothing.
 . "$(dirname "$0")/common.sh"
 
