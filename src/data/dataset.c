@@ -107,7 +107,7 @@ static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_form
                                       format != PLI_FORMAT_LIBSVM } };
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].idle)
-            pli_dataset_note(d, "note: --%s has no effect on %s data", given[i].option, format_text(format));
+            pli_dataset_note(d, "note: --%s has no effect on %s data", given[i].option, pli_format_text(format));
 }
 
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
