@@ -372,6 +372,14 @@ static int32_t speaker(const pli_world *world, const plait_error *why) {
     return lowest;
 }
 
+/* The dead do not fail a run that goes on without them; but without any worker nobody has gone on. */
+static bool has_no_survivor(const pli_world *world) {
+    const bool all = world->place.count == world->size;
+    int32_t    dead = 0;
+    for (int32_t w = 0; all && w < world->place.workers; w++) dead += world->local[w].result < 0;
+    return all && dead == world->place.workers;
+}
+
 /* What `plait launch` cannot see from outside: that a job goes on without its dead, and that a rank was taken for dead
  * by those who go on. */
 static void tell_survival(pli_world *world, plait_status status) {
@@ -400,6 +408,7 @@ static plait_status run_world(pli_world *world, plait_error *err) {
         all_ended = await_the_others(world);
     }
     int32_t failed = atomic_load(&world->first_failed);
+    if (status >= 0 && failed < 0 && has_no_survivor(world)) failed = 0;
     if (status >= 0 && failed >= 0) {
         status = world->local[failed].result;
         *err = world->local[failed].result_why;

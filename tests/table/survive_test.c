@@ -364,6 +364,30 @@ static void test_collectives_that_differ(void **unused) {
     run_well(&(story){ .workers = 2, .consistency = "bsp", .work = differ }, 2);
 }
 
+/* Everybody dies in a job that survives: then nobody has, and the run says who was the first. */
+static plait_status die_alone(plait_job *job, void *user) {
+    (void)user;
+    const plait_error why = { .code = PLAIT_EPEER, .text = "killed by the test" };
+    plait_comm       *comm = plait_job_comm(job);
+    PLI_TRY(plait_comm_barrier(comm));
+    pli_comm_kill(comm, &why);
+    return plait_job_barrier(job);
+}
+
+static void test_without_a_worker_nobody_survives(void **unused) {
+    (void)unused;
+    plait_comm_opts opts;
+    plait_job_opts  o;
+    plait_error     err = { 0 };
+    plait_comm_opts_init(&opts);
+    plait_job_opts_init(&o);
+    opts.workers = 3;
+    o.topology = "ps";
+    o.replicas = 2;
+    assert_int_equal(plait_run(&opts, &o, die_alone, NULL, &err), PLAIT_EPEER);
+    assert_non_null(strstr(err.text, "killed by the test"));
+}
+
 static void test_what_has_no_copies_is_refused_by_name(void **unused) {
     (void)unused;
     static const struct { const char *topology, *consistency, *aggregate, *says; int32_t replicas, workers; } bad[] = {
@@ -462,6 +486,7 @@ int main(int argc, char **argv) {
                                         cmocka_unit_test(test_what_has_no_copies_is_refused_by_name),
                                         cmocka_unit_test(test_what_copies_do_not_know_is_refused_and_the_job_goes_on),
                                         cmocka_unit_test(test_a_stand_in_must_end_the_clock),
+                                        cmocka_unit_test(test_without_a_worker_nobody_survives),
                                         cmocka_unit_test(test_collectives_that_differ) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

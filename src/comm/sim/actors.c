@@ -6,7 +6,6 @@
 #include "comm/sim/sim.h"
 
 #define FOREVER     1e15 /* seconds: SimGrid's sleeps want a number */
-#define STACK_BYTES ((unsigned)(2 << 20))
 
 double pli_sim_clock(void) { return simgrid_get_clock(); }
 
@@ -50,11 +49,15 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
                         "%d simulated ranks have used up the memory mappings that this system allows a process; "
                         "take fewer, or as root: sysctl -w vm.max_map_count=%d",
                         r->sim->size, 16 * r->sim->size);
+    if (r->sim->stacks_left < 1)
+        return pli_fail(err, PLAIT_ENOMEM, "%d simulated ranks have used up the address space of this process (ulimit -v)",
+                        r->sim->size);
     if ((actor->bell = sg_sem_init(0)) == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
     r->sim->mappings_left -= SIM_MAPPINGS;
+    r->sim->stacks_left--;
     sg_actor_t born = sg_actor_init(name, host);
     sg_actor_set_data(born, actor);
-    sg_actor_set_stacksize(born, STACK_BYTES);
+    sg_actor_set_stacksize(born, SIM_STACK_BYTES);
     sg_actor_start_(born, code, 0, NULL);
     return PLAIT_OK;
 }

@@ -1,7 +1,10 @@
 /* The transport's table, and its life. */
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "comm/sim/sim.h"
 
@@ -64,6 +67,37 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
                     (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0), (long long)(2 * wanted));
 }
 
+/* INT64_MAX: as much as there is. */
+static int64_t address_space_left(void) {
+    struct rlimit limit;
+    long          pages = 0;
+    FILE         *file = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+                             ? fopen("/proc/self/statm", "r")
+                             : NULL;
+    if (file == NULL) return INT64_MAX;
+    if (fscanf(file, "%ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return (int64_t)limit.rlim_cur - (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Nor can it go on without memory. Each rank knows of each other one by some structs of a machine's streams; what the job
+ * itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
+static plait_status check_memory(pli_transport *sim, plait_error *err) {
+    enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* not stacks: kept free for the job */ };
+    const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK), there = pli_memory_bytes();
+    const int64_t space = address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
+    if (wanted > there)
+        return pli_fail(err, PLAIT_ENOMEM,
+                        "%d simulated ranks want at least %lld MiB of memory, and %lld MiB are there: take fewer ranks",
+                        sim->size, (long long)(wanted >> 20), (long long)(there >> 20));
+    sim->stacks_left = space == INT64_MAX ? INT64_MAX : (space - wanted - OTHERS) / (int64_t)(SIM_STACK_BYTES + (64 << 10));
+    if (sim->stacks_left >= stacks) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENOMEM,
+                    "%d simulated ranks want %lld stacks of 2 MiB, and the limit on this process's address space leaves %lld: "
+                    "take fewer ranks, or raise the limit (ulimit -v)",
+                    sim->size, (long long)stacks, (long long)(sim->stacks_left > 0 ? sim->stacks_left : 0));
+}
+
 static void init_actor(sim_actor *actor, sim_rank *r, bool is_lane, bool idle) {
     *actor = (sim_actor){ .rank = r, .is_lane = is_lane, .idle = idle, .from = -1 };
     pli_sim_list_init(&actor->out);
@@ -117,6 +151,7 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     pli_sha256_init(&sim->trace);
     pli_host_name(place->host);
     plait_status status = check_mappings(sim, err);
+    if (status == PLAIT_OK) status = check_memory(sim, err);
     if (status == PLAIT_OK)
         status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
                                        : pli_cluster_default(sim->size, &sim->cluster, err);

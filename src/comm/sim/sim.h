@@ -38,6 +38,7 @@
 #include "comm/cluster.h"
 #include "comm/world.h"
 
+#define SIM_STACK_BYTES ((unsigned)(2 << 20))
 enum { SIM_CROWD = 8 };
 enum {
     SIM_FLOWS = 4,
@@ -100,6 +101,7 @@ struct pli_transport {
     int32_t      size, living, standing; /* bodies that have not ended; of them frozen for good */
     plait_error  stood; /* code 0, or how it came that all did */
     int64_t      mappings_left; /* of memory; an actor's stack is MAPPINGS of them */
+    int64_t      stacks_left;   /* for which there is address space */
     sim_rank    *rank; /* [size] */
     sim_actor    widths; /* changes links by the script; only where it does */
     sim_actor   *wake, **wake_last;
