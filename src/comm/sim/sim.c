@@ -84,17 +84,19 @@ static int64_t address_space_left(void) {
  * itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
 static plait_status check_memory(pli_transport *sim, plait_error *err) {
     enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* not stacks: kept free for the job */ };
-    const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK), there = pli_memory_bytes();
+    const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK);
+    const int64_t there = pli_memory_bytes();
     const int64_t space = address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
     if (wanted > there)
         return pli_fail(err, PLAIT_ENOMEM,
                         "%d simulated ranks want at least %lld MiB of memory, and %lld MiB are there: take fewer ranks",
                         sim->size, (long long)(wanted >> 20), (long long)(there >> 20));
-    sim->stacks_left = space == INT64_MAX ? INT64_MAX : (space - wanted - OTHERS) / (int64_t)(SIM_STACK_BYTES + (64 << 10));
+    sim->stacks_left = INT64_MAX;
+    if (space < INT64_MAX) sim->stacks_left = (space - wanted - OTHERS) / (int64_t)(SIM_STACK_BYTES + (64 << 10));
     if (sim->stacks_left >= stacks) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM,
-                    "%d simulated ranks want %lld stacks of 2 MiB, and the limit on this process's address space leaves %lld: "
-                    "take fewer ranks, or raise the limit (ulimit -v)",
+                    "%d simulated ranks want %lld stacks of 2 MiB, and the limit on this process's address space "
+                    "leaves %lld: take fewer ranks, or raise the limit (ulimit -v)",
                     sim->size, (long long)stacks, (long long)(sim->stacks_left > 0 ? sim->stacks_left : 0));
 }
 
