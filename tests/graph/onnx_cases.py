@@ -134,6 +134,12 @@ for op, gates, usual in (("LSTM", 4, ["Sigmoid", "Tanh", "Tanh"]), ("GRU", 3, ["
              [("w", floats(n, gates * 5, 3)), ("r", floats(n, gates * 5, 5))])
 
 
+for size in (1, 3, 5):
+    case(f"LRN {size}", [node("LRN", "x", size=size, alpha=0.5, beta=0.6, bias=1.5)], {"x": floats(2, 6, 3, 2)}, free={("x", 1)})
+case("Dropout with its mask", [node("Dropout", "x", "y m")], {"x": floats(2, 3)}, outputs=("y", "m"))
+case("outputs that nobody wants", [node("MaxPool", "x", "y i", kernel_shape=[2, 2])], {"x": IMAGE})
+
+
 def twice(model):
     model.opset_import.append(helper.make_opsetid("ai.onnx", 19))
 

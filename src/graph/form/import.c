@@ -21,6 +21,7 @@ typedef struct entry {
     plait_value         shape_of; /* where shapes: the value it is the shape of */
     bool                initial;
     bool                shapes; /* the shape of shape_of, as a value */
+    bool                used;   /* by a node, or as an output */
     bool                text;   /* strings: neither a value nor known */
 } entry;
 
@@ -213,6 +214,7 @@ static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
     for (int32_t k = 0; k < node->n_out; k++) {
         const entry *e = pli_import_wants(im, k) ? find(im, node->out[k]) : NULL;
         if (e == NULL || e->known != NULL) continue;
+        if (e->value < 0 && !e->used) continue;
         if (e->value < 0)
             return pli_import_fail(im, PLAIT_EREFUSED, "output %d ('%.40s') is refused: Plait does not compute it", k,
                                    e->name);
@@ -307,7 +309,8 @@ static plait_status find_edges(const pli_import *im, int64_t *first, int64_t *fr
         const pli_onnx_node *node = &im->model->node[i];
         first[i] = edges;
         for (int32_t k = 0; k < node->n_in; k++) {
-            const entry *e = node->in[k][0] != '\0' ? find(im, node->in[k]) : NULL;
+            entry *e = node->in[k][0] != '\0' ? find(im, node->in[k]) : NULL;
+            if (e != NULL) e->used = true;
             if (e != NULL && e->node >= 0) from[edges++] = e->node;
             if (e != NULL || node->in[k][0] == '\0') continue;
             unknown_value(im, node->in[k]);
@@ -325,6 +328,10 @@ static plait_status import_nodes(pli_import *im) {
     for (int64_t i = 0; i < n; i++) edges += m->node[i].n_in;
     int64_t *order = pli_array((size_t)(4 * n + 1 + edges), sizeof *order);
     if (order == NULL) return pli_fail(im->err, PLAIT_ENOMEM, "no memory for %lld nodes", (long long)n);
+    for (int64_t i = 0; i < m->n_out; i++) {
+        entry *e = find(im, m->out[i].name);
+        if (e != NULL) e->used = true; /* one that is not there is told at the end */
+    }
     int64_t     *first = order + 3 * n, *from = first + n + 1, cycle = 0;
     plait_status status = find_edges(im, first, from);
     if (status == PLAIT_OK) cycle = pli_form_order(n, first, from, order, order + n);

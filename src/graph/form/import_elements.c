@@ -146,6 +146,8 @@ static plait_status dropout(pli_import *im) {
     if (trains != 0) PLI_TRY(no_seed(im));
     const plait_value x = pli_import_in(im, 0);
     pli_import_out(im, 0, trains != 0 ? plait_op_dropout(im->g, x, rate) : x);
+    if (trains == 0 && pli_import_wants(im, 1)) /* the mask: all of it stays */
+        pli_import_out(im, 1, plait_op_1(im->g, "ones_like", plait_op_cast(im->g, x, PLAIT_BOOL)));
     return PLAIT_OK;
 }
 

@@ -202,6 +202,36 @@ static plait_status layer_norm(pli_import *im) {
     return PLAIT_OK;
 }
 
+/* x over (bias + alpha / size times the sum of the squares of `size` channels about each) to the power beta. */
+static plait_status local_response_norm(pli_import *im) {
+    plait_graph      *g = im->g;
+    const plait_value x = pli_import_in(im, 0);
+    const int32_t     rank = pli_import_shape(im, x).rank;
+    const int64_t     size = pli_import_int(im, "size", 0), axis[] = { 1 };
+    int64_t           before[PLAIT_RANK_MAX] = { 0 }, after[PLAIT_RANK_MAX] = { 0 };
+    if (rank < 2) return pli_import_fail(im, PLAIT_ESHAPE, "its input is to be [n, channels, ...]");
+    if (size < 1 || size > 64)
+        return pli_import_fail(im, PLAIT_EREFUSED, "a size of %lld is refused; known are 1 to 64", (long long)size);
+    before[1] = (size - 1) / 2;
+    after[1] = size - 1 - before[1];
+    const plait_value squares = plait_op_pad(g, plait_op_square(g, x), rank, before, after, 0);
+    plait_value       sum = PLAIT_NONE;
+    for (int64_t from = 0; from < size; from++) {
+        const int64_t     end = from == size - 1 ? INT64_MAX : from - size + 1;
+        const plait_attr  a[] = { plait_attr_ints("axes", 1, axis), plait_attr_ints("starts", 1, &from),
+                                  plait_attr_ints("ends", 1, &end) };
+        const plait_value part = plait_graph_op(g, "slice", &squares, 1, a, 3);
+        sum = from == 0 ? part : plait_op_add(g, sum, part);
+    }
+    const plait_value scale = plait_op_add(
+        g, plait_op_mul(g, sum, pli_import_scalar(im, x, pli_import_float(im, "alpha", 1e-4) / (double)size)),
+        pli_import_scalar(im, x, pli_import_float(im, "bias", 1)));
+    pli_import_out(
+        im, 0,
+        plait_op_div(g, x, plait_op_pow(g, scale, pli_import_scalar(im, x, pli_import_float(im, "beta", 0.75)))));
+    return PLAIT_OK;
+}
+
 /* --- softmax -------------------------------------------------------------------------------------------------- */
 
 static plait_status softmax(pli_import *im) {
@@ -245,6 +275,7 @@ const pli_import_op pli_import_layers[] = {
     { "GlobalMaxPool", global_pool, "max", NULL },
     { "BatchNormalization", batch_norm, NULL, "epsilon float, momentum float, training_mode int" },
     { "LayerNormalization", layer_norm, NULL, "axis int, epsilon float, stash_type int" },
+    { "LRN", local_response_norm, NULL, "alpha float, beta float, bias float, size int" },
     { "Softmax", softmax, "softmax", "axis int" },
     { "LogSoftmax", softmax, "log_softmax", "axis int" },
     { "SoftmaxCrossEntropyLoss", cross_entropy, NULL, "ignore_index int, reduction text" },
