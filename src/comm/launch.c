@@ -9,6 +9,7 @@
  * its own. */
 #include "comm/launch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -135,10 +136,10 @@ static char *preload(void) {
     const char *before = pli_env("LD_PRELOAD");
     char       *setting = NULL;
     if (pli_module_load("loopback", PLI_LOOPBACK_ABI, &handle, &given, NULL) < 0) return NULL;
-    const pli_loopback *module = given;
-    if (module->path != NULL && strpbrk(module->path, ": ") == NULL) /* which LD_PRELOAD cannot name */
-        setting = before != NULL && before[0] != '\0' ? pli_format("LD_PRELOAD=%s:%s", module->path, before)
-                                                      : pli_format("LD_PRELOAD=%s", module->path);
+    Dl_info info;
+    if (dladdr(given, &info) != 0 && strpbrk(info.dli_fname, ": ") == NULL) /* which LD_PRELOAD cannot name */
+        setting = before != NULL && before[0] != '\0' ? pli_format("LD_PRELOAD=%s:%s", info.dli_fname, before)
+                                                      : pli_format("LD_PRELOAD=%s", info.dli_fname);
     pli_module_close(&handle);
     return setting;
 }

@@ -43,10 +43,18 @@ __attribute__((visibility("default"))) int bind(int fd, __CONST_SOCKADDR_ARG add
     return next(fd, (const struct sockaddr *)&own, bytes);
 }
 
+extern char **environ;
+
+static const char *preloaded(void) {
+    for (char **e = environ; e != NULL && *e != NULL; e++)
+        if (strncmp(*e, "LD_PRELOAD=", 11) == 0) return *e + 11;
+    return NULL;
+}
+
 /* launch.c puts it first, before what the user may have there. */
 __attribute__((constructor)) static void leave_the_environment(void) {
     static const char own[] = "plait-loopback.so";
-    const char       *name = program_invocation_short_name, *all = getenv("LD_PRELOAD");
+    const char       *name = program_invocation_short_name, *all = preloaded();
     const char       *rest = all != NULL ? strchr(all, ':') : NULL;
     const size_t      length = rest != NULL ? (size_t)(rest - all) : all != NULL ? strlen(all) : 0;
     if (strcmp(name, "mpirun") == 0 || strcmp(name, "mpiexec") == 0) return; /* it becomes prterun */
@@ -58,8 +66,6 @@ __attribute__((constructor)) static void leave_the_environment(void) {
 __attribute__((visibility("default"))) const void *plait_loopback_module(void);
 
 const void *plait_loopback_module(void) {
-    static pli_loopback module = { .abi = PLI_LOOPBACK_ABI };
-    Dl_info             info;
-    if (dladdr((const void *)&module, &info) != 0) module.path = info.dli_fname;
+    static const pli_loopback module = { .abi = PLI_LOOPBACK_ABI };
     return &module;
 }

@@ -1,4 +1,4 @@
-/* comm/loopback/loopback.h - what plait-loopback.so says of itself: where it lies. */
+/* comm/loopback/loopback.h - what plait-loopback.so gives: itself, which the dynamic linker can then find (dladdr). */
 #ifndef PLI_COMM_LOOPBACK_H
 #define PLI_COMM_LOOPBACK_H
 
@@ -7,8 +7,7 @@
 #define PLI_LOOPBACK_ABI 1u
 
 typedef struct pli_loopback {
-    uint32_t    abi;
-    const char *path; /* NULL: not known; as long as the module is open */
+    uint32_t abi;
 } pli_loopback;
 
 #endif
