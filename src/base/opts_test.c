@@ -221,6 +221,45 @@ static void test_files_that_are_refused(void **state) {
     unlink("c.yaml");
 }
 
+static void test_bytes(void **state) {
+    static const struct {
+        const char *text, *back;
+        int64_t     bytes; /* -1: refused */
+    } cases[] = { { "0", "0", 0 },
+                  { "1000", "1000", 1000 },
+                  { "64K", "64K", 65536 },
+                  { "4G", "4G", INT64_C(4) << 30 },
+                  { "2048", "2K", 2048 },
+                  { "7T", "7T", INT64_C(7) << 40 },
+                  { "5X", NULL, -1 },
+                  { "K", NULL, -1 },
+                  { "-1", NULL, -1 },
+                  { "1.5G", NULL, -1 },
+                  { "4GB", NULL, -1 },
+                  { "", NULL, -1 },
+                  { "9223372036854775807K", NULL, -1 } };
+    static const pli_opt row[] = { { "limit", PLI_OPT_BYTES, 0, NULL, "BYTES", "most", 0, 0, "run" }, { 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char        word[64], *argv[] = { word };
+        int64_t     bytes = -7;
+        bool        help = false;
+        pli_opts   *opts = NULL;
+        plait_error err;
+        pli_text    back = { 0 };
+        snprintf(word, sizeof word, "--limit=%s", cases[i].text);
+        plait_status status = pli_opts_read(row, 1, argv, &bytes, NULL, &help, &opts, &err);
+        assert_int_equal(status, cases[i].bytes >= 0 ? PLAIT_OK : PLAIT_EINVAL);
+        if (status == PLAIT_OK) {
+            assert_int_equal(bytes, cases[i].bytes);
+            pli_opts_value(row, &bytes, &back);
+            assert_string_equal(back.data, cases[i].back);
+        }
+        pli_text_free(&back);
+        pli_opts_free(&opts);
+    }
+}
+
 static void test_durations(void **state) {
     (void)state;
     static const struct {
@@ -410,6 +449,7 @@ int main(void) {
         cmocka_unit_test(test_flag_over_variable_over_file_over_default),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_files_that_are_refused),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_values_there_and_back),
         cmocka_unit_test(test_help),

@@ -23,6 +23,7 @@ static size_t field_bytes(pli_opt_kind kind) {
     case PLI_OPT_CHOICE: return sizeof(const char *);
     case PLI_OPT_LIST: return sizeof(pli_text_list);
     case PLI_OPT_DURATION: return sizeof(uint64_t);
+    case PLI_OPT_BYTES: return sizeof(int64_t);
     case PLI_OPT_LATER: return 0;
     }
     return 0;
@@ -101,6 +102,23 @@ static const char *parse_duration(const char *text, uint64_t *out) {
         return NULL;
     }
     return "a time, such as 500ms, 30s, 2m or 1.5h";
+}
+
+/* Powers of 1024, by their letters. */
+static const char size_units[] = "KMGT";
+
+static const char *parse_bytes(const char *text, int64_t *out) {
+    const size_t digits = strspn(text, "0123456789");
+    const char  *unit = text[digits] != '\0' ? strchr(size_units, text[digits]) : NULL;
+    const int    shift = unit != NULL ? 10 * (int)(unit - size_units + 1) : 0;
+    char         number[32];
+    int64_t      value;
+    if (digits == 0 || digits >= sizeof number || text[digits + (unit != NULL)] != '\0')
+        return "bytes, such as 500M or 4G";
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (!pli_parse_i64(number, &value) || value > INT64_MAX >> shift) return "bytes below 2^63, such as 500M or 4G";
+    *out = value << shift;
+    return NULL;
 }
 
 bool pli_parse_duration(const char *text, uint64_t *out) { return parse_duration(text, out) == NULL; }
@@ -182,6 +200,7 @@ static plait_status set_value(pli_opts *opts, const pli_opt *row, void *at, bool
     case PLI_OPT_I64: wanted = parse_i64(row, text, at); break;
     case PLI_OPT_F64: wanted = parse_f64(row, text, at); break;
     case PLI_OPT_DURATION: wanted = parse_duration(text, at); break;
+    case PLI_OPT_BYTES: wanted = parse_bytes(text, at); break;
     case PLI_OPT_TEXT: return set_text(opts, at, text, err);
     case PLI_OPT_LIST: return add_item(opts, at, afresh, text, err);
     case PLI_OPT_CHOICE:
@@ -255,6 +274,15 @@ static void add_duration(pli_text *text, uint64_t ns) {
     pli_text_add(text, "%llu%s", (unsigned long long)(ns / units[i].ns), units[i].suffix);
 }
 
+static void add_size(pli_text *text, int64_t bytes) {
+    int unit = -1;
+    while (bytes > 0 && bytes % 1024 == 0 && size_units[unit + 1] != '\0') {
+        bytes /= 1024;
+        unit++;
+    }
+    pli_text_add(text, unit < 0 ? "%lld" : "%lld%c", (long long)bytes, unit < 0 ? ' ' : size_units[unit]);
+}
+
 void pli_opts_value(const pli_opt *row, const void *target, pli_text *text) {
     const void *at = field_of(row, target);
     char        number[32];
@@ -271,6 +299,7 @@ void pli_opts_value(const pli_opt *row, const void *target, pli_text *text) {
         break; /* nothing: unset, as in YAML */
     case PLI_OPT_LIST: add_list(text, at); break;
     case PLI_OPT_DURATION: add_duration(text, *(const uint64_t *)at); break;
+    case PLI_OPT_BYTES: add_size(text, *(const int64_t *)at); break;
     case PLI_OPT_LATER: break;
     }
 }

@@ -72,9 +72,18 @@ void  pli_shared_leave(void *memory, size_t bytes); /* NULL is nothing; others k
 
 /* --- files ---------------------------------------------------------------------------------------- */
 /* A read-only mapped file. Regular files are mapped; others are an error (streams read by fd). */
-typedef struct pli_mapped { const unsigned char *data; size_t bytes; } pli_mapped;
+typedef struct pli_mapped {
+    const unsigned char *data;
+    size_t               bytes;
+    uint64_t             device, inode; /* of the file when it was mapped */
+    int64_t              mtime_ns;
+} pli_mapped;
 plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error *err);
 void         pli_unmap_file(pli_mapped *mapped);
+/** Is the file at path still as it was mapped? One that has been replaced (renamed over) or removed is no matter: what is
+ *  mapped stays whole. Of a file that is cut while it is mapped, reading what is gone raises SIGBUS, which the program
+ *  answers (cli/mapped.h). Errors: EFORMAT it has another length or was written to. */
+plait_status pli_map_check(const char *path, const pli_mapped *mapped, plait_error *err);
 /** Tells the system that data [bytes] is not needed any more. */
 void pli_map_drop(const void *data, size_t bytes);
 

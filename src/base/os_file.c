@@ -20,6 +20,10 @@ enum { BUFFER_BYTES = 1 << 20 };
 
 /* --- reading ------------------------------------------------------------------------------------------- */
 
+static int64_t mtime_of(const struct stat *info) {
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
 plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error *err) {
     plait_status status = PLAIT_OK;
     struct stat  info;
@@ -33,13 +37,18 @@ plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error 
     else if (!S_ISREG(info.st_mode))
         status = pli_fail(err, PLAIT_EIO, "%s: not a regular file, cannot be mapped", path);
     if (status < 0) goto close_file;
-    *mapped_out = (pli_mapped){ .data = (const unsigned char *)"", .bytes = 0 }; /* nothing to map if empty */
+    *mapped_out = (pli_mapped){ .data = (const unsigned char *)"", /* nothing to map if empty */
+                                .device = info.st_dev,
+                                .inode = info.st_ino,
+                                .mtime_ns = mtime_of(&info) };
     if (info.st_size == 0) goto close_file;
     memory = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (memory == MAP_FAILED)
         status = pli_fail_errno(err, errno, "%s: cannot be mapped", path);
-    else
-        *mapped_out = (pli_mapped){ .data = memory, .bytes = (size_t)info.st_size };
+    else {
+        mapped_out->data = memory;
+        mapped_out->bytes = (size_t)info.st_size;
+    }
 close_file:
     close(fd);
     return status;
@@ -48,6 +57,20 @@ close_file:
 void pli_unmap_file(pli_mapped *mapped) {
     if (mapped->bytes > 0) munmap((void *)(uintptr_t)mapped->data, mapped->bytes);
     *mapped = (pli_mapped){ .data = NULL, .bytes = 0 };
+}
+
+plait_status pli_map_check(const char *path, const pli_mapped *mapped, plait_error *err) {
+    struct stat info;
+    if (stat(path, &info) != 0 || info.st_dev != mapped->device || info.st_ino != mapped->inode) return PLAIT_OK;
+    if ((size_t)info.st_size != mapped->bytes)
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "%s: had %zu bytes, and has %lld after it was read: it was changed meanwhile; run again when "
+                        "nobody writes it",
+                        path, mapped->bytes, (long long)info.st_size);
+    if (mtime_of(&info) != mapped->mtime_ns)
+        return pli_fail(err, PLAIT_EFORMAT, "%s: was written to while it was read; run again when nobody writes it",
+                        path);
+    return PLAIT_OK;
 }
 
 /* Whole pages within: a page on the border may be somebody else's. */

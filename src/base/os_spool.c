@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -15,13 +16,15 @@ struct pli_spool {
     size_t         limit; /* of memory, before a file is begun */
     int            fd;    /* -1: none */
     size_t         in_file;
+    pli_spill     *spill; /* NULL: no limit */
     void          *mapped;
 };
 
-plait_status pli_spool_create(size_t memory_bytes, pli_spool **spool_out, plait_error *err) {
+plait_status pli_spool_create(size_t memory_bytes, pli_spill *spill, pli_spool **spool_out, plait_error *err) {
     pli_spool *spool = pli_calloc(1, sizeof *spool);
     if (spool == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to unpack or receive data");
     spool->limit = memory_bytes;
+    spool->spill = spill;
     spool->fd = -1;
     *spool_out = spool;
     return PLAIT_OK;
@@ -45,14 +48,39 @@ static plait_status begin_file(pli_spool *spool, plait_error *err) {
     return spool->fd >= 0 ? PLAIT_OK : pli_fail_errno(err, errno, "cannot make a temporary file (TMPDIR says where)");
 }
 
+/* May what is held go to the file, too? */
+static plait_status check_spill(const pli_spool *spool, plait_error *err) {
+    const pli_spill *spill = spool->spill;
+    struct statvfs   disk;
+    if (spill == NULL) return PLAIT_OK;
+    const int64_t after = spill->used_bytes + spool->held;
+    if (spill->limit_bytes > 0)
+        return after <= spill->limit_bytes
+                   ? PLAIT_OK
+                   : pli_fail(err, PLAIT_ENOSPACE,
+                              "what is unpacked or received takes more than %lld bytes of temporary files; if it has an "
+                              "end, give a larger --spill-limit",
+                              (long long)spill->limit_bytes);
+    if (fstatvfs(spool->fd, &disk) != 0) return PLAIT_OK; /* a system that does not say */
+    const int64_t left = (int64_t)(disk.f_bavail * disk.f_frsize) - spool->held;
+    return after <= left ? PLAIT_OK
+                         : pli_fail(err, PLAIT_ENOSPACE,
+                                    "what is unpacked or received would take more than half of what is free for "
+                                    "temporary files (%lld bytes taken); if it has an end, give a --spill-limit, or "
+                                    "a TMPDIR with more",
+                                    (long long)spill->used_bytes);
+}
+
 static plait_status flush(pli_spool *spool, plait_error *err) {
     if (spool->fd < 0) PLI_TRY(begin_file(spool, err));
+    PLI_TRY(check_spill(spool, err));
     for (int64_t done = 0; done < spool->held;) {
         ssize_t n = write(spool->fd, spool->memory + done, (size_t)(spool->held - done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return pli_fail_errno(err, errno, "cannot write a temporary file (TMPDIR says where)");
         done += n;
         spool->in_file += (size_t)n;
+        if (spool->spill != NULL) spool->spill->used_bytes += n;
     }
     spool->held = 0;
     return PLAIT_OK;
@@ -93,6 +121,7 @@ bool pli_spool_is_file(const pli_spool *spool) { return spool->mapped != NULL; }
 void pli_spool_destroy(pli_spool **spool) {
     if (spool == NULL || *spool == NULL) return;
     if ((*spool)->mapped != NULL) munmap((*spool)->mapped, (*spool)->in_file);
+    if ((*spool)->spill != NULL) (*spool)->spill->used_bytes -= (int64_t)(*spool)->in_file;
     if ((*spool)->fd >= 0) close((*spool)->fd);
     pli_free((*spool)->memory);
     pli_free(*spool);

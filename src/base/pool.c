@@ -202,6 +202,9 @@ void pli_pool_for(pli_pool *pool, int64_t n, pli_task_fn *fn, void *user) {
     join(slot);
 }
 
+/* A thread raises these by what it does itself. Blocked, they would end the process past every handler. */
+static const int own_fault[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
 /* --- life ---------------------------------------------------------------------------------------------- */
 
 int32_t pli_pool_threads(const pli_pool *pool) { return pool == NULL ? 1 : pool->threads; }
@@ -210,6 +213,7 @@ int32_t pli_pool_threads(const pli_pool *pool) { return pool == NULL ? 1 : pool-
 static int start_thread(struct member *member) {
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof own_fault / sizeof own_fault[0]; i++) sigdelset(&all, own_fault[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int errnum = pthread_create(&member->thread, NULL, serve, member);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

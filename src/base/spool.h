@@ -5,12 +5,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <plait/status.h>
 
 typedef struct pli_spool pli_spool;
 
-plait_status pli_spool_create(size_t memory_bytes, pli_spool **spool_out, plait_error *err); /* beyond: a file */
+/* What temporary files may take together, of the spools that share it. One thread at a time. */
+typedef struct pli_spill {
+    int64_t limit_bytes; /* 0: no more than what stays free where they lie, so that several runs leave room, too */
+    int64_t used_bytes;
+} pli_spill;
+
+/** memory_bytes: beyond that, a file. spill (borrowed) NULL: no limit. */
+plait_status pli_spool_create(size_t memory_bytes, pli_spill *spill, pli_spool **spool_out, plait_error *err);
+/** Errors: ENOMEM, EIO, ENOSPACE. */
 plait_status pli_spool_add(pli_spool *spool, const void *data, size_t bytes, plait_error *err);
 /** Ends the adding. The bytes stay where they are until destroy. Errors: EIO, ENOSPACE. */
 plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, size_t *bytes_out, plait_error *err);

@@ -8,7 +8,7 @@
 typedef struct pli_input {
     pli_text_list data;
     const char   *format, *index_base, *header, *label, *weight_column, *text_columns, *delimiter;
-    int64_t       hash_bits, threads, window;
+    int64_t       hash_bits, threads, window, spill_limit;
     bool          cache;
 } pli_input;
 

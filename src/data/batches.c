@@ -4,6 +4,8 @@
  * epoch. So a batch is the same set of rows however blocks are spread over workers, and an epoch meets each once. */
 #include "data/batches.h"
 
+#include "data/cache.h"
+
 #include <string.h>
 
 /* The epoch's permutation of the rows kept of a block. kept NULL: all. */
@@ -48,7 +50,7 @@ static plait_status get_loaded(pli_batches *s, int64_t epoch, int64_t clock, pli
         s->part[i] = own_part(s, i, clock);
         batch_out->rows += s->part[i].rows;
     }
-    return PLAIT_OK;
+    return clock == s->clocks - 1 ? pli_datacache_check(s->dataset, err) : PLAIT_OK;
 }
 
 static void free_guest(pli_guest **guest) {

@@ -29,6 +29,7 @@ typedef struct block_record {
 
 struct pli_datacache {
     pli_mapped          mapped;
+    const char         *path; /* of the wish, which outlives it */
     uint64_t            fingerprint;
     const block_record *record; /* [blocks], in the mapping */
 };
@@ -349,6 +350,7 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
         status = damaged(&err, "it has another number of blocks");
     if (status == PLAIT_OK) {
         d->cached->mapped = mapped;
+        d->cached->path = wish->path;
         return true;
     }
     pli_unmap_file(&mapped);
@@ -363,6 +365,12 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
 plait_status pli_datacache_block(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
     const view v = { d->cached->mapped.data, d->cached->mapped.bytes };
     return take_block(&v, &d->cached->record[block], true, d->schema, rows, err);
+}
+
+plait_status pli_datacache_check(const pli_dataset *d, plait_error *err) {
+    if (d->cached == NULL) return PLAIT_OK;
+    plait_status status = pli_map_check(d->cached->path, &d->cached->mapped, err);
+    return status < 0 ? pli_fail_at(err, "cache of the data") : PLAIT_OK;
 }
 
 /* Back to a dataset that nothing was opened for. */

@@ -35,6 +35,9 @@ plait_status pli_datacache_build(const pli_dataset *d, const pli_datacache_wish 
 /** Any block of a data set that lives on a cache, borrowed from it. */
 plait_status pli_datacache_block(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err);
 
+/** At the end of a pass: is the cache that d lives on, if any, still the file that was mapped? Errors: EFORMAT. */
+plait_status pli_datacache_check(const pli_dataset *d, plait_error *err);
+
 /** The data set's fingerprint as the cache keeps it. */
 uint64_t pli_datacache_fingerprint(const pli_dataset *d);
 

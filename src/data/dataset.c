@@ -115,7 +115,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
     if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
     if (d->wish != NULL && pli_datacache_attach(d, d->wish)) return PLAIT_OK;
-    if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, &d->sources, err));
+    if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, opts->spill_limit, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(pli_format_choose(opts, d->sources, fixed, &format, err));
     PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
@@ -123,6 +123,8 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
     if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
+    for (int64_t i = 0; (format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE) && i < d->sources->n; i++)
+        PLI_TRY(pli_source_check_lines(&d->sources->source[i], err));
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
     if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
@@ -340,6 +342,7 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
     else
         rebase(d, d->schema->index_base);
     if (d->chars != NULL && is_alone(d)) pli_chars_number(d, d->schema);
+    PLI_TRY(pli_sources_check(d->sources, err));
     d->loaded = true;
     return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }

@@ -46,6 +46,7 @@ static plait_status read_again(const pli_dataset *d, int32_t block, pli_rows *ro
                               ? parse(d, block, segment_rows, rows, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for a block of rows");
     pli_free(segment_rows);
+    if (status == PLAIT_OK) status = pli_sources_check(d->sources, err);
     if (status < 0) pli_rows_free(rows);
     return status;
 }

@@ -34,7 +34,7 @@ typedef struct gzip {
     const unsigned char *data;
     size_t               bytes, at; /* of data: all, taken */
     unsigned char       *out;
-    pli_spool           *spool;
+    pli_intake          *in;
     z_stream             z;
 } gzip;
 
@@ -49,7 +49,7 @@ static plait_status gzip_piece(gzip *g, bool *again, plait_error *err) {
     int result = inflate(&g->z, Z_NO_FLUSH);
     g->at += given - g->z.avail_in;
     *again = result == Z_OK;
-    PLI_TRY(pli_spool_add(g->spool, g->out, OUT_BYTES - g->z.avail_out, err));
+    PLI_TRY(pli_intake_add(g->in, g->out, OUT_BYTES - g->z.avail_out, err));
     if (result == Z_MEM_ERROR) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to unpack it", g->name);
     if (result == Z_BUF_ERROR) return bad_stream(err, g->name, "gzip", "it is cut short", g->at);
     if (result != Z_OK && result != Z_STREAM_END)
@@ -73,9 +73,10 @@ static plait_status gzip_end(const gzip *g, plait_error *err) {
     return PLAIT_OK;
 }
 
-static plait_status gunzip(const char *name, const unsigned char *data, size_t bytes, unsigned char *out,
-                           pli_spool *spool, plait_error *err) {
-    gzip g = { .name = name, .data = data, .bytes = bytes, .out = out, .spool = spool };
+static plait_status gunzip(const unsigned char *data, size_t bytes, unsigned char *out, pli_intake *in,
+                           plait_error *err) {
+    const char *name = in->name;
+    gzip        g = { .name = name, .data = data, .bytes = bytes, .out = out, .in = in };
     if (inflateInit2(&g.z, 15 + 16) != Z_OK) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to unpack it", name);
     plait_status status = gzip_member(&g, err);
     while (status == PLAIT_OK && is_gzip(data + g.at, bytes - g.at))
@@ -87,8 +88,9 @@ static plait_status gunzip(const char *name, const unsigned char *data, size_t b
 /* --- zstd -------------------------------------------------------------------------------------------------- */
 
 /* Frames, and skippable ones between them. zstd knows no padding: it refuses what begins no frame itself. */
-static plait_status unzstd(const char *name, const unsigned char *data, size_t bytes, unsigned char *out,
-                           pli_spool *spool, plait_error *err) {
+static plait_status unzstd(const unsigned char *data, size_t bytes, unsigned char *out, pli_intake *to,
+                           plait_error *err) {
+    const char   *name = to->name;
     ZSTD_DStream *stream = ZSTD_createDStream();
     if (stream == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to unpack it", name);
     plait_status  status = PLAIT_OK;
@@ -101,7 +103,7 @@ static plait_status unzstd(const char *name, const unsigned char *data, size_t b
         if (ZSTD_isError(left))
             status = bad_stream(err, name, "zstd", ZSTD_getErrorName(left), in.pos);
         else
-            status = pli_spool_add(spool, out, piece.pos, err);
+            status = pli_intake_add(to, out, piece.pos, err);
         full = piece.pos == piece.size && left != 0;
     }
     if (status == PLAIT_OK && left != 0) status = bad_stream(err, name, "zstd", "it is cut short", in.pos);
@@ -109,12 +111,10 @@ static plait_status unzstd(const char *name, const unsigned char *data, size_t b
     return status;
 }
 
-plait_status pli_inflate(const char *name, const unsigned char *data, size_t bytes, pli_spool *spool,
-                         plait_error *err) {
+plait_status pli_inflate(const unsigned char *data, size_t bytes, pli_intake *in, plait_error *err) {
     unsigned char *out = pli_malloc(OUT_BYTES);
-    if (out == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to unpack it", name);
-    plait_status status =
-        is_gzip(data, bytes) ? gunzip(name, data, bytes, out, spool, err) : unzstd(name, data, bytes, out, spool, err);
+    if (out == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory to unpack it", in->name);
+    plait_status status = is_gzip(data, bytes) ? gunzip(data, bytes, out, in, err) : unzstd(data, bytes, out, in, err);
     pli_free(out);
     return status;
 }

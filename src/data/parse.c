@@ -34,6 +34,9 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     const pli_source *source = &d->sources->source[segment->source];
     size_t            safe = to;
     pli_bad           bad = { 0 };
+    /* The parser of libsvm refuses a NUL by itself; in a cell it would end the text. */
+    const unsigned char *nul = d->table != NULL || d->chars != NULL ? memchr(source->data + from, 0, to - from) : NULL;
+    if (nul != NULL) return pli_source_found_nul(source, (size_t)(nul - source->data), err);
     if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes
                                                                       behind it */
         size_t               limit = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;

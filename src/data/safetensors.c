@@ -357,6 +357,10 @@ plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, 
         pli_safetensors_close(&file);
         status = pli_fail(err, PLAIT_ECHECKSUM, "no plait.checksum in its metadata: not written by plait, or altered");
     }
+    if (status == PLAIT_OK && pli_map_check(path, &mapped, NULL) < 0) { /* while its checksum was compared */
+        pli_safetensors_close(&file);
+        status = pli_fail(err, PLAIT_ECHECKSUM, "it was written to while it was read; run again when nobody writes it");
+    }
     if (status < 0) {
         pli_unmap_file(&mapped);
         return pli_fail_at(err, "%s", path);

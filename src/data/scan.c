@@ -130,7 +130,7 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
     pli_schema_number(d->schema);
     d->libsvm.base = d->schema->index_base;
     d->scanned = true;
-    return PLAIT_OK;
+    return pli_sources_check(d->sources, err);
 }
 
 plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {

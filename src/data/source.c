@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SPOOL_MEMORY = 64 << 20 };
+/* A weight is a line of up to so many bytes for each byte of the data, of which a row has two at least. */
+enum { SPOOL_MEMORY = 64 << 20, WEIGHT_BYTES = 16 };
 
 static plait_status no_memory(plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
@@ -20,24 +21,25 @@ static bool ends_with(const char *text, const char *end) {
 
 /* --- one source ------------------------------------------------------------------------------------------- */
 
-static plait_status receive(int fd, pli_spool *spool, plait_error *err) {
+static plait_status receive(int fd, const char *name, pli_spool *spool, plait_error *err) {
+    pli_intake     in = { .name = name, .spool = spool };
     size_t         got = 1;
     plait_status   status = PLAIT_OK;
     unsigned char *buffer = pli_malloc(1 << 18);
     if (buffer == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to receive data");
     while (status == PLAIT_OK && got > 0) {
         status = pli_pipe_read(fd, buffer, 1 << 18, &got, err);
-        if (status == PLAIT_OK) status = pli_spool_add(spool, buffer, got, err);
+        if (status == PLAIT_OK) status = pli_intake_add(&in, buffer, got, err);
     }
     pli_free(buffer);
     return status;
 }
 
-static plait_status open_pipe(pli_source *source, const char *name, plait_error *err) {
+static plait_status open_pipe(pli_source *source, const char *name, pli_spill *spill, plait_error *err) {
     int fd = -1;
-    PLI_TRY(pli_spool_create(SPOOL_MEMORY, &source->spool, err));
+    PLI_TRY(pli_spool_create(SPOOL_MEMORY, spill, &source->spool, err));
     PLI_TRY(pli_pipe_open(source->path, &fd, err));
-    plait_status status = receive(fd, source->spool, err);
+    plait_status status = receive(fd, name, source->spool, err);
     pli_pipe_close(fd);
     if (status == PLAIT_EIO) return pli_fail_at(err, "%s", name), status;
     if (status == PLAIT_OK) status = pli_spool_end(source->spool, &source->data, &source->bytes, err);
@@ -54,15 +56,17 @@ static plait_status open_file(pli_source *source, plait_error *err) {
 }
 
 /* What was opened is packed: unpack, and let go of it. */
-static plait_status unpack(pli_source *source, const char *name, plait_error *err) {
+static plait_status unpack(pli_source *source, const char *name, pli_spill *spill, plait_error *err) {
     pli_spool   *packed = source->spool;
     plait_status status;
     source->spool = NULL;
-    status = pli_spool_create(SPOOL_MEMORY, &source->spool, err);
-    if (status == PLAIT_OK) status = pli_inflate(name, source->data, source->bytes, source->spool, err);
+    status = pli_spool_create(SPOOL_MEMORY, spill, &source->spool, err);
+    pli_intake in = { .name = name, .spool = source->spool };
+    if (status == PLAIT_OK) status = pli_inflate(source->data, source->bytes, &in, err);
     if (status == PLAIT_OK) status = pli_spool_end(source->spool, &source->data, &source->bytes, err);
     source->droppable = status == PLAIT_OK && pli_spool_is_file(source->spool);
     pli_spool_destroy(&packed);
+    if (status == PLAIT_OK && source->mapped.data != NULL) status = pli_map_check(source->path, &source->mapped, err);
     pli_unmap_file(&source->mapped);
     return status;
 }
@@ -70,7 +74,7 @@ static plait_status unpack(pli_source *source, const char *name, plait_error *er
 static plait_status read_weights(pli_source *source, const char *path, plait_error *err) {
     pli_text     text = { 0 };
     int64_t      capacity = 0, line = 0;
-    plait_status status = pli_read_whole(path, SIZE_MAX / 4, &text, err);
+    plait_status status = pli_read_whole(path, source->bytes * WEIGHT_BYTES + 4096, &text, err);
     for (char *at = text.data; status == PLAIT_OK && at != NULL && *at != '\0';) {
         char  *end = strchr(at, '\n'), *next = end != NULL ? end + 1 : at + strlen(at);
         double weight;
@@ -110,12 +114,13 @@ static plait_status find_weights(pli_source *source, plait_error *err) {
     return status;
 }
 
-static plait_status open_source(pli_source *source, bool is_pipe, plait_error *err) {
+static plait_status open_source(pli_source *source, bool is_pipe, pli_spill *spill, plait_error *err) {
     const char *name = strcmp(source->path, "-") == 0 ? "standard input" : source->path;
-    PLI_TRY(is_pipe ? open_pipe(source, name, err) : open_file(source, err));
-    if (pli_is_packed(source->data, source->bytes)) PLI_TRY(unpack(source, name, err));
+    PLI_TRY(is_pipe ? open_pipe(source, name, spill, err) : open_file(source, err));
+    if (pli_is_packed(source->data, source->bytes)) PLI_TRY(unpack(source, name, spill, err));
     if (source->bytes == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: empty, expected rows", name);
     PLI_TRY(pli_foreign_check(name, source->data, source->bytes, err));
+    PLI_TRY(pli_source_check_text(name, source->data, source->bytes, err));
     if (source->bytes >= 3 && memcmp(source->data, "\xef\xbb\xbf", 3) == 0) source->begin = 3;
     return is_pipe ? PLAIT_OK : find_weights(source, err);
 }
@@ -132,7 +137,7 @@ static plait_status add_source(pli_sources *all, const char *path, plait_error *
     if (source->path == NULL) return no_memory(err);
     all->n++; /* from here release takes care of it */
     all->is_pipe |= is_pipe;
-    return open_source(source, is_pipe, err);
+    return open_source(source, is_pipe, &all->spill, err);
 }
 
 /* Files beside the data that are no data. */
@@ -200,11 +205,13 @@ static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_sources_open(const char *const *paths, int64_t n, pli_sources **sources_out, plait_error *err) {
+plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill_limit, pli_sources **sources_out,
+                              plait_error *err) {
     pli_text     list = { 0 };
     pli_sources *all = pli_calloc(1, sizeof *all);
     if (all == NULL) return no_memory(err);
     all->users = 1;
+    all->spill.limit_bytes = spill_limit;
     plait_status status = pli_sources_list(paths, n, &list, err);
     if (status == PLAIT_OK) status = open_list(all, list.data, err);
     pli_text_free(&list);
@@ -228,6 +235,13 @@ void pli_sources_release(pli_sources **sources) {
     }
     pli_free(all->source);
     pli_free(all);
+}
+
+plait_status pli_sources_check(const pli_sources *sources, plait_error *err) {
+    for (int64_t i = 0; sources != NULL && i < sources->n; i++)
+        if (sources->source[i].mapped.data != NULL)
+            PLI_TRY(pli_map_check(sources->source[i].path, &sources->source[i].mapped, err));
+    return PLAIT_OK;
 }
 
 int64_t pli_source_line(const pli_source *source, size_t at) {

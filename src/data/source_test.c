@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,7 +228,7 @@ static void test_spool(void **state) {
     size_t               bytes;
     uint32_t             numbers[1000];
     (void)state;
-    assert_int_equal(pli_spool_create(10000, &spool, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_create(10000, NULL, &spool, &err), PLAIT_OK);
     for (uint32_t i = 0; i < 30; i++) {
         for (uint32_t k = 0; k < 1000; k++) numbers[k] = i * 1000 + k;
         assert_int_equal(pli_spool_add(spool, numbers, sizeof numbers, &err), PLAIT_OK);
@@ -237,6 +238,60 @@ static void test_spool(void **state) {
     assert_int_equal(bytes, 30 * sizeof numbers);
     for (uint32_t i = 0; i < 30000; i++) assert_int_equal(((const uint32_t *)(const void *)data)[i], i);
     pli_spool_destroy(&spool);
+}
+
+/* What temporary files take together is bounded, and given back. */
+static void test_spill(void **state) {
+    pli_spill            spill = { .limit_bytes = 25000 };
+    pli_spool           *one = NULL, *two = NULL;
+    plait_error          err;
+    const unsigned char *data;
+    size_t               bytes;
+    static const char    block[10000];
+    (void)state;
+    assert_int_equal(pli_spool_create(100, &spill, &one, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_add(one, block, sizeof block, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_add(one, block, sizeof block, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_end(one, &data, &bytes, &err), PLAIT_OK);
+    assert_int_equal(bytes, 20000);
+    assert_int_equal(spill.used_bytes, 20000);
+    assert_int_equal(pli_spool_create(100, &spill, &two, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_add(two, block, sizeof block, &err), PLAIT_OK);
+    assert_int_equal(pli_spool_add(two, block, sizeof block, &err), PLAIT_ENOSPACE);
+    assert_non_null(strstr(err.text, "more than 25000 bytes of temporary files"));
+    pli_spool_destroy(&one);
+    pli_spool_destroy(&two);
+    assert_int_equal(spill.used_bytes, 0);
+}
+
+/* A file that is written to between the passes over it, in a way that no signal tells of, and one that is replaced. */
+static void test_written_to(void **state) {
+    char            path[256], other[256];
+    const char     *paths[] = { path };
+    plait_data_opts opts;
+    plait_error     err;
+    (void)state;
+    path_of("now", path);
+    path_of("other", other);
+    plait_data_opts_init(&opts);
+    opts.paths = paths;
+    opts.n_paths = 1;
+    for (int how = 0; how < 4; how++) {
+        pli_dataset *d = NULL;
+        write_bytes("now", "1 1:1\n0 2:1\n1 3:1\n", 18);
+        assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+        assert_int_equal(pli_dataset_open(&opts, NULL, 0, 1, &d, &err), PLAIT_OK);
+        if (how == 1) assert_int_equal(truncate(path, 12), 0);
+        if (how == 2) write_bytes("now", "1 1:1\n0 2:1\n1 4:1\n", 18);
+        if (how == 3) {
+            write_bytes("other", "1 1:1\n", 6);
+            assert_int_equal(rename(other, path), 0);
+        }
+        plait_status status = pli_dataset_load(d, NULL, &err);
+        assert_int_equal(status, how == 1 || how == 2 ? PLAIT_EFORMAT : PLAIT_OK);
+        if (how == 0 || how == 3) assert_int_equal(pli_dataset_rows(d), 3);
+        pli_dataset_destroy(&d);
+    }
 }
 
 static void test_memory(void **state) {
@@ -287,10 +342,10 @@ static int make_folder(void **state) {
 }
 
 static int remove_folder(void **state) {
-    static const char *const names[] = {
-        "many/part-0", "many/part-1", "many/part-2", "many/.hidden", "many/_SUCCESS", "two.gz", "one.zst", "two.zst",
-        "cut.zst",     "bad.zst",     "cut.gz",      "bad.gz",       "many",          "none",   "."
-    };
+    static const char *const names[] = { "many/part-0",   "many/part-1", "many/part-2", "many/.hidden",
+                                         "many/_SUCCESS", "now",         "two.gz",      "one.zst",
+                                         "two.zst",       "cut.zst",     "bad.zst",     "cut.gz",
+                                         "bad.gz",        "many",        "none",        "." };
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[256];
@@ -304,7 +359,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_files), cmocka_unit_test(test_directories_and_patterns),
         cmocka_unit_test(test_packed),     cmocka_unit_test(test_what_follows),
-        cmocka_unit_test(test_spool),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_spool),      cmocka_unit_test(test_spill),
+        cmocka_unit_test(test_written_to), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

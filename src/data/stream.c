@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "data/batches.h"
+#include "data/cache.h"
 #include "data/table.h"
 
 enum { GROUP_BYTES = 8 << 20, DROP_BYTES = 256 << 10 };
@@ -119,7 +120,7 @@ static plait_status loaded_part(pli_batches *s, int64_t clock, int32_t part, pli
     int64_t          from = pli_share(block->number, block->rows, clock, s->clocks),
             to = pli_share(block->number, block->rows, clock + 1, s->clocks);
     *part_out = (pli_part){ .block = block, .first = from, .rows = to - from };
-    return PLAIT_OK;
+    return clock == s->clocks - 1 ? pli_datacache_check(s->dataset, err) : PLAIT_OK;
 }
 
 plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
@@ -136,7 +137,7 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
         return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
     PLI_TRY(take_rows(s, part, to, &stream->scratch[thread], err));
     *part_out = (pli_part){ .block = &stream->scratch[thread].b, .rows = to - from };
-    return PLAIT_OK;
+    return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
 /* --- some clocks at once ---------------------------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ static plait_status next_group(pli_batches *s, int64_t clock, plait_error *err) 
         stream->clocks = 0;
         return stream->status[i];
     }
-    return PLAIT_OK;
+    return clock + stream->clocks == s->clocks ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
 static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err) {

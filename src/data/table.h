@@ -60,6 +60,9 @@ void pli_table_fill(const pli_dataset *d, pli_rows *rows);
 plait_status pli_table_renumber(pli_dataset *d, const pli_schema *agreed, plait_error *err);
 
 /* table_parse.c */
+/* Of a column about 90 bytes are kept, beside what a model has for it. */
+enum { PLI_MAX_COLUMNS = 1 << 22 };
+
 /** The cell's text as dictionaries hold it: without doubled quotes, UTF-8 (other bytes are taken as Latin-1). Lies in
  * the cell or in buffer. Returns NULL if out of memory. */
 const char *pli_cell_text(const pli_cell *cell, pli_text *buffer, size_t *length_out);

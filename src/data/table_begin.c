@@ -178,6 +178,9 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
         (opts->delimiter != NULL || opts->format == NULL || strcmp(opts->format, "auto") == 0))
         pli_dataset_note(d, "%s: read as a table of one column, the labels: its rows have no features; --format says "
                          "otherwise", d->sources->source[0].path);
+    if (status == PLAIT_OK && t->cells > PLI_MAX_COLUMNS)
+        status = pli_fail(err, PLAIT_EFORMAT, "%s:1: %lld columns: a table has at most %d; write them as libsvm data",
+                          d->sources->source[0].path, (long long)t->cells, PLI_MAX_COLUMNS);
     if (status == PLAIT_OK && t->cells == 0)
         status =
             pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter behind them",

@@ -4,6 +4,7 @@
 
 #include "graph/form/form.h"
 
+#define STREAM_BYTES_MAX ((size_t)64 << 20) /* of what has no length, and perhaps no end */
 #define FILE_BYTES_MAX ((size_t)2 << 30) /* what a message of protocol buffers may have */
 
 void plait_graph_file_opts_init(plait_graph_file_opts *opts) {
@@ -38,7 +39,8 @@ plait_status plait_graph_load(const char *path, const plait_graph_file_opts *opt
     PLI_TRY(PLI_GIVEN(error_out, path));
     PLI_TRY(PLI_GIVEN(error_out, graph_out));
     pli_text     text = { 0 };
-    plait_status status = pli_read_whole(path, FILE_BYTES_MAX, &text, error_out);
+    plait_status status =
+        pli_read_whole(path, pli_is_pipe(path) ? STREAM_BYTES_MAX : FILE_BYTES_MAX, &text, error_out);
     if (status == PLAIT_OK)
         status = plait_graph_parse(path, text.data != NULL ? text.data : "", text.length, opts, graph_out, error_out);
     pli_text_free(&text);
