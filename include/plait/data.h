@@ -52,9 +52,9 @@ PLAIT_API void plait_data_opts_init(plait_data_opts *opts);
 
 /** Reads a data set into memory. Errors: EIO no such file (path named); EFORMAT a malformed line ("file:line:
  *  what was expected"), NaN or infinity, an empty or truncated input; EINVAL; ENAME no such column (nearest
- *  named); ENOMEM; ENOSPACE beyond spill_limit. error_out may be NULL. Not collective: the whole data set is read by the
- *  caller. Plain files are mapped while they are read. One that is written to meanwhile is an error at the end; one that is
- *  cut short raises SIGBUS in the caller, since the library sets no handler of signals. */
+ *  named); ENOMEM; ENOSPACE beyond spill_limit. error_out may be NULL. Not collective: the whole data set is read by
+ *  the caller. Plain files are mapped while they are read. One that is written to meanwhile is an error at the end; one
+ *  that is cut short raises SIGBUS in the caller, since the library sets no handler of signals. */
 PLAIT_API plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out, plait_error *error_out);
 
 /** A data set of rows in compressed sparse row form, copied. row_start [rows + 1], column [row_start[rows]]

@@ -80,15 +80,15 @@ typedef struct pli_mapped {
 } pli_mapped;
 plait_status pli_map_file(const char *path, pli_mapped *mapped_out, plait_error *err);
 void         pli_unmap_file(pli_mapped *mapped);
-/** Is the file at path still as it was mapped? One that has been replaced (renamed over) or removed is no matter: what is
- *  mapped stays whole. Of a file that is cut while it is mapped, reading what is gone raises SIGBUS, which the program
- *  answers (cli/mapped.h). Errors: EFORMAT it has another length or was written to. */
+/** Is the file at path still as it was mapped? One that has been replaced (renamed over) or removed is no matter: what
+ *  is mapped stays whole. Of a file that is cut while it is mapped, reading what is gone raises SIGBUS, which the
+ *  program answers (cli/mapped.h). Errors: EFORMAT it has another length or was written to. */
 plait_status pli_map_check(const char *path, const pli_mapped *mapped, plait_error *err);
 /** Tells the system that data [bytes] is not needed any more. */
 void pli_map_drop(const void *data, size_t bytes);
 
-/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. A symbolic link is
- * followed, whether its target is there or not, and stays a link; what is no regular file (/dev/stdout, a pipe) is
+/* A file that appears whole or not at all: written to path.tmp.PID, synced, renamed, directory synced. A symbolic link
+ * is followed, whether its target is there or not, and stays a link; what is no regular file (/dev/stdout, a pipe) is
  * written straight. What a process that was killed has left of its own path.tmp.PID is removed by the next open. */
 typedef struct pli_outfile pli_outfile;
 plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err);
@@ -122,8 +122,8 @@ plait_status pli_sync_directory_of(const char *path, plait_error *err);
 plait_status pli_remove(const char *path, plait_error *err);
 /** Do both names mean one regular file, or would they once it is there? */
 bool         pli_same_file(const char *a, const char *b);
-/** Could a file of that name be written in place, or made with some bytes in it? Leaves none. Errors: EIO, ENOSPACE, with
- *  `what` behind the name, and the remedy. */
+/** Could a file of that name be written in place, or made with some bytes in it? Leaves none. Errors: EIO, ENOSPACE,
+ *  with `what` behind the name, and the remedy. */
 plait_status pli_check_writable(const char *path, const char *what, plait_error *err);
 /** The same of one that an outfile is to replace; what is no regular file is not written to. */
 plait_status pli_check_replaceable(const char *path, const char *what, plait_error *err);

@@ -363,8 +363,8 @@ static int32_t dead_process(void) {
     return (int32_t)pid;
 }
 
-/* Removed by the next writer: what a dead process has left of this file, save where its lock is held: then somebody lives
- * who has that number elsewhere. */
+/* Removed by the next writer: what a dead process has left of this file, save where its lock is held: then somebody
+ * lives who has that number elsewhere. */
 static void test_what_the_dead_left_goes(void **state) {
     (void)state;
     char    left[64], second[64], living[64];

@@ -6,11 +6,11 @@
  * systems: Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014. A failed write is remembered, so a file
  * of which any byte was refused is never renamed. What is no regular file (a pipe, /dev/stdout) is written straight.
  *
- * While it is written a file is called PATH.tmp.PID and its writer holds a lock on it. A process that is killed leaves it
- * behind; the next that writes PATH removes it. It takes only what nobody can be writing: the process of that number is
- * dead, and the lock is free. So a writer on another host or in another container is safe, whose number means nothing
- * here; and a number that has been given to another process only keeps the file a while longer. Where the file system
- * has no locks nothing is removed. */
+ * While it is written a file is called PATH.tmp.PID and its writer holds a lock on it. A process that is killed leaves
+ * it behind; the next that writes PATH removes it. It takes only what nobody can be writing: the process of that number
+ * is dead, and the lock is free. So a writer on another host or in another container is safe, whose number means
+ * nothing here; and a number that has been given to another process only keeps the file a while longer. Where the file
+ * system has no locks nothing is removed. */
 #include "base/os.h"
 
 #include <dirent.h>

@@ -23,10 +23,11 @@ void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
 void pli_text_add_quoted(pli_text *text, const char *word);
 /** The bytes as they may stand on a terminal and in a message, whatever file they come from: UTF-8 that is valid stays;
  *  control characters (of both ranges, and those that turn the direction of text) and all other bytes are written as C
- *  does: \n, \t, \x1b. keep: control characters that stay, as "\n\t"; "": none. A backslash stays single, so that doing it
- *  twice is as good as once. */
+ *  does: \n, \t, \x1b. keep: control characters that stay, as "\n\t"; "": none. A backslash stays single, so that doing
+ *  it twice is as good as once. */
 void pli_text_add_printable(pli_text *text, const char *bytes, size_t n, const char *keep);
-/** The same of a string into to [room], which is ended; what does not fit is left out, but never half of a character. */
+/** The same of a string into to [room], which is ended; what does not fit is left out, but never half of a
+ *  character. */
 void pli_printable(char *to, size_t room, const char *from);
 /** 16512 -> "16,512": for people. */
 void pli_text_add_count(pli_text *text, int64_t count);

@@ -1,5 +1,6 @@
-/* When an option has an effect beside the others: one line each, from which a run's notes follow. What cannot be together
- * is refused elsewhere; what only the data can tell (a label column of LIBSVM data) is noted when they are read. */
+/* When an option has an effect beside the others: one line each, from which a run's notes follow. What cannot be
+ * together is refused elsewhere; what only the data can tell (a label column of LIBSVM data) is noted when they are
+ * read. */
 #include <string.h>
 
 #include "cli/settings.h"

@@ -3,8 +3,8 @@
  * The handler writes the signal's number to a pipe, and a thread of its own reads it there and acts. (Not sigwait: a
  * library may have started threads before main, which do not block what we block.) The first SIGINT or SIGTERM (or
  * SIGUSR2, as which plait launch hands these on) sets `stop`, which train looks at; one that comes a second later, or
- * more, ends the process at once, by that signal. What comes within that second counts as the first: `timeout` signals a
- * process and its group. Until pli_signals_begun nothing is learnt yet, and the data may never come: then the first
+ * more, ends the process at once, by that signal. What comes within that second counts as the first: `timeout` signals
+ * a process and its group. Until pli_signals_begun nothing is learnt yet, and the data may never come: then the first
  * signal ends the process. One at a time in a process. */
 #ifndef PLI_CLI_SIGNALS_H
 #define PLI_CLI_SIGNALS_H

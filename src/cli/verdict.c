@@ -23,8 +23,8 @@
 
 static const char prefix[] = "plait-launch-";
 
-/* A launch that was killed has left its file, whose name says whose it was. It goes when that process is gone. A file of
- * another user's stays, since it cannot be removed; so does one whose number another process has got since. */
+/* A launch that was killed has left its file, whose name says whose it was. It goes when that process is gone. A file
+ * of another user's stays, since it cannot be removed; so does one whose number another process has got since. */
 static void sweep(const char *folder) {
     DIR *all = opendir(folder);
     for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {

@@ -1,5 +1,5 @@
-/* cli/verdict.h - how the processes of a job tell `plait launch` their exit codes; what ranks tell it of themselves is in
- * comm/tell_launch.h. */
+/* cli/verdict.h - how the processes of a job tell `plait launch` their exit codes; what ranks tell it of themselves is
+ * in comm/tell_launch.h. */
 #ifndef PLI_CLI_VERDICT_H
 #define PLI_CLI_VERDICT_H
 

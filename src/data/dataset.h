@@ -73,8 +73,8 @@ plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_ro
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* format.c */
-/** As opts has it, else by content; of the model's format where `fixed` is. Errors: ENAME no such format, EINVAL other than
- *  the model's, EFORMAT a file of another program. */
+/** As opts has it, else by content; of the model's format where `fixed` is. Errors: ENAME no such format, EINVAL other
+ *  than the model's, EFORMAT a file of another program. */
 plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
                                pli_data_format *format_out, plait_error *err);
 const char *pli_format_text(pli_data_format format);

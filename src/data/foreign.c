@@ -83,8 +83,8 @@ static plait_status check_zip(const char *name, const unsigned char *data, size_
     return refuse(name, "a zip archive", "unpack it with `unzip FILE`, and give its files", err);
 }
 
-/* Text of two bytes a character without a mark: of its first bytes those at `zero`, 0 or 1, and every other behind it are
- * zero, the rest is ASCII. */
+/* Text of two bytes a character without a mark: of its first bytes those at `zero`, 0 or 1, and every other behind it
+ * are zero, the rest is ASCII. */
 static bool is_bare_utf16(const unsigned char *data, size_t bytes, size_t zero) {
     const size_t n = bytes < 64 ? bytes & ~(size_t)1 : 64;
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* What comes in without a known end, from a pipe or out of a packed file: looked at while it is taken, so that what is no
- * text ends it at once, and not when the disk is full. */
+/* What comes in without a known end, from a pipe or out of a packed file: looked at while it is taken, so that what is
+ * no text ends it at once, and not when the disk is full. */
 #include <string.h>
 
 #include "data/foreign.h"

@@ -2,7 +2,8 @@
  * are those of ONNX's Resize, and so are the meanings.
  *
  *     places   half_pixel, half_pixel_symmetric, pytorch_half_pixel, asymmetric, align_corners
- *     scale    of the input's length to the output's: it says where places lie and, without a length, how many there are;
+ *     scale    of the input's length to the output's: it says where places lie and, without a length, how many there
+ *     are;
  *              0: the length says both
  *     mode     nearest (1 place, as `rounds` says), linear (2), cubic (4, by Keys's kernel with its number `cubic`)
  *

@@ -1,5 +1,5 @@
-/* Weighted places along an axis, and back (taps.h). An item is some of the axes before it, so that no two items write one
- * element; taps are computed for a few places at a time and used for all of the item's. */
+/* Weighted places along an axis, and back (taps.h). An item is some of the axes before it, so that no two items write
+ * one element; taps are computed for a few places at a time and used for all of the item's. */
 #include "graph/taps.h"
 
 #include <string.h>

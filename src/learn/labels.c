@@ -1,4 +1,5 @@
-/* What the labels are: classes or numbers, and of which column; how many of each class there are, and what they weigh. */
+/* What the labels are: classes or numbers, and of which column; how many of each class there are, and what they
+ * weigh. */
 #include "learn/run.h"
 
 #include <math.h>
@@ -151,9 +152,9 @@ static void count_earlier(const pli_run *run, const pli_block *block, int64_t ro
 /* How many counts there are: of classes and what is told of all, then rows of each class that weigh something. */
 static int64_t counts_of(int64_t classes) { return 2 * classes + COUNTS + (classes == 0); }
 
-/* Over the rows, of a stream over its sample. counts [counts_of]: labels of each class, then rows to train on, all rows,
- * entries, labels to train on, then rows of each class, or of all, whose weight is above 0. moments: of numbers the sums, block by block, of weights, of weighted labels and of
- * their squares. Checks the labels. */
+/* Over the rows, of a stream over its sample. counts [counts_of]: labels of each class, then rows to train on, all
+ * rows, entries, labels to train on, then rows of each class, or of all, whose weight is above 0. moments: of numbers
+ * the sums, block by block, of weights, of weighted labels and of their squares. Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     const int64_t n = run->linear.classes;
     double       *heavy = counts + n + COUNTS;

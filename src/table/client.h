@@ -108,8 +108,8 @@ void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, 
 plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
                              pli_ticket *ticket, pli_out *out, plait_error *err);
 /** The same empty message to every server that holds a shard. BYE and LEAVE go to all others as well that wait for the
- *  workers' end: server ranks, and those with copies of others' shards; LEAVE also to the one that keeps the book of leases.
- *  Where one of a thousand workers holds all shards, most hear nothing. */
+ *  workers' end: server ranks, and those with copies of others' shards; LEAVE also to the one that keeps the book of
+ *  leases. Where one of a thousand workers holds all shards, most hear nothing. */
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind kind, pli_ticket *ticket, pli_out *out,
                                  plait_error *err);
 /** The server that keeps the book of leases: that of a key, as rows have theirs. */

@@ -3,8 +3,8 @@
  *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are
  *   in0.bin,
  *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt.
- *                        What was read is also written back, to back.onnx, or else back.txt. out0.txt, ... have the type's
- *                        number and the lengths of each output
+ *                        What was read is also written back, to back.onnx, or else back.txt. out0.txt, ... have the
+ *                        type's number and the lengths of each output
  *   onnx_run --ops       names the ops that are read, one a line */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* mutate SEED FILE OTHER: writes a mutant of FILE to standard output, the same for the same seed. OTHER is spliced in.
  *
- * One to four changes of kinds that files suffer, or that somebody crafts: bits that flip, ends that are cut off, spans that
- * are there twice or missing, numbers that grow long or huge, NUL and control bytes, lines that change places, pieces of
- * another file. */
+ * One to four changes of kinds that files suffer, or that somebody crafts: bits that flip, ends that are cut off, spans
+ * that are there twice or missing, numbers that grow long or huge, NUL and control bytes, lines that change places,
+ * pieces of another file. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

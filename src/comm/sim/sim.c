@@ -80,8 +80,8 @@ static int64_t address_space_left(void) {
     return (int64_t)limit.rlim_cur - (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Nor can it go on without memory. Each rank knows of each other one by some structs of a machine's streams; what the job
- * itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
+/* Nor can it go on without memory. Each rank knows of each other one by some structs of a machine's streams; what the
+ * job itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
 static plait_status check_memory(pli_transport *sim, plait_error *err) {
     enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* not stacks: kept free for the job */ };
     const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK);

@@ -182,8 +182,8 @@ static bool takes_texts(const pli_import *im) {
     return false;
 }
 
-/* Strings are chosen, moved and handed on, as a model does that ends in the names of its classes. No graph computes with them,
- * so what is made of them is no value of this one. */
+/* Strings are chosen, moved and handed on, as a model does that ends in the names of its classes. No graph computes
+ * with them, so what is made of them is no value of this one. */
 static plait_status hand_texts_on(pli_import *im) {
     static const char *const moves[] = {
         "Gather", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"

@@ -1,8 +1,8 @@
 /* ONNX ops on the lengths of arrays: Shape, and what makes an array of given lengths.
  *
- * Where all lengths are known, a Shape is an array that is known now, and shapes and axes may be given by it. Where a run
- * decides one, it is computed, and the import remembers whose shape it is: an op that wants a shape and is given that one
- * becomes an op of Plait's that takes another value as its model. */
+ * Where all lengths are known, a Shape is an array that is known now, and shapes and axes may be given by it. Where a
+ * run decides one, it is computed, and the import remembers whose shape it is: an op that wants a shape and is given
+ * that one becomes an op of Plait's that takes another value as its model. */
 #include <string.h>
 
 #include "graph/form/import.h"

@@ -1,5 +1,5 @@
-/* extend: `before` and `after` more places along one axis, copies of those that are there (graph/extend.h). Padding with
- * one value is pad. */
+/* extend: `before` and `after` more places along one axis, copies of those that are there (graph/extend.h). Padding
+ * with one value is pad. */
 #include "graph/extend.h"
 #include "graph/ops/ops.h"
 

@@ -1,8 +1,8 @@
 /* local x async: Hogwild - the workers of a process, and the threads of a worker, update the shared values in place,
  * without locks. This is the one file that breaks the rule that nobody writes what others read: it holds the relaxed
  * atomics on values. A step may overwrite what others did to the same value since it was read (hogwild_test.c counts
- * that), which stochastic gradient descent on sparse data bears; increments of an additive table are never lost: compare
- * and swap.
+ * that), which stochastic gradient descent on sparse data bears; increments of an additive table are never lost:
+ * compare and swap.
  *
  * What bounds it are lines of memory that travel between the cores which write them: a dense row and its rule's state
  * lie side by side, so that a step to a short row moves one line.
