@@ -43,9 +43,10 @@ typedef struct plait_data_opts {
     int                apart;         /* text: 0: a row for each character, its label; 1: a row for each window of them,
                                          which has a label at each place: the character that follows there, as models of
                                          sequences take it */
-    const char *delimiter; /* csv: what parts the cells: one character, or "tab" | "space" | "comma" | "semicolon" | "pipe";
-                              NULL: what cuts the first lines into equally many cells */
-    int64_t spill_limit; /* bytes that temporary files of unpacked or received data may take; 0: half of what is free there */
+    const char *delimiter; /* csv: what parts the cells: one character, or "tab" | "space" | "comma" | "semicolon" |
+                              "pipe"; NULL: what cuts the first lines into equally many cells */
+    int64_t spill_limit;   /* bytes that temporary files of unpacked or received data may take; 0: half of what is
+                              free there */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

@@ -189,9 +189,9 @@ typedef struct plait_report {
     char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
-    int64_t best_epoch;    /* from 1: whose weights had the least validation_loss, and are the model's; -1: none was chosen */
+    int64_t best_epoch;    /* from 1: its weights had the least validation_loss, and are the model's; -1: none was */
     int     stopped_early; /* 1: by patience; 0: not; -1: nothing was held back */
-    int     converged;     /* of lbfgs, 1: its loss fell no more; 0: epochs were too few; -1: the optimizer cannot tell */
+    int     converged;     /* of lbfgs, 1: its loss fell no more; 0: too few epochs; -1: the optimizer cannot tell */
     char    checkpoint_failed[256]; /* why the last one that was due is not there; empty: it is, or none was due */
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its

@@ -57,10 +57,11 @@ static plait_status check_spill(const pli_spool *spool, plait_error *err) {
     if (spill->limit_bytes > 0)
         return after <= spill->limit_bytes
                    ? PLAIT_OK
-                   : pli_fail(err, PLAIT_ENOSPACE,
-                              "what is unpacked or received takes more than %lld bytes of temporary files; if it has an "
-                              "end, give a larger --spill-limit",
-                              (long long)spill->limit_bytes);
+                   : pli_fail(
+                         err, PLAIT_ENOSPACE,
+                         "what is unpacked or received takes more than %lld bytes of temporary files; if it has an "
+                         "end, give a larger --spill-limit",
+                         (long long)spill->limit_bytes);
     if (fstatvfs(spool->fd, &disk) != 0) return PLAIT_OK; /* a system that does not say */
     const int64_t left = (int64_t)(disk.f_bavail * disk.f_frsize) - spool->held;
     return after <= left ? PLAIT_OK

@@ -86,7 +86,8 @@ const pli_command pli_command_audit = {
         "updates, that what was read of a row never goes back, and what the table's consistency promises of the "
         "updates "
         "of others. It prints how stale the gets were. The first violation is named with rank, row and clock.\n\n"
-        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty (why: on standard error, too).",
+        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty (why: on standard error, "
+        "too).",
     .rows = rows,
     .run = audit,
 };

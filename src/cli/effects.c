@@ -17,7 +17,9 @@ static bool is_scaled(const pli_train_settings *s) { return s->graph == NULL; }
 static bool is_processes(const pli_train_settings *s) {
     return s->transport != NULL ? is(s->transport, "mpi") : pli_launcher_find().name != NULL;
 }
-static bool is_shared(const pli_train_settings *s) { return is_processes(s) || s->workers > 1 || !is(s->balance, "dynamic"); }
+static bool is_shared(const pli_train_settings *s) {
+    return is_processes(s) || s->workers > 1 || !is(s->balance, "dynamic");
+}
 
 static bool is_summed(const char *topology) { return is(topology, "allreduce") || is(topology, "hybrid"); }
 

@@ -311,7 +311,8 @@ static int check_where(const launch_settings *set) {
     plait_error err = { .rank = -1 };
     pli_text    lines = { 0 };
     if (set->hosts != NULL && set->hostfile != NULL) {
-        pli_cli_usage("launch: --hosts %s and --hostfile %s: name the machines in one of them", set->hosts, set->hostfile);
+        pli_cli_usage("launch: --hosts %s and --hostfile %s: name the machines in one of them", set->hosts,
+                      set->hostfile);
         return PLI_EXIT_USAGE;
     }
     if (set->hosts != NULL && !are_hosts(set->hosts)) {
@@ -415,7 +416,8 @@ const pli_command pli_command_launch = {
     .details =
         "Runs mpirun (of .venv/, else of the path, else of PLAIT_MPIRUN) with the settings that root, few slots and "
         "shared cores need, and hands signals on. mpirun and srun by hand do as well.\n\n"
-        "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must lie in the "
+        "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must lie in "
+        "the "
         "same places there.\n\n"
         "A train with --out FILE is done when FILE.done says so. With --max-restarts a job of which a rank, a host or "
         "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.\n\n"

@@ -11,7 +11,8 @@
 void pli_record_init(plait_report *r) {
     *r = (plait_report){
         .rows = -1, .features = -1, .workers = -1, .spares = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1,
-        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .best_epoch = -1, .stopped_early = -1, .converged = -1
+        .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .best_epoch = -1, .stopped_early = -1,
+        .converged = -1
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
@@ -133,7 +134,8 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
         bool as_run = strcmp(t->topology, r->topology) == 0 && strcmp(t->consistency, r->consistency) == 0;
         if (!as_run) pli_text_add(text, "%-18s %s by %s, %s\n", "table", t->name, t->topology, t->consistency);
     }
-    if (r->clocks >= 0) pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epoch%s%s\n", "clocks", r->clocks, r->epochs,
+    if (r->clocks >= 0)
+        pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epoch%s%s\n", "clocks", r->clocks, r->epochs,
                      pli_plural(r->epochs), r->converged > 0 ? ", converged" : "");
     figure(text, "objective", r->objective);
     figure(text, "train loss", r->train_loss);

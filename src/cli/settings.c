@@ -56,8 +56,8 @@ const pli_opt pli_train_rows[] = {
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
     { "delimiter", PLI_OPT_TEXT, AT(in.delimiter), NULL, "C",
-      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all lines "
-      "alike",
+      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
+      "lines alike",
       0, 0, "data" },
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE",
       "column of the label, by name or number from 1; idx: the file of labels", 0, 0, "data" },
@@ -68,8 +68,8 @@ const pli_opt pli_train_rows[] = {
       "characters of a text that a row sees; default 16, with lstm 128", 1, 1024, "data" },
     { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features to 2^N", 1, 31, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
-      "most that temporary files of unpacked or received data may take (K, M, G, T); 0: half of what is free there", 0, 0,
-      "data" },
+      "most that temporary files of unpacked or received data may take (K, M, G, T); 0: half of what is free there", 0,
+      0, "data" },
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL, "keep a binary cache beside the data", 0, 0, "data" },
 
     { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "sgd|momentum|adagrad|adam|ftrl|lbfgs", "update rule, or lbfgs",
@@ -112,7 +112,8 @@ const pli_opt pli_train_rows[] = {
       "model's tables",
       0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact",
-      "exact: the same bits for any topology, transport and number of workers up to 64, under bsp", 0, 0, "distribution" },
+      "exact: the same bits for any topology, transport and number of workers up to 64, under bsp", 0, 0,
+      "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic",
       "does a worker keep its blocks, or do they go to who is fast?", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
@@ -171,7 +172,8 @@ static bool is(const char *value, const char *name) { return value != NULL && st
 
 /* What can be said before a run is described: also other tools' words for what is no list of choices. */
 static bool check_words(const pli_train_settings *s) {
-    const char *hint = pli_words_value("topology", s->topology), *other = pli_words_value("consistency", s->consistency);
+    const char *hint = pli_words_value("topology", s->topology),
+               *other = pli_words_value("consistency", s->consistency);
     if (hint != NULL || other != NULL) {
         pli_cli_usage("train: --%s %s: %s", hint != NULL ? "topology" : "consistency",
                       hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);

@@ -574,8 +574,9 @@ const pli_command pli_command_train = {
         "How updates travel (--topology), what a read may miss (--consistency), how many compute (--workers) and what "
         "carries the bytes (--transport) are independent settings; 'plait help pairs' shows which go together.\n\n"
         "SIGINT and SIGTERM end the run after its clock, save the model, write a checkpoint (--checkpoint DIR) and print "
-        "the command that goes on (exit code 75); a signal that comes a second later, or more, ends it at once. While the "
-        "data are read there is nothing to save: the first signal ends the run (75). SIGUSR1 prints who waits for what.",
+        "the command that goes on (exit code 75); a signal that comes a second later, or more, ends it at once. While "
+        "the data are read there is nothing to save: the first signal ends the run (75). SIGUSR1 prints who waits for "
+        "what.",
     .rows = pli_train_rows,
     .run = train,
 };

@@ -11,24 +11,25 @@ static const struct option_word {
 } options[] = {
     { "|lr|eta|eta0|alpha-init|learning-rate-init|learningrate|step-size|stepsize|step|", "learning-rate",
       "here it is --learning-rate" },
-    { "|batch-size|batchsize|minibatch|mini-batch|mini-batch-size|minibatch-size|bs|per-device-train-batch-size|", "batch",
-      "here it is --batch, the rows of all workers together in one clock" },
+    { "|batch-size|batchsize|minibatch|mini-batch|mini-batch-size|minibatch-size|bs|per-device-train-batch-size|",
+      "batch", "here it is --batch, the rows of all workers together in one clock" },
     { "|n-epochs|num-epochs|nb-epoch|max-epochs|epoch|passes|iters|iter|iterations|n-iter|max-iter|num-iter|num-iters|"
-      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|max-steps|steps|", "epochs",
-      "here it is --epochs, passes over the data" },
-    { "|num-workers|n-workers|nworkers|nproc|np|n-jobs|num-proc|nproc-per-node|world-size|num-processes|n-procs|", "workers",
-      "here it is --workers, of the whole job; processes are started by 'plait launch -n N'" },
+      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|max-steps|steps|",
+      "epochs", "here it is --epochs, passes over the data" },
+    { "|num-workers|n-workers|nworkers|nproc|np|n-jobs|num-proc|nproc-per-node|world-size|num-processes|n-procs|",
+      "workers", "here it is --workers, of the whole job; processes are started by 'plait launch -n N'" },
     { "|num-servers|n-servers|ps|num-ps|", "servers", "here it is --servers" },
     { "|num-threads|n-threads|nthread|nthreads|jobs|cores|", "threads", "here it is --threads, of one worker" },
-    { "|weight-decay|wd|reg|reg-lambda|lambda|reg-param|regularization|l2-reg|l2-regularization|alpha|ridge|penalty|", "l2",
-      "here it is --l2 (and --l1)" },
+    { "|weight-decay|wd|reg|reg-lambda|lambda|reg-param|regularization|l2-reg|l2-regularization|alpha|ridge|penalty|",
+      "l2", "here it is --l2 (and --l1)" },
     { "|c|cost|", "l2", "here it is --l2: LIBLINEAR's C is 1 / (rows * l2)" },
     { "|lasso|l1-reg|l1-regularization|reg-alpha|", "l1", "here it is --l1" },
     { "|optim|solver|algorithm|algo|opt|trainer|", "optimizer", "here it is --optimizer" },
     { "|lr-scheduler|lr-schedule|scheduler|lr-scheduler-type|decay|lr-decay|", "schedule", "here it is --schedule" },
     { "|early-stopping|early-stop|early-stopping-rounds|n-iter-no-change|early-stopping-patience|", "patience",
       "here it is --patience N, with --validation" },
-    { "|valid|val|dev|eval-set|valid-data|validation-data|validation-fraction|validation-split|val-split|val-size|holdout|",
+    { "|valid|val|dev|eval-set|valid-data|validation-data|validation-fraction|validation-split|val-split|val-size|"
+      "holdout|",
       "validation", "here it is --validation, a file or a fraction" },
     { "|test-data|testfile|test-file|eval-data|", "test", "here it is --test" },
     { "|train|train-data|training-data|input|in|dataset|file|data-file|train-file|x|", "data", "here it is --data" },
@@ -63,7 +64,8 @@ static const struct option_word {
     { "|m|model|model-path|checkpoint|load|model-in|initial-regressor|i|", "model-file", "here it is --model-file" },
     { "|probability|probabilities|predict-proba|prob|", "proba", "here it is --proba" },
     { "|confusion|confusion-matrix|report|classification-report|metric|metrics|scoring|", "model-file",
-      "there is none here: eval tells loss, accuracy and, of two classes, the area under the curve; for counts by class "
+      "there is none here: eval tells loss, accuracy and, of two classes, the area under the curve; for counts by "
+      "class "
       "set the labels of 'plait predict' beside the data's" },
 };
 
@@ -71,26 +73,35 @@ static const struct value_word {
     const char *option, *theirs, *say;
 } values[] = {
     { "model", "|svm|linear-svm|svc|linearsvc|linear-svc|l2svm|max-margin|", "here it is hinge" },
-    { "model", "|logreg|logit|lr|logisticregression|logistic-regression|softmax|maxent|multinomial|sgdclassifier|classifier|"
-               "classification|log|perceptron|", "here it is logistic" },
-    { "model", "|linear|linreg|linearregression|linear-regression|ols|least-squares|leastsquares|regression|ridge|lasso|"
-               "elasticnet|elastic-net|sgdregressor|regressor|mse|", "here it is squared (with --l2, --l1)" },
+    { "model",
+      "|logreg|logit|lr|logisticregression|logistic-regression|softmax|maxent|multinomial|sgdclassifier|classifier|"
+      "classification|log|perceptron|",
+      "here it is logistic" },
+    { "model",
+      "|linear|linreg|linearregression|linear-regression|ols|least-squares|leastsquares|regression|ridge|lasso|"
+      "elasticnet|elastic-net|sgdregressor|regressor|mse|",
+      "here it is squared (with --l2, --l1)" },
     { "model", "|robust|huberregressor|mae|", "here it is huber" },
-    { "model", "|mlpclassifier|mlp-classifier|mlpregressor|mlp-regressor|nn|dnn|ann|net|neural|neural-network|dense|ffn|fnn|",
+    { "model",
+      "|mlpclassifier|mlp-classifier|mlpregressor|mlp-regressor|nn|dnn|ann|net|neural|neural-network|dense|ffn|fnn|",
       "here it is mlp" },
     { "model", "|conv|convnet|conv2d|resnet|lenet|vgg|", "here it is cnn (others as a graph: --graph FILE)" },
     { "model", "|rnn|gru|char-rnn|charrnn|", "here it is lstm" },
     { "model", "|onnx|torch|pytorch|keras|transformer|", "a net of your own comes by --graph FILE, in JSON or ONNX" },
-    { "model", "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|kmeans|k-means|pca|bayes|"
-               "naive-bayes|knn|als|mf|lda|", "this version has none of it" },
+    { "model",
+      "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|kmeans|k-means|pca|bayes|"
+      "naive-bayes|knn|als|mf|lda|",
+      "this version has none of it" },
     { "optimizer", "|l-bfgs|bfgs|owlqn|newton|liblinear|newton-cg|", "here it is lbfgs" },
     { "optimizer", "|adamw|adamax|nadam|amsgrad|", "the nearest is adam, with --l2" },
     { "optimizer", "|rmsprop|adadelta|", "the nearest is adagrad, or adam" },
     { "optimizer", "|nesterov|nag|", "the nearest is momentum" },
     { "optimizer", "|gd|gradient-descent|saga|sag|", "the nearest is sgd" },
     { "optimizer", "|ftrl-proximal|proximal|", "here it is ftrl" },
-    { "loss", "|log|log-loss|logloss|cross-entropy|crossentropy|ce|bce|nll|softmax|binary-crossentropy|"
-              "categorical-crossentropy|", "here it is logistic" },
+    { "loss",
+      "|log|log-loss|logloss|cross-entropy|crossentropy|ce|bce|nll|softmax|binary-crossentropy|"
+      "categorical-crossentropy|",
+      "here it is logistic" },
     { "loss", "|mse|l2|least-squares|squared-error|squared-loss|", "here it is squared" },
     { "loss", "|svm|max-margin|", "here it is hinge" },
     { "loss", "|mae|l1|absolute|smooth-l1|", "the nearest is huber" },
@@ -103,7 +114,8 @@ static const struct value_word {
     { "schedule", "|none|fixed|", "here it is constant" },
     { "schedule", "|exponential|linear|poly|polynomial|plateau|warmup|step|", "the nearest is cosine" },
     { "transport", "|tcp|zmq|zeromq|grpc|", "comes with a later version; this one has threads, mpi and sim" },
-    { "transport", "|thread|local|process|shm|", "here it is threads (processes: 'plait launch -n N -- plait train ...')" },
+    { "transport", "|thread|local|process|shm|",
+      "here it is threads (processes: 'plait launch -n N -- plait train ...')" },
     { "transport", "|gloo|nccl|openmpi|mpich|", "here it is mpi" },
     { "transport", "|simgrid|simulation|simulated|", "here it is sim" },
     { "topology", "|parameter-server|parameterserver|param-server|server|servers|", "here it is ps" },

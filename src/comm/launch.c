@@ -119,8 +119,9 @@ static bool is_set(const char *setting) {
 
 /* Is the job sure to stay on this machine? mpirun takes other hosts from a batch system, too. */
 static bool is_on_one_host(const pli_launch_job *job) {
-    static const char *const elsewhere[] = { "SLURM_JOB_ID=", "SLURM_JOBID=", "PBS_JOBID=", "PBS_NODEFILE=", "LSB_JOBID=",
-                                             "PE_HOSTFILE=", "FLUX_URI=", "PRTE_MCA_prte_default_hostfile=",
+    static const char *const elsewhere[] = { "SLURM_JOB_ID=", "SLURM_JOBID=", "PBS_JOBID=", "PBS_NODEFILE=",
+                                             "LSB_JOBID=", "PE_HOSTFILE=", "FLUX_URI=",
+                                             "PRTE_MCA_prte_default_hostfile=",
                                              "PRTE_MCA_prte_default_dash_host=", "OMPI_MCA_orte_default_hostfile=" };
     if (job->hosts != NULL || job->hostfile != NULL) return false;
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
@@ -341,7 +342,8 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
         return pli_fail(err, PLAIT_EINVAL, "launch: %d processes of %s", job->processes,
                         argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
     if (job->hosts != NULL && job->hostfile != NULL)
-        return pli_fail(err, PLAIT_EINVAL, "launch: the hosts %.100s and the file of hosts %.100s: name them in one place",
+        return pli_fail(err, PLAIT_EINVAL,
+                        "launch: the hosts %.100s and the file of hosts %.100s: name them in one place",
                         job->hosts, job->hostfile);
     char *mpirun = NULL, number[16];
     PLI_TRY(check_program(argv[0], err));

@@ -193,7 +193,8 @@ static void test_a_launcher_without_an_mpi_is_seen(void **state) {
         unsetenv(rows[i].size);
         unsetenv(rows[i].beside);
         assert_int_equal(status, rows[i].refused ? PLAIT_EINVAL : PLAIT_OK);
-        assert_true(!rows[i].refused || (strstr(err.text, rows[i].size) != NULL && strstr(err.text, "plait launch -n") != NULL));
+        assert_true(!rows[i].refused ||
+                    (strstr(err.text, rows[i].size) != NULL && strstr(err.text, "plait launch -n") != NULL));
     }
     setenv("WORLD_SIZE", "4", 1);
     setenv("RANK", "2", 1);

@@ -13,7 +13,7 @@ const char pli_launch_variable[] = "PLAIT_VERDICTS";
 void pli_tell_launch(const char *fmt, ...) {
     char        line[512];
     const char *path = pli_env(pli_launch_variable);
-    int         fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1; /* made by launch, or not at all */
+    int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1; /* made by launch, or not at all */
     va_list     ap;
     if (fd < 0) return;
     va_start(ap, fmt);

@@ -50,7 +50,8 @@ static int64_t sampled(const pli_lines *l) {
 static const struct {
     const char *name;
     char        delimiter;
-} names[] = { { "tab", '\t' }, { "space", ' ' }, { "comma", ',' }, { "semicolon", ';' }, { "pipe", '|' }, { "\\t", '\t' } };
+} names[] = { { "tab", '\t' },      { "space", ' ' }, { "comma", ',' },
+              { "semicolon", ';' }, { "pipe", '|' },  { "\\t", '\t' } };
 
 plait_status pli_delimiter_read(const char *text, char *delimiter_out, plait_error *err) {
     static const char no_delimiters[] = "\"'.+-\n\r";

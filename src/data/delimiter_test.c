@@ -90,7 +90,9 @@ static void test_names(void **state) {
     } good[] = { { "tab", '\t' },      { "\t", '\t' },  { "\\t", '\t' }, { "space", ' ' },     { " ", ' ' },
                  { "comma", ',' },     { ",", ',' },    { ";", ';' },    { "semicolon", ';' }, { "pipe", '|' },
                  { "|", '|' },         { "#", '#' },    { ":", ':' } };
-    static const char *const bad[] = { "", ";;", "x", "7", "\"", ".", "-", "+", "\n", "tabs", "\x01", "\xc3\xa9", "\xff" };
+    static const char *const bad[] = {
+        "", ";;", "x", "7", "\"", ".", "-", "+", "\n", "tabs", "\x01", "\xc3\xa9", "\xff"
+    };
     plait_error              err;
     char                     delimiter = '\0', name[PLI_DELIMITER_NAME];
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

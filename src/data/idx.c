@@ -173,7 +173,8 @@ void pli_idx_describe(pli_dataset *d) {
 }
 
 const char *pli_idx_label_file(const struct pli_idx *idx) {
-    const char *path = idx->labels != NULL ? idx->labels->source[0].path : NULL, *slash = path != NULL ? strrchr(path, '/') : NULL;
+    const char *path = idx->labels != NULL ? idx->labels->source[0].path : NULL,
+               *slash = path != NULL ? strrchr(path, '/') : NULL;
     return slash != NULL ? slash + 1 : path;
 }
 

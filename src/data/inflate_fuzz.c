@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     plait_error          err;
     const unsigned char *bytes;
     size_t               n;
-    if (size > 4096 || !pli_is_packed(data, size) || pli_spool_create(64 << 20, NULL, &spool, &err) != PLAIT_OK) return 0;
+    if (size > 4096 || !pli_is_packed(data, size) || pli_spool_create(64 << 20, NULL, &spool, &err) != PLAIT_OK)
+        return 0;
     pli_intake in = { .name = "fuzz", .spool = spool };
     if (pli_inflate(data, size, &in, &err) == PLAIT_OK) (void)pli_spool_end(spool, &bytes, &n, &err);
     pli_spool_destroy(&spool);

@@ -279,7 +279,8 @@ static void test_written_to(void **state) {
     for (int how = 0; how < 4; how++) {
         pli_dataset *d = NULL;
         write_bytes("now", "1 1:1\n0 2:1\n1 3:1\n", 18);
-        assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+        assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0),
+                         0);
         assert_int_equal(pli_dataset_open(&opts, NULL, 0, 1, &d, &err), PLAIT_OK);
         if (how == 1) assert_int_equal(truncate(path, 12), 0);
         if (how == 2) write_bytes("now", "1 1:1\n0 2:1\n1 4:1\n", 18);

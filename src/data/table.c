@@ -92,7 +92,7 @@ static plait_status find_column(const pli_dataset *d, const char *what, const ch
 /* What the sampled cells of a column are; missing ones are neither. */
 typedef struct kinds {
     int64_t  numbers, texts;
-    int64_t  commas, odd;              /* of the texts: numbers where commas are decimal; what else looks like numbers */
+    int64_t  commas, odd; /* of the texts: numbers where commas are decimal; what else looks like numbers */
     pli_cell comma_example, odd_example; /* the first of them */
 } kinds;
 
@@ -179,9 +179,11 @@ static plait_status find_kinds(pli_dataset *d, const pli_schema *fixed, kinds **
 static void note_texts(pli_dataset *d, const char *name, const kinds *k) {
     const pli_cell *example = k->odd > 0 ? &k->odd_example : &k->comma_example;
     if (2 * (k->odd + k->commas) >= k->texts)
-        pli_dataset_note(d, "column \"%.60s\" is taken as texts: cells such as %.*s look like numbers, but are not written "
-                         "as 1234.5 is, with a point and neither parted thousands nor a unit", name,
-                         (int)(example->length < 40 ? example->length : 40), (const char *)example->text);
+        pli_dataset_note(
+            d,
+            "column \"%.60s\" is taken as texts: cells such as %.*s look like numbers, but are not written "
+            "as 1234.5 is, with a point and neither parted thousands nor a unit",
+            name, (int)(example->length < 40 ? example->length : 40), (const char *)example->text);
     else if (k->numbers > 0)
         pli_dataset_note(d, "column \"%.60s\" holds texts, though %lld of %lld cells looked at are numbers", name,
                          (long long)k->numbers, (long long)(k->numbers + k->texts));

@@ -190,7 +190,8 @@ static bool read_number(parser *s, int64_t i, const pli_cell *cell) {
         s->any_missing = true;
         return put(s, (uint32_t)s->t->schema->column[c->column].first_key, NAN);
     }
-    if (!pli_cell_number(cell, s->t->decimal_comma, &value) || fabs(value) > 3.4e38) return refuse_number(s, i, cell, "a finite number");
+    if (!pli_cell_number(cell, s->t->decimal_comma, &value) || fabs(value) > 3.4e38)
+        return refuse_number(s, i, cell, "a finite number");
     return put_number(s, c, (float)value);
 }
 

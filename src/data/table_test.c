@@ -341,7 +341,8 @@ static void test_delimiters(void **state) {
     expect("b#a\n7#8\n9#0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     expect("b,a\n7,8\n9,0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     pli_schema_destroy(&fixed);
-    expect_note("1,2;3\n4,5;6\n", "delimiters ';' and , both cut its lines alike, into 2 and 2 cells; ';' is taken", NULL);
+    expect_note("1,2;3\n4,5;6\n", "delimiters ';' and , both cut its lines alike, into 2 and 2 cells; ';' is taken",
+                NULL);
     opts.delimiter = ",";
     expect("1,2;3\n4,5;6\n", &opts, NULL, "1 c2=2;3:1|4 c2=5;6:1|");
     opts.delimiter = "ab";
@@ -374,7 +375,8 @@ static void test_decimal_commas(void **state) {
     expect("y,a\n1,0.5\n2,4\n", &opts, fixed, "1 a:0.5|2 a:4|");
     pli_schema_destroy(&fixed);
     expect_note("y;a\n1,5;2\n2;3\n", "numbers have decimal commas, as 1,5 in column \"y\"", "taken as texts");
-    expect_note("y,a\n1,\"1,5\"\n2,\"2,5\"\n", "column \"a\" is taken as texts: cells such as 1,5 look like", "decimal");
+    expect_note("y,a\n1,\"1,5\"\n2,\"2,5\"\n", "column \"a\" is taken as texts: cells such as 1,5 look like",
+                "decimal");
     expect_note("y\ta\n1\t1.234,5\n2\t2,345,678\n3\t1.2.3\n", "cells such as 1.234,5 look like numbers", NULL);
     expect_note("y,a\n1,5 %\n2,$3\n", "cells such as 5 % look like numbers", NULL);
     expect_note("y,a\n1,2024-01-02\n2,10:30\n3,1.2.3\n", NULL, "look like");

@@ -32,8 +32,10 @@ plait_status pli_keep_room(pli_run *run) {
     memset(&why, 0, sizeof why);
     const int64_t needed = least_bytes(run), there = pli_free_bytes(run->opts->checkpoint);
     if (pli_comm_leads(run->comm) && there >= 0 && there < needed)
-        pli_fail(&why, PLAIT_ENOSPACE,
-                 "%s: a checkpoint takes at least %.1f MB, and %.1f MB are free there; free some space, or name another "
-                 "place", run->opts->checkpoint, (double)needed / 1e6, (double)there / 1e6);
+        pli_fail(
+            &why, PLAIT_ENOSPACE,
+            "%s: a checkpoint takes at least %.1f MB, and %.1f MB are free there; free some space, or name another "
+            "place",
+            run->opts->checkpoint, (double)needed / 1e6, (double)there / 1e6);
     return agree(run, &why);
 }

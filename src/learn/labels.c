@@ -32,7 +32,8 @@ static doubt doubt_of(const pli_run *run) {
 }
 
 static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
-    const char *column = pli_schema_label_name(run->schema), *option = run->loss == run->opts->model ? "--model" : "--loss";
+    const char *column = pli_schema_label_name(run->schema),
+               *option = run->loss == run->opts->model ? "--model" : "--loss";
     const bool  numbers = !pli_schema_label_is_text(run->schema);
     if (numbers) pli_text_add(text, "for numbers take %s squared", option);
     if (column != NULL) pli_text_add(text, "%s--label COLUMN names another column", numbers ? "; " : "");
@@ -44,8 +45,8 @@ static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
 static plait_status refuse_classes(const pli_run *run, const char *where, doubt why) {
     pli_text text = { 0 };
     if (why == NOT_INTEGERS) {
-        pli_text_add(&text, "labels are no classes: %s: numbers that are not integers below 2^53, or more than 65,536; ",
-                     where);
+        pli_text_add(
+            &text, "labels are no classes: %s: numbers that are not integers below 2^53, or more than 65,536; ", where);
     } else {
         pli_text_add(&text, "label: %s: ", where);
         pli_text_add_count(&text, pli_schema_labels(run->schema));
@@ -71,7 +72,8 @@ static plait_status find_loss(pli_run *run, const char *where, bool *classes_out
     const bool net = pli_net_kind_find(run->opts->model) != NULL;
     const doubt why = doubt_of(run);
     run->loss = net ? run->opts->loss : run->opts->model;
-    if (run->loss == NULL) run->loss = why == NO_DOUBT || pli_schema_label_is_text(run->schema) ? "logistic" : "squared";
+    if (run->loss == NULL)
+        run->loss = why == NO_DOUBT || pli_schema_label_is_text(run->schema) ? "logistic" : "squared";
     PLI_TRY(pli_loss_is_class(run->loss, classes_out, run->err));
     if (*classes_out && why != NO_DOUBT) return refuse_classes(run, where, why);
     if (!*classes_out && pli_schema_label_is_text(run->schema)) return refuse_numbers(run, where);
@@ -125,8 +127,9 @@ static plait_status find_classes(pli_run *run, const char *where) {
 static plait_status settle_classes(pli_run *run) {
     pli_text where = { 0 };
     pli_dataset_label(run->data, &where);
-    plait_status status = where.data == NULL || where.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe labels")
-                                                             : find_classes(run, where.data);
+    plait_status status = where.data == NULL || where.failed
+                              ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe labels")
+                              : find_classes(run, where.data);
     pli_text_free(&where);
     return status;
 }

@@ -117,12 +117,13 @@ static void compare(const pli_server *server, const pli_server_table *table, int
         if (who < 0 || same->pushed[i * server->layout.workers + w].n > 0) who = w;
     }
     if (agree(spec->keyed, &dead, &same->stood[i])) return;
-    pli_out_fail(out, PLAIT_EMISMATCH,
-                 "table %s, clock %lld: who stood in for rank %d pushed other rows of shard %d (%lld) than it had (%lld), "
-                 "so that items would count twice or not at all; after PLAIT_STAND_IN push the same rows and values, of "
-                 "items alone",
-                 spec->name, (long long)(same->clocks - 1), who, table->shard.index, (long long)same->stood[i].n,
-                 (long long)dead.n);
+    pli_out_fail(
+        out, PLAIT_EMISMATCH,
+        "table %s, clock %lld: who stood in for rank %d pushed other rows of shard %d (%lld) than it had (%lld), "
+        "so that items would count twice or not at all; after PLAIT_STAND_IN push the same rows and values, of "
+        "items alone",
+        spec->name, (long long)(same->clocks - 1), who, table->shard.index, (long long)same->stood[i].n,
+        (long long)dead.n);
 }
 
 void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out *out) {

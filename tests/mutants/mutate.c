@@ -47,7 +47,8 @@ static void flip(piece *p) {
 }
 
 static void put_byte(piece *p) {
-    static const unsigned char odd[] = { 0, 0, 1, 0x1b, 0x7f, 0x80, 0xff, '\n', '\r', '\t', ' ', ',', ':', '"', '{', '-', '0' };
+    static const unsigned char odd[] = { 0,    0,   1,   0x1b, 0x7f, 0x80, 0xff, '\n', '\r',
+                                         '\t', ' ', ',', ':',  '"',  '{',  '-',  '0' };
     const unsigned char        byte = draw() % 3 > 0 ? odd[below(sizeof odd)] : (unsigned char)draw();
     replace(p, below(p->n + 1), draw() % 2, &byte, 1);
 }
@@ -93,7 +94,8 @@ static void put_number(piece *p) {
 
 /* A binary count, of 2, 4 or 8 bytes, little or big end first. */
 static void put_count(piece *p) {
-    static const uint64_t counts[] = { 0, 1, UINT64_MAX, INT64_MAX, UINT32_MAX, INT32_MAX, 1u << 31, UINT64_C(1) << 40, 65535 };
+    static const uint64_t counts[] = { 0,         1,        UINT64_MAX,        INT64_MAX, UINT32_MAX,
+                                       INT32_MAX, 1u << 31, UINT64_C(1) << 40, 65535 };
     unsigned char         bytes[8];
     const uint64_t        count = counts[below(sizeof counts / sizeof counts[0])];
     const size_t          n = (size_t)2 << below(3), aligned = draw() % 2;
@@ -128,7 +130,8 @@ static void swap_lines(piece *p) {
 
 static void splice(piece *p, const piece *other) {
     const size_t from = below(other->n);
-    if (other->n > 0) replace(p, below(p->n + 1), draw() % 2 > 0 ? span(p->n + 1) : 0, other->data + from, span(other->n - from));
+    if (other->n > 0)
+        replace(p, below(p->n + 1), draw() % 2 > 0 ? span(p->n + 1) : 0, other->data + from, span(other->n - from));
 }
 
 static void zero_span(piece *p) {

@@ -50,8 +50,8 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
                         "take fewer, or as root: sysctl -w vm.max_map_count=%d",
                         r->sim->size, 16 * r->sim->size);
     if (r->sim->stacks_left < 1)
-        return pli_fail(err, PLAIT_ENOMEM, "%d simulated ranks have used up the address space of this process (ulimit -v)",
-                        r->sim->size);
+        return pli_fail(err, PLAIT_ENOMEM,
+                        "%d simulated ranks have used up the address space of this process (ulimit -v)", r->sim->size);
     if ((actor->bell = sg_sem_init(0)) == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %s", name);
     r->sim->mappings_left -= SIM_MAPPINGS;
     r->sim->stacks_left--;
