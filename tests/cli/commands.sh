@@ -31,6 +31,10 @@ sed -n 's/^| `\([a-z]*\)` |.*/\1/p' "$root/docs/README.md" >"$scratch/reasons"
 # Leaves each fence of a page in fence-LINE.TAG..., and what looks like a command outside of one in "loose".
 cut_page() {
     awk -v loose="$2" '
+        BEGIN {
+            command = "(\\$ )?([A-Za-z_0-9]+=[^ ]* )*((\\$?plait|mpirun|mpiexec|srun|sbatch|gunzip|cmake|ctest|gcc|pip|python3|" \
+                      "apt-get|printf|export) |script/|build/|[.]venv/)"
+        }
         /^[ \t]*```/ {
             if (inside) { inside = 0; if (out != "") close(out); out = ""; next }
             inside = 1
@@ -38,10 +42,8 @@ cut_page() {
             if (tag ~ /^(sh|console)(-|$)/) { out = sprintf("fence-%05d.%s", FNR + 1, tag); printf "" >out }
             next
         }
-        inside { if (out != "") print >out; next }
-        /^(    |\t)(\$ )?([A-Z_]+=[^ ]* )?(\$?plait|mpirun|srun|gunzip|script\/|cmake|gcc|pip|python3|\.venv|printf) / {
-            print FNR ": " $0 >loose
-        }' "$1"
+        out != "" { print >out; next }
+        inside && $0 ~ "^" command || !inside && $0 ~ "^(    |\t)" command { print FNR ": " $0 >loose }' "$1"
 }
 
 # One shell runs the page, as it would if one pasted it: variables stay.

@@ -57,6 +57,8 @@ cannot "name a directory" --checkpoint file
 cannot "name a directory" --checkpoint file/d
 works made $t --checkpoint new --dry-run
 [ -e new ] && fail "a dry run has made a directory of checkpoints"
+trap 'umount "$scratch/disk" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM
 mkdir disk
 if mount -t tmpfs -o size=64k none disk 2>/dev/null; then
     mkdir disk/there
@@ -69,6 +71,8 @@ if mount -t tmpfs -o size=64k none disk 2>/dev/null; then
     mount -o remount,ro disk
     for option in $each; do cannot "name a place that you may write to" $option disk/m; done
     umount disk
+else
+    echo "skipped: full and read-only disks: tmpfs cannot be mounted here, which needs root"
 fi
 
 # A checkpoint that fails in the middle costs neither the run nor the model: no file may be as large as a checkpoint of adam.

@@ -44,14 +44,6 @@ printf 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' >cgroup.conf
 SLURM_CONF=$scratch/slurm.conf
 export SLURM_CONF
 unset PLAIT_MPIRUN
-mkdir munge
-head -c 128 /dev/urandom >munge/key
-chown -R munge munge
-chmod 700 munge/key
-chmod 755 munge
-setpriv --reuid munge --regid munge --clear-groups munged --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
-    --pid-file="$scratch/munge/pid" --log-file="$scratch/munge/log" --seed-file="$scratch/munge/seed" ||
-    skip "munged does not start here"
 undo() {
     scancel --user root 2>/dev/null || true
     until_holds 40 is_empty || true
@@ -67,6 +59,15 @@ are_gone() {
     for daemon in $daemons; do gone "$daemon" || return 1; done
 }
 trap undo EXIT
+trap 'exit 1' INT TERM
+mkdir munge
+head -c 128 /dev/urandom >munge/key
+chown -R munge munge
+chmod 700 munge/key
+chmod 755 munge
+setpriv --reuid munge --regid munge --clear-groups munged --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
+    --pid-file="$scratch/munge/pid" --log-file="$scratch/munge/log" --seed-file="$scratch/munge/seed" ||
+    skip "munged does not start here"
 slurmctld -c
 for node in n1 n2 n3; do slurmd -N $node; done
 are_idle() { [ "$(sinfo -h -o '%t %D' 2>/dev/null)" = "idle 3" ]; }
@@ -88,7 +89,7 @@ salloc -N2 --ntasks-per-node=2 "$PLAIT" launch -n 4 -- plait train --data part -
 
 # --- the page's script: asked to stop, requeued, done -----------------------------------------------------------------
 page=${PLAIT_SOURCE_DIR:?}/docs/clusters.md
-sed -n '/^    #!\/bin\/bash/,/^    exit/s/^    //p' "$page" >job.sh
+sed -n '/^#!\/bin\/bash/,/^```/{/^```/!p;}' "$page" >job.sh
 [ "$(grep -c . job.sh)" -ge 8 ] || fail "docs/clusters.md has no script any more"
 PATH=$(dirname "$PLAIT"):$PATH
 cp part a9a

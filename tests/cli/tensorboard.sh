@@ -12,7 +12,7 @@ PLAIT_MODULES='' alone/plait train --data part --tensorboard board --quiet 2>err
 [ "$1" = yes ] || finish
 works dry train --data part --tensorboard board --dry-run
 [ ! -e board ] || fail "a dry run made a folder"
-exits 1 'no directory' nowhere train --data part --tensorboard nowhere/board
+exits 1 'make its directory first' nowhere train --data part --tensorboard nowhere/board
 "$2" -c 'import tensorboard' 2>/dev/null || skip "no tensorboard from PyPI in .venv (script/bootstrap --all)"
 
 python=$2

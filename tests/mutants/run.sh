@@ -53,7 +53,13 @@ head -n 12 "$data/../../README.md" >text
 awk '{ print NR % 3, "1:" NR % 4, "2:" NR % 5 / 2, "3:1", "4:" NR % 7 }' svm >four
 gzip -n -c svm >gz
 gzip -n -c svm >>gz
-zstd -q -c svm >zst 2>/dev/null || : >zst
+missing=
+if command -v zstd >/dev/null; then
+    zstd -q -c svm >zst
+else
+    missing=zst
+    echo "skipped: mutants of kind zst: there is no program zstd to pack and unpack them (script/bootstrap --all)"
+fi
 gzip -n -c csv >csvgz
 awk '{ print NR % 5 / 2 }' svm >weights
 cp svm cached
@@ -108,8 +114,7 @@ judge() {
     case $code in
     0) ;;
     1 | 2)
-        # Of a cut log the audit tells in its result.
-        { [ "$kind" = events ] && [ -s out ] && [ ! -s err ]; } || [ "$(wc -l <err)" -eq 1 ] || { wrong "exit $code with $(wc -l <err) lines on stderr"; return 1; }
+        [ "$(wc -l <err)" -eq 1 ] || { wrong "exit $code with $(wc -l <err) lines on stderr"; return 1; }
         ;;
     4) [ "$kind" = events ] || { wrong "exit 4"; return 1; } ;;
     *) wrong "exit $code"; return 1 ;;
@@ -240,6 +245,7 @@ whole() {
     enter whole
     seed=0
     for kind in $kinds; do
+        [ "$kind" != "$missing" ] || continue
         cp "../$(origin_of "$kind")" mutant
         one
         [ $code -eq 0 ] || die "$kind as it is: exit $code: $(head -c 300 err)"
@@ -255,6 +261,11 @@ lane() {
         set -- $kinds
         shift $((seed % n_kinds))
         kind=$1
+        if [ "$kind" = "$missing" ]; then
+            echo "$kind skipped" >>../ends
+            seed=$((seed + 2))
+            continue
+        fi
         "$mutate" $seed "../$(origin_of "$kind")" ../svm >mutant
         one
         seed=$((seed + 2))
@@ -269,6 +280,6 @@ lane 0 &
 other=$!
 (lane 1)
 wait $other
-echo "mutants: $(wc -l <ends), exit 0: $(grep -c ' 0$' ends), 1 or 2: $(grep -c ' [12]$' ends), failed: $(wc -l <failures)"
+echo "mutants: $(grep -vc ' skipped$' ends), exit 0: $(grep -c ' 0$' ends), 1 or 2: $(grep -c ' [12]$' ends), failed: $(wc -l <failures)"
 [ "$(wc -l <ends)" -eq "$count" ] || die "only $(wc -l <ends) of $count ran"
 [ ! -s failures ]

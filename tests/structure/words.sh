@@ -22,8 +22,7 @@ while read -r file; do
 done <"$work/files"
 
 tests='(_test|_fuzz)[.]c$'
-# comm/loopback is loaded into another's program, where base is not.
-ban '(secure_)?getenv *\(' "^src/(base/opts|comm/loopback/loopback)[.]c$|$tests" 'the environment is read in base/opts.c only'
+ban '(secure_)?getenv *\(' "^src/base/opts[.]c$|$tests" 'the environment is read in base/opts.c only'
 ban '(v?printf|putchar|puts|perror) *\(' "^src/cli/|$tests" 'only cli prints'
 ban '(v?f?d?printf|fputs|fputc|fwrite) *\(.*(stderr|stdout|STD(ERR|OUT)_FILENO)' "^src/cli/|$tests" 'only cli prints'
 ban '(_?exit|_Exit|quick_exit|abort) *\(' "^src/cli/|$tests" 'the library never ends the process'
