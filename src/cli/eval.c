@@ -30,8 +30,9 @@ static const pli_opt rows[] = {
       0, 0, "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
-      "most that temporary files of unpacked or received data may take (K, M, G, T); 0: half of what is free there", 0,
-      0, "data" },
+      "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
+      "T); 0: half of what is free there",
+      0, 0, "data" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object, with the keys of train --json", 0, 0, "run" },
     { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors and the result", 0, 0, "run" },

@@ -33,8 +33,9 @@ static const pli_opt rows[] = {
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
       0, 0, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
-      "most that temporary files of unpacked or received data may take (K, M, G, T); 0: half of what is free there", 0,
-      0, "data" },
+      "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
+      "T); 0: half of what is free there",
+      0, 0, "data" },
     { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write here, whole or not at all; - or none: to standard output", 0,
       0, "run" },

@@ -68,8 +68,9 @@ const pli_opt pli_train_rows[] = {
       "characters of a text that a row sees; default 16, with lstm 128", 1, 1024, "data" },
     { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features to 2^N", 1, 31, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
-      "most that temporary files of unpacked or received data may take (K, M, G, T); 0: half of what is free there", 0,
-      0, "data" },
+      "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
+      "T); 0: half of what is free there",
+      0, 0, "data" },
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL, "keep a binary cache beside the data", 0, 0, "data" },
 
     { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "sgd|momentum|adagrad|adam|ftrl|lbfgs", "update rule, or lbfgs",

@@ -114,12 +114,15 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     if (d->workers < 1 || d->worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
     if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
-    if (d->wish != NULL && pli_datacache_attach(d, d->wish)) return PLAIT_OK;
+    if (d->wish != NULL && pli_datacache_attach(d, d->wish)) {
+        note_idle(d, opts, d->schema->format);
+        return PLAIT_OK;
+    }
     if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, opts->spill_limit, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(pli_format_choose(opts, d->sources, fixed, &format, err));
     PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
-    if (fixed == NULL) note_idle(d, opts, format);
+    note_idle(d, opts, format);
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
     if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;

@@ -1,4 +1,4 @@
-/* Naming what is not read. What a file is, says a table of first bytes; of text its first lines. */
+/* Names what is not read. A table of first bytes tells binary files; their first lines tell texts. */
 #include "data/foreign.h"
 
 #include <string.h>
@@ -23,6 +23,7 @@ typedef struct magic {
 
 #define SAVE_AS_CSV "save its rows as CSV"
 #define UNPACK      "unpack it, and give its files"
+#define UNTAR       "unpack it with `tar -xf FILE`, and give its files"
 
 /* A longer one before its own beginning. */
 static const magic magics[] = {
@@ -35,7 +36,8 @@ static const magic magics[] = {
     { 0, 2, "\x1f\x9d", "packed by compress", "unpack it with `uncompress -k FILE`" },
     { 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK },
     { 0, 6, "Rar!\x1a\x07", "a rar archive", UNPACK },
-    { 257, 5, "ustar", "a tar archive", "unpack it with `tar -xf FILE`, and give its files" },
+    { 257, 6, "ustar\0", "a tar archive", UNTAR },    /* POSIX */
+    { 257, 8, "ustar  \0", "a tar archive", UNTAR }, /* GNU */
     { 0, 6, "\x93NUMPY", "a NumPy array (npy)",
       "write it as CSV, as `numpy.savetxt(\"rows.csv\", array, delimiter=\",\")` does" },
     { 0, 4, "PAR1", "a Parquet table",
@@ -62,7 +64,7 @@ static const magic magics[] = {
     { 0, 2, "\x80\x05", "a Python pickle", SAVE_AS_CSV },
 };
 
-/* Of a magic that letters could begin a text with, the byte behind it too. */
+/* A text may begin with the letters of a magic: then the bytes behind them must be binary, too. */
 static bool is_magic(const magic *m, const unsigned char *data, size_t bytes) {
     if (bytes < m->at + m->n || memcmp(data + m->at, m->bytes, m->n) != 0) return false;
     if (memcmp(m->bytes, "BZh", 3) == 0)
@@ -77,7 +79,7 @@ static bool holds(const unsigned char *data, size_t bytes, const char *word) {
     return memmem(data, bytes < 4096 ? bytes : 4096, word, strlen(word)) != NULL;
 }
 
-/* Of zip the name of what is in it. */
+/* A zip archive is named by what is in it. */
 static plait_status check_zip(const char *name, const unsigned char *data, size_t bytes, plait_error *err) {
     if (bytes < 4 || (memcmp(data, "PK\3\4", 4) != 0 && memcmp(data, "PK\5\6", 4) != 0)) return PLAIT_OK;
     if (holds(data, bytes, "[Content_Types].xml") || holds(data, bytes, "mimetypeapplication/vnd.oasis"))
@@ -133,13 +135,30 @@ static bool begins(const unsigned char *p, const unsigned char *end, const char 
     return true;
 }
 
+static const unsigned char *skip_space(const unsigned char *p, const unsigned char *end) {
+    while (p < end && (pli_is_space(*p) || *p == '\n' || *p == '\r')) p++;
+    return p;
+}
+
+/* Does an array of JSON go on like this, from its first number on? "[1, 2]" does, "[1] as Smith says" does not. */
+static bool is_number_array(const unsigned char *p, const unsigned char *end) {
+    if (p < end && *p == '-') p++;
+    if (p >= end || (unsigned)(*p - '0') >= 10) return false;
+    while (p < end && ((unsigned)(*p - '0') < 10 || strchr("+-.eE", *p) != NULL) && *p != '\0') p++;
+    p = skip_space(p, end);
+    if (p >= end || *p == ',') return true;
+    if (*p != ']') return false;
+    const unsigned char *next = skip_space(p + 1, end);
+    return next == end || (*next == '[' && memchr(p, '\n', (size_t)(next - p)) != NULL); /* an array a line */
+}
+
 /* An object of JSON, or an array of them or of numbers. */
 static bool is_json(const unsigned char *p, const unsigned char *end) {
     if (p >= end || (*p != '{' && *p != '[')) return false;
     const bool object = *p == '{';
-    for (p++; p < end && (pli_is_space(*p) || *p == '\n' || *p == '\r');) p++;
-    return p < end && (*p == '"' || (object ? *p == '}' : *p == '{' || *p == '[' || *p == ']' ||
-                                                              (unsigned)(*p - '0') < 10 || *p == '-'));
+    p = skip_space(p + 1, end);
+    if (p >= end || *p == '"') return p < end;
+    return object ? *p == '}' : *p == '{' || *p == '[' || *p == ']' || is_number_array(p, end);
 }
 
 /* A number, or "class:cost"; where it ends; NULL: neither. */
@@ -210,13 +229,15 @@ static bool is_vw(const pli_source *source) {
     return lines > 0 && !cells && (values > 0 || 2 * texts > lines);
 }
 
+#define NOT_JSON ", or say --format text or --format csv where it is one of these"
+
 plait_status pli_foreign_check_text(const pli_source *source, plait_error *err) {
     static const char lines[] =
-        "write its rows as CSV, as `pandas.read_json(\"FILE\", lines=True).to_csv(\"rows.csv\", index=False)` does";
+        "write its rows as CSV, as `pandas.read_json(\"FILE\", lines=True).to_csv(\"rows.csv\", index=False)` does" NOT_JSON;
     static const char array[] =
-        "write its rows as CSV, as `pandas.read_json(\"FILE\").to_csv(\"rows.csv\", index=False)` does";
+        "write its rows as CSV, as `pandas.read_json(\"FILE\").to_csv(\"rows.csv\", index=False)` does" NOT_JSON;
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes;
-    while (p < end && (pli_is_space(*p) || *p == '\n' || *p == '\r')) p++;
+    p = skip_space(p, end);
     if (is_json(p, end)) return refuse(source->path, "JSON", *p == '{' ? lines : array, err);
     if (begins(p, end, "<!doctype") || begins(p, end, "<html") || begins(p, end, "<?xml"))
         return refuse(source->path, "HTML or XML", "if it was downloaded, what came is a page and not the data", err);

@@ -62,6 +62,21 @@ static void test_first_bytes(void **state) {
     }
 }
 
+/* A tar archive's mark ends with a zero, as that of no text does. */
+static void test_tar(void **state) {
+    static const sample tars[] = { { 8, "ustar\00000", "F: is a tar archive: unpack it with `tar -xf F`" },
+                                   { 8, "ustar  \0", "a tar archive" },
+                                   { 8, "ustard,1", NULL } };
+    (void)state;
+    for (size_t i = 0; i < sizeof tars / sizeof *tars; i++) {
+        unsigned char file[512];
+        plait_error   err = { 0 };
+        memset(file, 'm', sizeof file);
+        memcpy(file + 257, tars[i].bytes, tars[i].n);
+        check(&tars[i], pli_foreign_check("F", file, sizeof file, &err), &err);
+    }
+}
+
 /* Cut anywhere, nothing is read behind the end (the sanitizer's to say). */
 static void test_cut(void **state) {
     (void)state;
@@ -99,7 +114,12 @@ static void test_text(void **state) {
         { 0, "1 3:1 # a | b:1\n", NULL },
         { 0, "1 1:2\n0 |f a:1\n", NULL },
         { 0, "{brace} and text\n", NULL },
-        { 0, "[1st] of all\n", "JSON" }, /* --format text takes it */
+        { 0, "[-1.5e3 ,\n 2]", "JSON" },
+        { 0, "[1]\n[2]\n", "or say --format text or --format csv" },
+        { 0, "[1st] of all\n", NULL },
+        { 0, "[1] It is a truth universally acknowledged\n", NULL },
+        { 0, "[1] [2] it is said\n", NULL },
+        { 0, "[- a dash\n", NULL },
         { 0, "\n\n", NULL },
     };
     (void)state;
@@ -113,7 +133,7 @@ static void test_text(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_first_bytes), cmocka_unit_test(test_cut),
-                                        cmocka_unit_test(test_text) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_first_bytes), cmocka_unit_test(test_tar),
+                                        cmocka_unit_test(test_cut), cmocka_unit_test(test_text) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,9 @@ static bool is_there(char *path) {
     return pli_file_exists(path);
 }
 
-static plait_status open_labels(struct pli_idx *idx, const char *path, const char *images, plait_error *err) {
-    PLI_TRY(pli_sources_open(&path, 1, 0, &idx->labels, err));
+static plait_status open_labels(struct pli_idx *idx, const char *path, const char *images, int64_t spill_limit,
+                                plait_error *err) {
+    PLI_TRY(pli_sources_open(&path, 1, spill_limit, &idx->labels, err));
     const pli_source *source = &idx->labels->source[0];
     PLI_TRY(pli_idx_read(path, source->data, source->bytes, &idx->label, err));
     if (idx->label.axes != 1)
@@ -115,14 +116,15 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
 }
 
 /* A file that is given, is the one: never another in its place. */
-static plait_status find_labels(struct pli_idx *idx, const char *path, const char *given, bool optional,
+static plait_status find_labels(struct pli_idx *idx, const char *path, const plait_data_opts *opts, bool optional,
                                 plait_error *err) {
+    const char *given = opts->label;
     if (given != NULL && !pli_file_exists(given))
         return pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
-    if (given != NULL) return open_labels(idx, given, path, err);
+    if (given != NULL) return open_labels(idx, given, path, opts->spill_limit, err);
     char        *beside = sibling(path);
     plait_status status = PLAIT_OK;
-    if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, err);
+    if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, opts->spill_limit, err);
     else if (!optional)
         status =
             pli_fail(err, PLAIT_EINVAL, "%s: images have no labels in them: name their file by --label FILE", path);
@@ -157,7 +159,7 @@ plait_status pli_idx_open(pli_dataset *d, const plait_data_opts *opts, const pli
     if (fixed != NULL && fixed->features != idx->features)
         return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, this has %lld",
                         source->path, (long long)fixed->features, (long long)idx->features);
-    PLI_TRY(find_labels(idx, source->path, opts->label, fixed != NULL, err));
+    PLI_TRY(find_labels(idx, source->path, opts, fixed != NULL, err));
     d->begin[0] = idx->image.begin;
     d->row_bytes = idx->image.row_bytes;
     return PLAIT_OK;

@@ -25,7 +25,7 @@ typedef struct pli_sources {
     pli_source     *source;
     int64_t         n, capacity;
     bool            is_pipe; /* the standard input or a pipe: one block */
-    pli_spill       spill;   /* what temporary files may take, of all of them */
+    pli_spill       spill;   /* what temporary files of these sources may take together */
     _Atomic int32_t users;
 } pli_sources;
 

@@ -7,7 +7,9 @@
 
 enum { SAMPLE_BYTES = 64 << 10 };
 
-static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for the columns"); }
+plait_status pli_table_no_memory(plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for the columns");
+}
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
@@ -21,7 +23,7 @@ static plait_status name_columns(pli_dataset *d, plait_error *err) {
     plait_status status = PLAIT_OK;
     t->cell = pli_calloc((size_t)t->cells, sizeof *t->cell);
     t->name = pli_calloc((size_t)t->cells, sizeof *t->name);
-    if (t->cell == NULL || t->name == NULL) return no_memory(err);
+    if (t->cell == NULL || t->name == NULL) return pli_table_no_memory(err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
         pli_cell    cell = { 0 };
         size_t      length = 0;
@@ -29,7 +31,7 @@ static plait_status name_columns(pli_dataset *d, plait_error *err) {
         if (t->header && pli_cells_next(&cells, &cell, &bad)) text = pli_cell_text(&cell, &buffer, &length);
         t->name[i] =
             length > 0 && text != NULL ? pli_format("%.*s", (int)length, text) : pli_format("c%lld", (long long)i + 1);
-        if (t->name[i] == NULL) status = no_memory(err);
+        if (t->name[i] == NULL) status = pli_table_no_memory(err);
     }
     pli_text_free(&buffer);
     if (status == PLAIT_OK && bad)
@@ -44,7 +46,7 @@ static plait_status check_names(const pli_dataset *d, plait_error *err) {
     const pli_table_rules *t = d->table;
     char                 **sorted = pli_array((size_t)t->cells, sizeof *sorted);
     plait_status           status = PLAIT_OK;
-    if (sorted == NULL) return no_memory(err);
+    if (sorted == NULL) return pli_table_no_memory(err);
     memcpy(sorted, t->name, (size_t)t->cells * sizeof *sorted);
     qsort(sorted, (size_t)t->cells, sizeof *sorted, by_name);
     for (int64_t i = 1; i < t->cells && status == PLAIT_OK; i++)
@@ -144,6 +146,14 @@ static void sample_kinds(const pli_dataset *d, kinds *found, commas *seen) {
     }
 }
 
+/* may_choose: --text-columns is an option here. A model has chosen already. */
+static void note_commas(pli_dataset *d, const char *name, const pli_cell *example, bool may_choose) {
+    pli_dataset_note(d, "%s: numbers have decimal commas, as %.*s in column \"%.60s\"%s%.60s%s",
+                     d->sources->source[0].path, (int)example->length, (const char *)example->text, name,
+                     may_choose ? " (--text-columns " : "", may_choose ? name : "",
+                     may_choose ? " takes its cells as texts)" : "");
+}
+
 /* Are commas decimal? Never where they part the cells. Semicolons part the cells of those who write decimal commas. */
 static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found, const commas *seen) {
     pli_table_rules *t = d->table;
@@ -151,16 +161,13 @@ static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found,
     t->decimal_comma = t->delimiter != ',' && (seen->sure > 0 || (seen->either > 0 && t->delimiter == ';') ||
                                                (fixed != NULL && fixed->decimal_comma));
     for (int64_t i = 0; t->decimal_comma && i < t->cells; i++) {
-        kinds         *k = &found[i];
-        const pli_cell example = k->comma_example;
+        kinds *k = &found[i];
         if (k->commas == 0) continue;
         k->numbers += k->commas;
         k->texts -= k->commas;
         k->commas = 0;
         if (!told && !is_text_column(k))
-            pli_dataset_note(d, "%s: numbers have decimal commas, as %.*s in column \"%.60s\" (--text-columns %.60s "
-                             "takes its cells as texts)", d->sources->source[0].path, (int)example.length,
-                             (const char *)example.text, t->name[i], t->name[i]);
+            note_commas(d, t->name[i], &k->comma_example, fixed == NULL);
         told = told || !is_text_column(k);
     }
 }
@@ -169,7 +176,7 @@ static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found,
 static plait_status find_kinds(pli_dataset *d, const pli_schema *fixed, kinds **found_out, plait_error *err) {
     commas seen = { 0, 0 };
     kinds *found = pli_calloc((size_t)d->table->cells, sizeof *found);
-    if (found == NULL) return no_memory(err);
+    if (found == NULL) return pli_table_no_memory(err);
     sample_kinds(d, found, &seen);
     settle_commas(d, fixed, found, &seen);
     *found_out = found;
@@ -194,7 +201,7 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
     pli_table_rules *t = d->table;
     kinds           *found = NULL;
     char            *copy = names != NULL ? pli_strdup(names) : NULL, *next = NULL;
-    plait_status     status = names != NULL && copy == NULL ? no_memory(err) : find_kinds(d, NULL, &found, err);
+    plait_status     status = names != NULL && copy == NULL ? pli_table_no_memory(err) : find_kinds(d, NULL, &found, err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
         if (!is_text_column(&found[i])) continue;
         t->cell[i].role = PLI_ROLE_TEXT;
@@ -246,7 +253,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
         cell->label_is_text = i == label && text;
         cell->column = (int32_t)schema->columns;
         if (cell->label_is_text) schema->label_kind = PLI_LABEL_TEXT;
-        if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL) return no_memory(err);
+        if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL) return pli_table_no_memory(err);
     }
     return PLAIT_OK;
 }

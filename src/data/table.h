@@ -39,6 +39,10 @@ typedef struct pli_table_sums {
     int64_t    rows;
 } pli_table_sums;
 
+/* table.c */
+/** Fails with ENOMEM. */
+plait_status pli_table_no_memory(plait_error *err);
+
 /* table_begin.c */
 /** Finds delimiter and headers of all sources and sets where their rows begin. Makes d->table. */
 plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err);

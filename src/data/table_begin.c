@@ -1,12 +1,10 @@
-/* Beginning with csv and tsv: delimiter and header. */
+/* Begins to read csv and tsv: finds the delimiter and the header. */
 #include "data/table.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "data/delimiter.h"
-
-static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for the columns"); }
 
 /* --- delimiter ------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +56,7 @@ static bool same_text(const pli_cell *a, const pli_cell *b) {
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* Of a column whose first cell is a text: are all others numbers (1), is the text among them (-1), or neither (0)? */
+/* The first cell of the column is a text. 1: all other cells are numbers; -1: one of them is that text; 0: neither. */
 static int judge_column(const pli_lines *l, char delimiter, int64_t column, const pli_cell *first) {
     bool numbers = true;
     for (int64_t i = 1; i < l->n; i++) {
@@ -89,7 +87,7 @@ static bool looks_like_header(const pli_lines *l, char delimiter, const pli_sche
     return over_numbers > 0 || (seen_again == 0 && l->n >= 5);
 }
 
-/* Begins each line with a #, as comments do elsewhere? */
+/* Does each line begin with a #, as comments do elsewhere? */
 static bool is_all_comments(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *to = source->data + source->bytes, *next;
     for (p = pli_table_reader.row(p, to); p < to; p = pli_table_reader.row(next, to)) {
@@ -140,14 +138,14 @@ static plait_status choose_header(pli_dataset *d, const char *wish, const pli_li
         pli_dataset_note(d,
                          "%s: the first line gives sizes and class names and is left out; the label is the last column",
                          source->path);
-    return t->header_line.failed ? no_memory(err) : PLAIT_OK;
+    return t->header_line.failed ? pli_table_no_memory(err) : PLAIT_OK;
 }
 
 /* The rows of each source begin behind its header, which must be the first one's. */
 static plait_status skip_headers(pli_dataset *d, plait_error *err) {
     pli_table_rules *t = d->table;
     pli_lines       *l = pli_malloc(sizeof *l);
-    plait_status     status = l != NULL ? PLAIT_OK : no_memory(err);
+    plait_status     status = l != NULL ? PLAIT_OK : pli_table_no_memory(err);
     for (int64_t i = 0; status == PLAIT_OK && i < d->sources->n; i++) {
         const pli_source *source = &d->sources->source[i];
         pli_lines_first(source, l);
@@ -165,7 +163,7 @@ static plait_status skip_headers(pli_dataset *d, plait_error *err) {
 plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     pli_table_rules *t = d->table = pli_calloc(1, sizeof *t);
     pli_lines       *l = pli_malloc(sizeof *l);
-    plait_status     status = t != NULL && l != NULL ? PLAIT_OK : no_memory(err);
+    plait_status     status = t != NULL && l != NULL ? PLAIT_OK : pli_table_no_memory(err);
     if (status == PLAIT_OK) {
         pli_lines_first(&d->sources->source[0], l);
         status = choose_delimiter(d, opts, fixed, l, err);
@@ -187,4 +185,3 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
                      d->sources->source[0].path);
     return status == PLAIT_OK && t->header_line.length > 0 ? skip_headers(d, err) : status;
 }
-

@@ -291,4 +291,3 @@ plait_status pli_labels_settle(pli_run *run) {
         return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
     return status;
 }
-

@@ -59,6 +59,12 @@ static bool has_line(const char *text, const char *line, size_t length) {
     return false;
 }
 
+/* Test and validation data are opened with the options of the training data: was the note told of these already? */
+static bool is_told(const pli_run *run, const pli_dataset *data, const char *note, size_t length) {
+    return run->data != NULL && run->data != data && strncmp(note, "note: --", 8) == 0 &&
+           has_line(pli_dataset_notes(run->data), note, length);
+}
+
 /* A note that all workers have is told once; others name their rank. */
 static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     const char  *mine = pli_dataset_notes(data);
@@ -75,7 +81,7 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
         const char *text = all;
         int32_t     have = same ? workers : 0;
         for (int32_t w = 0; !same && w < workers; text += sizes[w], w++) have += has_line(text, note, length);
-        if (have < workers || pli_comm_leads(run->comm))
+        if ((have < workers || pli_comm_leads(run->comm)) && !is_told(run, data, note, length))
             pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length,
                     note);
         note += length + (note[length] == '\n');

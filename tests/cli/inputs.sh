@@ -91,6 +91,8 @@ works hash train --data hash --delimiter '#' --epochs 3 --out hash.model
 grep -q 'numbers have decimal commas, as 2,5 in column "a"' hash.err || fail "decimal commas: $(cat hash.err)"
 works asked predict --model-file hash.model --data hash --delimiter '#' --proba
 works known predict --model-file hash.model --data hash --proba
+grep -q 'numbers have decimal commas' known.err || fail "predict says nothing of decimal commas: $(cat known.err)"
+grep -q 'text-columns' known.err && fail "predict advises an option that it does not have: $(cat known.err)"
 cmp -s asked.out known.out || fail "predict does not know the delimiter of its model"
 tr '#,' ',.' <hash >hash.csv
 works other predict --model-file hash.model --data hash.csv --proba

@@ -30,6 +30,19 @@ works text train --data fox.txt --format text --epochs 1 --json
 told text 'next character, 28 classes'
 works quiet train --data part --epochs 1 --json --quiet
 [ -s quiet.err ] && fail "--quiet tells the label"
+
+# What has no effect on the format is noted once by each command, from a cache too.
+idle() { # NAME words...: with --label 3, which is nothing to libsvm data
+    works "$@" --label 3
+    [ "$(grep -c 'note: --label has no effect on libsvm data' "$1.err")" -eq 1 ] || fail "$1: notes on --label: $(cat "$1.err")"
+}
+cp part cached
+idle first train --data cached --cache --epochs 1 --out libsvm.model
+idle second train --data cached --cache --epochs 1
+idle tested train --data part --test part --validation part --epochs 1
+idle predicted predict --model-file libsvm.model --data part --header yes
+grep -q 'note: --header has no effect on libsvm data' predicted.err || fail "predict: $(cat predicted.err)"
+idle judged eval --model-file libsvm.model --data part
 works model train --data houses.csv --label rooms --epochs 1 --quiet --out model
 works eval eval --model-file model --data houses.csv --json
 [ "$(tail -n 1 eval.out | sed -n 's/.*"label": "\([^"]*\)".*/\1/p')" = 'rooms (column 2), 7 classes' ] ||
