@@ -6,6 +6,7 @@
 #   console                       lines that begin with "$ " are run, the others are what they print
 # A command that stands in no such fence is a mistake: nobody would see that it does not work any more.
 # usage: commands.sh ROOT MPI SIM ONNX (yes or no) [PAGE...]
+# PLAIT_TEST_FULL: all rows, epochs and repeats
 . "$(dirname "$0")/../acceptance/common.sh"
 
 root=$1 mpi=$2 sim=$3 onnx=$4
@@ -17,9 +18,13 @@ export PATH
 ran=0 skipped=0
 : >skips
 
-# The folder tests/, with the first rows of a9a: the commands are the same, and take seconds.
-rows=2000
-[ -z "${PLAIT_TEST_FULL:-}" ] || rows=40000
+# The folder tests/, with the first rows of a9a; and few epochs and repeats where a command names none: the commands are
+# the same, and take seconds.
+rows=40000
+if [ -z "${PLAIT_TEST_FULL:-}" ]; then
+    rows=2000
+    export PLAIT_EPOCHS=2 PLAIT_REPEATS=1
+fi
 mkdir -p tree/data/a9a
 ln -s "$data/digits" "$data/small" tree/data/
 for file in a9a.gz a9a.t.gz; do gzip -dc "$data/a9a/$file" | head -n $rows | gzip >tree/data/a9a/$file; done
