@@ -21,7 +21,7 @@ typedef enum pli_opt_kind {
     PLI_OPT_CHOICE,   /* const char *, one of `argument` ("a|b|c"); nearest is named              */
     PLI_OPT_LIST,     /* pli_text_list: may be given several times; in a variable one item a line */
     PLI_OPT_DURATION, /* uint64_t nanoseconds: "30s", "500ms", "2m", plain number = seconds       */
-    PLI_OPT_BYTES,    /* int64_t: "500M", "4G"; K, M and G are powers of 1024                     */
+    PLI_OPT_BYTES,    /* int64_t: "500M", "4G"; K, M, G and T are powers of 1024                  */
     PLI_OPT_LATER     /* known to the contract, not there yet: refused by name with `help`        */
 } pli_opt_kind;
 

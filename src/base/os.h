@@ -129,8 +129,9 @@ plait_status pli_check_writable(const char *path, const char *what, plait_error 
 plait_status pli_check_replaceable(const char *path, const char *what, plait_error *err);
 /** Could files be written in that directory, or could it be made? Leaves neither. Errors: as pli_check_writable. */
 plait_status pli_check_directory(const char *path, const char *what, plait_error *err);
-/** That the file system of path, or of its directory, has left for this user; -1: not known. */
+/** What the file system of path, or of its directory, has left for an ordinary user; -1: not known. */
 int64_t      pli_free_bytes(const char *path);
+int64_t      pli_free_bytes_beside(int fd); /* the same of the file system of an open file */
 /** What path stands for once all symbolic links that it leads through are followed; it need not be there. Freed by the
  *  caller; NULL: out of memory. */
 char *pli_link_end(const char *path);

@@ -116,12 +116,15 @@ static void remove_left_overs(const char *path) {
     pli_free(directory);
 }
 
-/* A new file, locked. Another may have taken it for left over before it was: then it has no name any more. */
+/* A new file, locked. A process on another host may take it for left over before it is locked. That process holds the
+ * lock and is about to remove the file, or has removed it: then this name is no use. */
 static int create_locked(const char *name, mode_t mode) {
     struct stat info;
     int         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) return fd; /* no locks there: nothing is taken for left over */
-    if (fstat(fd, &info) == 0 && info.st_nlink > 0) return fd;
+    if (fd < 0) return fd;
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return fd; /* no locks there: nothing is taken for left over */
+    if (locked && fstat(fd, &info) == 0 && info.st_nlink > 0) return fd;
     close(fd);
     errno = EEXIST;
     return -1;
@@ -286,14 +289,26 @@ static plait_status cannot(int errnum, const char *path, const char *what, plait
                     remedy_of(errnum));
 }
 
+/* What an ordinary user may take, for root too: the reserve keeps the system alive, and no run should use it up. A file
+ * system without a size (f_blocks 0) does not say what it has left. */
+static int64_t free_of(const struct statvfs *system) {
+    if (system->f_blocks == 0) return -1;
+    return system->f_bavail > (fsblkcnt_t)INT64_MAX / system->f_frsize
+               ? INT64_MAX
+               : (int64_t)(system->f_bavail * system->f_frsize);
+}
+
 int64_t pli_free_bytes(const char *path) {
-    struct statvfs  system;
-    char           *directory = pli_directory_of(path);
-    const bool      known = statvfs(path, &system) == 0 || (directory != NULL && statvfs(directory, &system) == 0);
-    const fsblkcnt_t blocks = known ? (geteuid() == 0 ? system.f_bfree : system.f_bavail) : 0;
+    struct statvfs system;
+    char          *directory = pli_directory_of(path);
+    const bool     known = statvfs(path, &system) == 0 || (directory != NULL && statvfs(directory, &system) == 0);
     pli_free(directory);
-    if (!known || system.f_blocks == 0) return -1;
-    return blocks > (fsblkcnt_t)INT64_MAX / system.f_frsize ? INT64_MAX : (int64_t)(blocks * system.f_frsize);
+    return known ? free_of(&system) : -1;
+}
+
+int64_t pli_free_bytes_beside(int fd) {
+    struct statvfs system;
+    return fstatvfs(fd, &system) == 0 ? free_of(&system) : -1;
 }
 
 /* A new file beside path, with some bytes in it, as outfile makes it. 0, or errno. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -51,7 +50,6 @@ static plait_status begin_file(pli_spool *spool, plait_error *err) {
 /* May what is held go to the file, too? */
 static plait_status check_spill(const pli_spool *spool, plait_error *err) {
     const pli_spill *spill = spool->spill;
-    struct statvfs   disk;
     if (spill == NULL) return PLAIT_OK;
     const int64_t after = spill->used_bytes + spool->held;
     if (spill->limit_bytes > 0)
@@ -62,14 +60,12 @@ static plait_status check_spill(const pli_spool *spool, plait_error *err) {
                          "what is unpacked or received takes more than %lld bytes of temporary files; if it has an "
                          "end, give a larger --spill-limit",
                          (long long)spill->limit_bytes);
-    if (fstatvfs(spool->fd, &disk) != 0) return PLAIT_OK; /* a system that does not say */
-    const int64_t left = (int64_t)(disk.f_bavail * disk.f_frsize) - spool->held;
-    return after <= left ? PLAIT_OK
-                         : pli_fail(err, PLAIT_ENOSPACE,
-                                    "what is unpacked or received would take more than half of what is free for "
-                                    "temporary files (%lld bytes taken); if it has an end, give a --spill-limit, or "
-                                    "a TMPDIR with more",
-                                    (long long)spill->used_bytes);
+    const int64_t left = pli_free_bytes_beside(spool->fd);
+    if (left < 0 || after <= left - spool->held) return PLAIT_OK; /* below 0: the system does not say */
+    return pli_fail(err, PLAIT_ENOSPACE,
+                    "what is unpacked or received would take more than half of what is free for temporary files (%lld "
+                    "bytes taken); if it has an end, give a --spill-limit, or a TMPDIR with more",
+                    (long long)spill->used_bytes);
 }
 
 static plait_status flush(pli_spool *spool, plait_error *err) {

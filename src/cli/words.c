@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* theirs: words between bars. option: ours that must be in the command's table; NULL: said of every command. */
+/* theirs: words between bars. option: ours that must be in the command's table; NULL in the list of commands. */
 static const struct option_word {
     const char *theirs, *option, *say;
 } options[] = {
@@ -169,8 +169,7 @@ const char *pli_words_option(const pli_opt *rows, const char *name) {
 
 const char *pli_words_value(const char *option, const char *value) {
     for (size_t i = 0; value != NULL && i < sizeof values / sizeof *values; i++)
-        if ((option == NULL || strcmp(values[i].option, option) == 0) && is_one_of(values[i].theirs, value))
-            return values[i].say;
+        if (strcmp(values[i].option, option) == 0 && is_one_of(values[i].theirs, value)) return values[i].say;
     return NULL;
 }
 

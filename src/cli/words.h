@@ -6,9 +6,9 @@
 
 /** What to say of an option (without dashes) that is none of rows: "here it is --learning-rate". NULL: nothing. */
 const char *pli_words_option(const pli_opt *rows, const char *name);
-/** Of a value of option (NULL: of any): "here it is hinge". NULL: nothing; value may be NULL. */
+/** What to say of a value of option: "here it is hinge". NULL: nothing; value may be NULL. */
 const char *pli_words_value(const char *option, const char *value);
-/** Of a command. NULL: nothing. */
+/** What to say of a command. NULL: nothing. */
 const char *pli_words_command(const char *name);
 
 #endif

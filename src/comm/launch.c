@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -148,8 +147,7 @@ static char *preload(void) {
 /* Without room for the ranks' shared memory, TCP must do. */
 static bool has_shared_memory(const pli_launch_job *job) {
     enum { OF_A_RANK = 17 << 20 };
-    struct statvfs v;
-    return statvfs("/dev/shm", &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize >= (uint64_t)job->processes * OF_A_RANK;
+    return pli_is_directory("/dev/shm") && pli_free_bytes("/dev/shm") >= (int64_t)job->processes * OF_A_RANK;
 }
 
 /* loopback: NULL, or preload's. */

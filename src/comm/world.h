@@ -61,8 +61,8 @@ struct plait_comm {
     plait_error       doomed_why;
     _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
 
-    uint16_t jobs;     /* so far, counted alike on all ranks; the rank's thread only, as the next five */
-    bool in_job; /* from a job's creation to its end; the rank's thread only */
+    uint16_t jobs;     /* so far, counted alike on all ranks; the rank's thread only, as the next six */
+    bool in_job; /* from a job's creation to its end */
     int32_t  depth;    /* of public calls                                           */
     pli_call_site site;     /* of the outermost                                         */
     uint64_t calls;

@@ -90,7 +90,7 @@ typedef struct candidate {
     double  numbers;      /* likewise: share of the cells that are numbers */
 } candidate;
 
-/* Into the count that most lines have; among equals the greater. */
+/* Cuts the lines into cells, and takes the count that most lines have; the greater of two that equally many have. */
 static candidate cut(const pli_lines *l, int64_t n, char delimiter) {
     int64_t   count[PLI_LINES];
     candidate c = { .delimiter = delimiter };

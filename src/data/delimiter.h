@@ -13,7 +13,7 @@ typedef struct pli_lines {
     int64_t              n;
 } pli_lines;
 
-/** Of `from` .. the source's end. */
+/** The first rows from the source's begin on. */
 void pli_lines_first(const pli_source *source, pli_lines *out);
 /** How many cells a line has; 0: a quote goes wrong. */
 int64_t pli_lines_cells(const pli_lines *lines, int64_t line, char delimiter);

@@ -1,10 +1,10 @@
-/* Where the labels of a data set stand, in words. */
+/* Says in words where the labels of a data set stand. */
 #include <string.h>
 
 #include "data/idx.h"
 #include "data/table.h"
 
-/* Of a table: by its cells, or (of a cache) by the schema, which has all columns in the file's order. */
+/* Finds the label in a table's cells, or, for a cache, in its schema, which has all columns in the file's order. */
 static bool find_cell(const pli_dataset *d, int64_t *at_out, int64_t *cells_out) {
     const struct pli_table_rules *t = d->table;
     *cells_out = t != NULL ? t->cells : d->schema->columns;

@@ -1,9 +1,9 @@
-/* Can checkpoints be written where they are to go? Looked at before the run depends on it. See keep.h. */
+/* Looks, before the run depends on it, whether checkpoints can be written where they are to go. See keep.h. */
 #include "learn/keep.h"
 
 #include <string.h>
 
-/* What the lead has found out, all hear. */
+/* All workers hear what the lead has found out. */
 static plait_status agree(pli_run *run, plait_error *why) {
     PLI_TRY(plait_comm_broadcast(run->comm, why, sizeof *why, pli_comm_lead(run->comm)));
     if (why->code >= 0) return PLAIT_OK;
@@ -19,18 +19,12 @@ plait_status pli_keep_probe(pli_run *run) {
     return agree(run, &why);
 }
 
-/* Of the weights alone, without the update rule's memory: so much it is at least. 0: not known. */
-static int64_t least_bytes(const pli_run *run) {
-    if (run->net != NULL) return run->net->values * 4;
-    if (run->form == PLI_SPARSE) return 0;
-    return (run->linear.features + run->linear.intercept) * run->linear.columns * 4;
-}
-
 plait_status pli_keep_room(pli_run *run) {
     plait_error why;
     if (run->opts->checkpoint == NULL) return PLAIT_OK;
     memset(&why, 0, sizeof why);
-    const int64_t needed = least_bytes(run), there = pli_free_bytes(run->opts->checkpoint);
+    /* The weights alone, without the update rule's memory: a checkpoint takes at least this. */
+    const int64_t needed = pli_run_weights(run) * (int64_t)sizeof(float), there = pli_free_bytes(run->opts->checkpoint);
     if (pli_comm_leads(run->comm) && there >= 0 && there < needed)
         pli_fail(
             &why, PLAIT_ENOSPACE,

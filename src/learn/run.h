@@ -248,6 +248,8 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
 /** Tells the caller of ranks that have died. On one rank. */
 void pli_run_tell_lost(pli_run *run);
 
+/** How many weights a run has; 0 where rows grow by key, of which there may be 2^63. */
+int64_t pli_run_weights(const pli_run *run);
 /** EDIVERGED with the remedy, unless sums are finite. */
 plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock);
 

@@ -575,8 +575,7 @@ static plait_status skip(pli_sgd *sgd) {
     return PLAIT_OK;
 }
 
-/* How many there are; 0 where rows grow by key, of which there may be 2^63. */
-static int64_t weights_of(const pli_run *run) {
+int64_t pli_run_weights(const pli_run *run) {
     if (run->net != NULL) return run->net->values;
     return run->form == PLI_SPARSE ? 0 : (run->linear.features + run->linear.intercept) * run->linear.columns;
 }
@@ -591,7 +590,7 @@ plait_status pli_sgd_train(pli_run *run) {
     if (status == PLAIT_OK) status = pli_resume_tables(&sgd);
     if (status == PLAIT_OK) status = skip(&sgd);
     if (status == PLAIT_OK)
-        status = pli_curve_begin(run, weights_of(run), PLAIT_F32, run->clocks * run->epochs);
+        status = pli_curve_begin(run, pli_run_weights(run), PLAIT_F32, run->clocks * run->epochs);
     pli_meter_start(&sgd.meter, run);
     if (status == PLAIT_OK) status = all_epochs(&sgd);
     if (status == PLAIT_OK && run->balanced) status = tell_shares(&sgd);
