@@ -29,10 +29,10 @@ typedef struct pli_launch_job {
  *  the death of one is told to the others where the MPI can do that; hands signals on to it; returns when all have
  *  ended. Whatever mpirun leaves behind when it is killed is ended, too; and should this process be killed, mpirun ends
  *  its own. The first SIGINT or SIGTERM reaches the ranks as SIGUSR2 (finish, save, end: a rank's program treats it as
- *  SIGTERM), the second as it is; SIGHUP, SIGUSR1, SIGUSR2 do. The caller's handlers are put back; children that it had
- *  before are ended with the rest. On other machines the programs must lie where they lie here; mpirun reaches them by
- *  ssh, and gives them the variables PLAIT_*. Errors: EINVAL, also for hosts and hostfile both; EMODULE no mpirun; EIO
- *  it cannot be started. One at a time in a process. */
+ *  SIGTERM), one that comes a second later as it is; SIGHUP, SIGUSR1, SIGUSR2 do. The caller's handlers are put back;
+ *  children that it had before are ended with the rest. On other machines the programs must lie where they lie here;
+ *  mpirun reaches them by ssh, and gives them the variables PLAIT_*. Errors: EINVAL, also for hosts and hostfile both;
+ *  EMODULE no mpirun; EIO it cannot be started. One at a time in a process. */
 plait_status pli_launch(pli_launch_job *job, plait_error *err);
 
 #endif
