@@ -122,6 +122,11 @@ plait_status pli_sync_directory_of(const char *path, plait_error *err);
 plait_status pli_remove(const char *path, plait_error *err);
 /** Do both names mean one regular file, or would they once it is there? */
 bool         pli_same_file(const char *a, const char *b);
+/** Removes the file `name` in an open directory if nobody can be using it any more: the process `maker` is dead, and no
+ *  lock (flock) is held on it, which its user holds for as long as it lives. So a user on another host or in another
+ *  container is safe, whose number means nothing here. What is no regular file stays. */
+void pli_remove_left_over(int directory, const char *name, int32_t maker);
+
 /** Could a file of that name be written in place, or made with some bytes in it? Leaves none. Errors: EIO, ENOSPACE,
  *  with `what` behind the name, and the remedy. */
 plait_status pli_check_writable(const char *path, const char *what, plait_error *err);

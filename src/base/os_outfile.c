@@ -93,8 +93,7 @@ static pid_t maker_of(const char *name, const char *base) {
     return *end == '\0' && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
-/* Removes it if nobody can be writing it. */
-static void remove_left_over(int directory, const char *name, pid_t maker) {
+void pli_remove_left_over(int directory, const char *name, int32_t maker) {
     struct stat info;
     if (maker == getpid() || kill(maker, 0) == 0 || errno != ESRCH) return;
     int fd = openat(directory, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -110,7 +109,7 @@ static void remove_left_overs(const char *path) {
     DIR        *entries = directory != NULL ? opendir(directory) : NULL;
     for (const struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         pid_t maker = maker_of(entry->d_name, base);
-        if (maker > 0) remove_left_over(dirfd(entries), entry->d_name, maker);
+        if (maker > 0) pli_remove_left_over(dirfd(entries), entry->d_name, maker);
     }
     if (entries != NULL) closedir(entries);
     pli_free(directory);

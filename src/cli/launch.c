@@ -135,7 +135,7 @@ typedef struct supervisor {
     const pli_text_list   *words;
     char      *record;     /* FILE.done; NULL: the command leaves none         */
     char      *checkpoint; /* DIR of a train with --checkpoint; NULL: it has none */
-    char      *verdicts;   /* of this life */
+    pli_verdict_file verdicts; /* of this life */
     int64_t    before;     /* when FILE.done was written that is there already; -1: there is none */
     uint64_t   over_ns;    /* since when what is left cannot end well by itself; 0: it can */
 } supervisor;
@@ -146,7 +146,7 @@ typedef struct supervisor {
 static bool is_over(void *user) {
     supervisor  *s = user;
     pli_verdicts v;
-    pli_verdicts_read(s->verdicts, &v);
+    pli_verdicts_read(s->verdicts.path, &v);
     bool over = v.failed || (v.begun > 0 && v.ended >= v.begun) || (v.died && v.begun == 0);
     const int64_t record = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     over = over || (v.ended > 0 && record >= 0 && record != s->before); /* the same, of who was to lead */
@@ -201,11 +201,11 @@ static ending live(supervisor *s, char *const *argv) {
     pli_launch_job job = { .processes = (int32_t)(s->set->ranks + s->set->spares), .argv = argv, .keeper = keeper,
                            .hosts = s->set->hosts, .hostfile = s->set->hostfile, .is_over = is_over, .user = s };
     s->before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
-    s->verdicts = pli_verdicts_open();
+    pli_verdicts_open(&s->verdicts);
     s->over_ns = 0;
     end.ran = pli_launch(&job, &err) >= 0;
     if (end.ran) {
-        pli_verdicts_read(s->verdicts, &v);
+        pli_verdicts_read(s->verdicts.path, &v);
         end.code = code_of(s, &job, &v);
         end.cause = v.cause;
         end.asked = job.was_asked;

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -23,35 +25,44 @@
 
 static const char prefix[] = "plait-launch-";
 
-/* A launch that was killed has left its file, whose name says whose it was. It goes when that process is gone. A file
- * of another user's stays, since it cannot be removed; so does one whose number another process has got since. */
+/* A launch that was killed has left its file, whose name says whose it was. It goes when nobody can be using it. */
 static void sweep(const char *folder) {
     DIR *all = opendir(folder);
     for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0) continue;
         char      *rest = NULL;
         const long pid = strtol(entry->d_name + sizeof prefix - 1, &rest, 10);
-        if (pid <= 0 || pid > INT32_MAX || *rest != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
-        unlinkat(dirfd(all), entry->d_name, 0);
+        if (pid > 0 && pid <= INT32_MAX && *rest == '-') pli_remove_left_over(dirfd(all), entry->d_name, (int32_t)pid);
     }
     if (all != NULL) closedir(all);
 }
 
-char *pli_verdicts_open(void) {
+/* A new file at path, which ends in XXXXXX, locked: by that a launch in another container knows that this one lives. -1:
+ * none, or somebody has just swept it away. Where the file system has no locks nobody removes it. */
+static int create_locked(char *path) {
+    struct stat info;
+    int         fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK)) return fd;
+    if (fstat(fd, &info) == 0 && info.st_nlink > 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+void pli_verdicts_open(pli_verdict_file *file) {
     const char *given = pli_env("TMPDIR"), *folder = given != NULL && given[0] != '\0' ? given : "/tmp";
+    *file = (pli_verdict_file){ .fd = -1 };
     sweep(folder);
     char *path = pli_format("%s/%s%d-XXXXXX", folder, prefix, (int)pli_pid());
-    int   fd = path != NULL ? mkstemp(path) : -1;
+    int   fd = path != NULL ? create_locked(path) : -1;
     if (fd >= 0 && setenv(pli_launch_variable, path, 1) == 0) {
-        close(fd);
-        return path;
+        *file = (pli_verdict_file){ .path = path, .fd = fd };
+        return;
     }
     if (fd >= 0) {
         close(fd);
         unlink(path);
     }
     pli_free(path);
-    return NULL;
 }
 
 enum { LARGEST = 1 << 20 };
@@ -127,24 +138,43 @@ static bool read_cause(const char *line, pli_cause *cause) {
     return true;
 }
 
+/* The numbers that a line goes on with, up to room of them: how many there are. None is of the next line. */
+static int read_numbers(const char *at, long *value, int room) {
+    int n = 0;
+    while (n < room && (*at == '-' || (*at >= '0' && *at <= '9'))) {
+        char *rest = NULL;
+        long  number = strtol(at, &rest, 10);
+        if (*rest != ' ' && *rest != '\n' && *rest != '\0') break;
+        value[n++] = number;
+        if (*rest != ' ') break;
+        at = rest + 1;
+    }
+    return n;
+}
+
+/* The same of a line that begins with word. */
+static int read_line(const char *at, const char *word, long *value, int room) {
+    const size_t length = strlen(word);
+    return strncmp(at, word, length) == 0 && at[length] == ' ' ? read_numbers(at + length + 1, value, room) : 0;
+}
+
 /* A rank that has begun, and what became of it. A program that a script has started has another process than the one
  * that its keeper knows; the rank is the same. */
 typedef struct fate {
     bool ended, well, missed; /* missed: others' runs ended well without it */
 } fate;
 
-static fate fate_of(const char *lines, long of_pid, int of_rank) {
+static fate fate_of(const char *lines, long of_pid, long of_rank) {
     fate f = { 0 };
     for (const char *at = lines; at != NULL; at = next_line(at)) {
-        int  code = 0, rank = -1;
-        long pid = 0;
-        bool coded = sscanf(at, "%d %ld %d", &code, &pid, &rank) >= 2;
-        bool lost = !coded && sscanf(at, "lost %ld %d", &pid, &rank) == 2;
-        if ((coded || lost) && (pid == of_pid || rank == of_rank)) {
-            f.well = coded && code == PLI_EXIT_DONE && (f.well || !f.ended);
+        long coded[3] = { 0, 0, -1 }, lost[2] = { 0, -1 }, without[2]; /* CODE PID [RANK]; PID RANK */
+        bool is_coded = read_numbers(at, coded, 3) >= 2, is_lost = read_line(at, "lost", lost, 2) == 2;
+        bool is_its = is_coded ? coded[1] == of_pid || coded[2] == of_rank : lost[0] == of_pid || lost[1] == of_rank;
+        if ((is_coded || is_lost) && is_its) {
+            f.well = is_coded && coded[0] == PLI_EXIT_DONE && (f.well || !f.ended);
             f.ended = true;
         }
-        f.missed = f.missed || (sscanf(at, "without %ld %d", &pid, &rank) == 2 && rank == of_rank);
+        f.missed = f.missed || (read_line(at, "without", without, 2) == 2 && without[1] == of_rank);
     }
     return f;
 }
@@ -154,10 +184,9 @@ static fate fate_of(const char *lines, long of_pid, int of_rank) {
 static void count_ranks(const char *lines, pli_verdicts *v) {
     bool well = true, missed = false;
     for (const char *at = lines; at != NULL; at = next_line(at)) {
-        long pid = 0;
-        int  rank = -1;
-        if (sscanf(at, "begun %ld %d", &pid, &rank) != 2) continue;
-        const fate f = fate_of(lines, pid, rank);
+        long begun[2]; /* PID RANK */
+        if (read_line(at, "begun", begun, 2) != 2) continue;
+        const fate f = fate_of(lines, begun[0], begun[1]);
         v->begun++;
         v->ended += f.ended;
         well = well && (f.well || f.missed);
@@ -189,12 +218,13 @@ void pli_verdicts_read(const char *path, pli_verdicts *v) {
     pli_text_free(&text);
 }
 
-void pli_verdicts_close(char **path) {
-    if (*path == NULL) return;
-    unlink(*path);
+void pli_verdicts_close(pli_verdict_file *file) {
+    if (file->path == NULL) return;
+    unlink(file->path);
+    close(file->fd);
     unsetenv(pli_launch_variable);
-    pli_free(*path);
-    *path = NULL;
+    pli_free(file->path);
+    *file = (pli_verdict_file){ .fd = -1 };
 }
 
 void pli_verdict_why(int32_t rank, const char *text) {
@@ -207,11 +237,20 @@ void pli_verdict_survived(void) { pli_tell_launch("survived\n"); }
 
 void pli_verdict_asked(void) { pli_tell_launch("asked %d\n", (int)pli_pid()); }
 
+/* Was this rank taken for lost? Its program may be another process than the keeper's own child. */
+static bool is_outcast(const char *lines, long pid, long rank) {
+    for (const char *at = lines; at != NULL; at = next_line(at)) {
+        long lost[2];
+        if (read_line(at, "lost", lost, 2) == 2 && (lost[0] == pid || lost[1] == rank)) return true;
+    }
+    return false;
+}
+
 int pli_verdict_keep(int32_t rank, int32_t pid, int code) {
     pli_text    text = { 0 };
     const char *path = pli_env(pli_launch_variable);
     bool        read = path != NULL && pli_read_whole(path, LARGEST, &text, NULL) >= 0 && text.data != NULL;
-    bool        outcast = read && has_line(text.data, "lost", pid);
+    bool        outcast = read && is_outcast(text.data, pid, rank);
     if (!outcast && !(read && has_line(text.data, NULL, pid))) pli_tell_launch("%d %d %d\n", code, (int)pid, (int)rank);
     pli_text_free(&text);
     return outcast ? PLI_EXIT_DONE : code;

@@ -25,13 +25,18 @@ typedef struct pli_verdicts {
     pli_cause cause;
 } pli_verdicts;
 
-/** Launch: makes the file and names it to the processes to come. NULL: there is no place for it, and the launcher's
- *  code must do. */
-char *pli_verdicts_open(void);
+/* Where they tell it. */
+typedef struct pli_verdict_file {
+    char *path; /* NULL: there is no place for it, and the launcher's code must do */
+    int   fd;   /* holds the lock by which other launches know that this one lives */
+} pli_verdict_file;
+
+/** Launch: makes the file and names it to the processes to come; removes those of launches that were killed. */
+void pli_verdicts_open(pli_verdict_file *file);
 /** path NULL: nothing. */
 void pli_verdicts_read(const char *path, pli_verdicts *verdicts_out);
 /** Removes the file; frees and NULLs the path. */
-void pli_verdicts_close(char **path);
+void pli_verdicts_close(pli_verdict_file *file);
 /** Why a process of the program is about to end with another code than 0. */
 void pli_verdict_why(int32_t rank, const char *text);
 /** A process was asked to end. */

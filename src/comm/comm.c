@@ -709,6 +709,7 @@ plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **pi
 
 plait_status plait_request_wait(plait_request **request_ptr) {
     plait_request *request = request_ptr == NULL ? NULL : *request_ptr;
+    if (request != NULL) PLI_TRY(pli_callback_refuses(__func__));
     if (request != NULL) *request_ptr = NULL;
     return request == NULL ? PLAIT_OK : request->wait(request);
 }

@@ -237,8 +237,7 @@ static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 
 static _Atomic int child;   /* mpirun while it runs; else 0 */
-static _Atomic int stop_as; /* what a request to stop is handed on as: 0 as it is, else SIGUSR2 */
-static _Atomic uint64_t asked_ns; /* when the first was handed on */
+static _Atomic uint64_t asked_ns; /* when the first request to stop was handed on; 0: none was. Any thread may set it */
 static _Atomic int early;   /* a signal that came before there was a child */
 static _Atomic bool asked;  /* to stop */
 
@@ -249,16 +248,15 @@ static void hand_on(int sig) {
     int        kept = errno, pid = atomic_load(&child);
     const bool asks = sig == SIGINT || sig == SIGTERM;
     if (asks || sig == SIGHUP) atomic_store(&asked, true);
-    int as = pid > 0 && asks ? atomic_exchange(&stop_as, 0) : 0;
-    if (as != 0) atomic_store(&asked_ns, pli_now_ns());
-    if (pid > 0 && asks && as == 0 && pli_now_ns() - atomic_load(&asked_ns) < ONE_STOP_NS) {
-        errno = kept;
-        return;
-    }
-    if (pid > 0) {
-        kill(pid, as != 0 ? as : sig);
-    } else {
+    uint64_t       first_ns = 0;
+    const uint64_t now_ns = pli_now_ns();
+    const bool     is_first = pid > 0 && asks && atomic_compare_exchange_strong(&asked_ns, &first_ns, now_ns);
+    if (pid <= 0) {
         atomic_store(&early, sig);
+    } else if (is_first) {
+        kill(pid, SIGUSR2);
+    } else if (!asks || (now_ns > first_ns && now_ns - first_ns >= ONE_STOP_NS)) {
+        kill(pid, sig);
     }
     errno = kept;
 }
@@ -312,7 +310,7 @@ static void attend(pid_t pid, pli_launch_job *job) {
 static plait_status run(const char **argv, const char **env, pli_launch_job *job, plait_error *err) {
     pid_t            pid = 0;
     struct sigaction before[HANDED_ON];
-    atomic_store(&stop_as, SIGUSR2);
+    atomic_store(&asked_ns, 0);
     atomic_store(&early, 0);
     atomic_store(&asked, false);
     take_signals(before);

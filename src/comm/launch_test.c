@@ -156,8 +156,9 @@ static void test_a_launcher_is_seen_by_its_variables(void **state) {
     static const struct { const char *size, *n, *rank, *me; int32_t sees, is; } rows[] = {
         { "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_RANK", "2", 4, 2 },
         { "PMI_SIZE", "2", "PMI_RANK", "0", 2, 0 },
-        { "SLURM_NTASKS", "3", "SLURM_PROCID", "1", 3, 1 },
-        { "SLURM_NTASKS", "1", "SLURM_PROCID", "0", 0, -1 }, /* a job of one task */
+        { "SLURM_STEP_NUM_TASKS", "3", "SLURM_PROCID", "1", 3, 1 },
+        { "SLURM_STEP_NUM_TASKS", "1", "SLURM_PROCID", "0", 0, -1 }, /* a step of one task */
+        { "SLURM_NTASKS", "4", "SLURM_PROCID", "0", 0, -1 },         /* a job's script, which no srun has started */
         { "SLURM_NTASKS", "4", "SLURM_NODEID", "0", 0, -1 },
         { "OMPI_COMM_WORLD_SIZE", "four", "OMPI_COMM_WORLD_RANK", "2", 0, -1 },
         { "PLAIT_NOTHING", "", "PMIX_RANK", "3", 0, 3 },

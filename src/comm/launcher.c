@@ -7,12 +7,12 @@
 
 static const struct known {
     const char *name, *size, *rank;
-    int64_t     at_least; /* a batch system sets its variables for a single task too */
+    int64_t     at_least; /* srun sets its variables for a single task too; a job's script has no STEP ones */
 } known[] = {
     { "mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 1 },
     { "mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", 1 },
     { "mpiexec (MVAPICH)", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", 1 },
-    { "srun (Slurm)", "SLURM_NTASKS", "SLURM_PROCID", 2 },
+    { "srun (Slurm)", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", 2 },
     { "a PMIx launcher", NULL, "PMIX_RANK", 0 },
 };
 
@@ -27,7 +27,7 @@ pli_launcher pli_launcher_find(void) {
         int64_t size = number(known[i].size, 0), rank = number(known[i].rank, -1);
         if (rank < 0 || size < known[i].at_least) continue;
         return (pli_launcher){ .name = known[i].name, .size = (int32_t)size, .rank = (int32_t)rank,
-                               .may_be_batch = known[i].at_least == 2 };
+                               .is_slurm = known[i].at_least == 2 };
     }
     return (pli_launcher){ .name = NULL, .rank = -1 };
 }

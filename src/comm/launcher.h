@@ -11,7 +11,7 @@ typedef struct pli_launcher {
     const char *name; /* "mpirun (Open MPI)", ...; NULL: started alone */
     int32_t     size; /* processes; 0: not told                        */
     int32_t     rank; /* -1: not told                                  */
-    bool        may_be_batch; /* rank 0's variables are those of a job script as well */
+    bool        is_slurm;
 } pli_launcher;
 
 pli_launcher pli_launcher_find(void);

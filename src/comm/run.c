@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/module.h"
+#include "comm/callback.h"
 #include "comm/rounds.h"
 #include "comm/tell_launch.h"
 #include "comm/world.h"
@@ -35,7 +36,7 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
 
 /* Where ranks live in one process, each process that a launcher has started would run the whole job. */
 static plait_status check_launcher(const pli_launcher *launcher, const char *transport, plait_error *err) {
-    if (launcher->size <= 1 || (launcher->may_be_batch && launcher->rank == 0)) return PLAIT_OK;
+    if (launcher->size <= 1) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
                     "%s has started %d processes; with the transport %s each would run the "
                     "whole job by itself: leave the transport out, or start one process",
@@ -426,6 +427,7 @@ plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, v
     plait_error     own;
     if (err == NULL) err = &own;
     *err = (plait_error){ .rank = -1 };
+    PLI_TRY(pli_callback_refuses(__func__));
     PLI_TRY(PLI_GIVEN(err, body));
     PLI_TRY(check_opts(given, &opts, err));
     const pli_transport_ops *ops = NULL;

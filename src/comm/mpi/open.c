@@ -66,7 +66,7 @@ static plait_status start_mpi(plait_error *err) {
 static plait_status check_launcher(int size, plait_error *err) {
     pli_launcher launcher = pli_launcher_find();
     if (launcher.size <= 0 || launcher.size == size) return PLAIT_OK;
-    if (launcher.may_be_batch)
+    if (launcher.is_slurm)
         return pli_fail(err, PLAIT_EMODULE,
                         "%s has started %d processes, but their MPI sees %d: Slurm has not told it of the others. Use "
                         "`srun --mpi=pmix ...` (`srun --mpi=list` shows whether this Slurm has it), or inside the "
