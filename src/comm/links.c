@@ -74,5 +74,5 @@ void pli_links_wakeup(pli_links *links, uint64_t now_ns, pli_out *out) {
 }
 
 void pli_links_forget(pli_links *links, int32_t src) {
-    if (src >= 0 && src < links->ranks) pli_tx_destroy(&links->link[src].tx);
+    if (src >= 0 && src < links->ranks) pli_tx_end(&links->link[src].tx);
 }

@@ -22,7 +22,7 @@ bool pli_links_send(pli_links *links, uint64_t now_ns, pli_msg *msg, pli_out *ou
 pli_msg *pli_links_take(pli_links *links, uint64_t now_ns, pli_msg *msg, pli_out *out);
 pli_msg *pli_links_next(pli_links *links, int32_t src);
 void     pli_links_wakeup(pli_links *links, uint64_t now_ns, pli_out *out);
-/** src will not answer any more: what is kept for it is dropped. */
+/** src will not answer any more: what is kept for it is dropped, and nothing is kept from now on. */
 void pli_links_forget(pli_links *links, int32_t src);
 
 #endif

@@ -261,6 +261,13 @@ static void close_ports(plait_comm *comm) {
     pli_collective_destroy(&comm->collective);
 }
 
+static void note_failure(pli_world *world, const plait_comm *comm) {
+    int32_t nobody = -1, living = -1;
+    atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
+    if (atomic_load(&comm->killed)) return;
+    atomic_compare_exchange_strong(&world->first_living, &living, comm->rank - world->place.first);
+}
+
 void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_comm  *comm = pli_world_comm(world, rank);
     plait_status status = open_own_ports(comm);
@@ -276,9 +283,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
             pli_fail(&comm->result_why, status, "%s", plait_status_text(status));
         }
         if (comm->result_why.rank < 0) comm->result_why.rank = comm->rank;
-        int32_t nobody = -1;
-        bool    survived = atomic_load(&comm->killed) && atomic_load(&world->survives);
-        if (!survived) atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
+        note_failure(world, comm);
     }
     pli_comm_end_calls(comm, status < 0);
     close_ports(comm);
@@ -408,7 +413,7 @@ static plait_status run_world(pli_world *world, plait_error *err) {
         pli_world_run_rank(world, world->place.first);
         all_ended = await_the_others(world);
     }
-    int32_t failed = atomic_load(&world->first_failed);
+    int32_t failed = atomic_load(atomic_load(&world->survives) ? &world->first_living : &world->first_failed);
     if (status >= 0 && failed < 0 && has_no_survivor(world)) failed = 0;
     if (status >= 0 && failed >= 0) {
         status = world->local[failed].result;
@@ -438,6 +443,7 @@ plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, v
     world->body = body;
     world->user = user;
     atomic_init(&world->first_failed, -1);
+    atomic_init(&world->first_living, -1);
     pthread_mutex_init(&world->lock, NULL);
     plait_status status = ops->open(&opts, world, &world->place, &world->transport, err);
     if (status >= 0) {

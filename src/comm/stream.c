@@ -28,7 +28,7 @@ static uint64_t patience_ns(const pli_tx *tx) {
 
 bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->head.seq = tx->next;
-    if (tx->resend_after_ns > 0 || tx->keeps) {
+    if ((tx->resend_after_ns > 0 || tx->keeps) && !tx->ended) {
         pli_msg *copy = pli_msg_copy(msg);
         if (copy == NULL) return false;
         if (tx->kept == NULL) {
@@ -54,6 +54,11 @@ void pli_tx_acked(pli_tx *tx, uint64_t seq) {
         pli_msg_free(&msg);
     }
     if (tx->kept == NULL) tx->kept_last = &tx->kept;
+}
+
+void pli_tx_end(pli_tx *tx) {
+    pli_tx_acked(tx, tx->next - 1);
+    tx->ended = true;
 }
 
 void pli_tx_arrived(pli_tx *tx, uint64_t seq) {

@@ -26,6 +26,7 @@ typedef struct pli_tx {
     bool      keeps;           /* ... what is not acknowledged is, for another receiver that may take the place of this one */
     uint64_t  sent_at_ns;      /* of the oldest kept, last time                      */
     int32_t   tries;
+    bool      ended;           /* the receiver has: see pli_tx_end                   */
     pli_msg  *kept, **kept_last; /* copies not acknowledged, in order                */
 } pli_tx;
 void pli_tx_init(pli_tx *tx, uint64_t resend_after_ns);
@@ -34,6 +35,8 @@ void pli_tx_destroy(pli_tx *tx);
 bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out);
 /** All up to seq have arrived (keeps: and are safe with whoever may take the receiver's place). */
 void pli_tx_acked(pli_tx *tx, uint64_t seq);
+/** The receiver has ended and acknowledges no more: what is kept for it is dropped, and nothing is kept from now on. */
+void pli_tx_end(pli_tx *tx);
 /** keeps: all up to seq have arrived, though they are not safe yet. */
 void pli_tx_arrived(pli_tx *tx, uint64_t seq);
 /** Sends again what has waited too long (doubling the patience each time); asks for the next wake-up. */

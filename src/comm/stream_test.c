@@ -72,6 +72,28 @@ static void test_an_older_life_is_dropped_and_a_newer_begins_anew(void **state) 
     pli_rx_destroy(&rx);
 }
 
+/* Whoever owes nothing may end: so an ended receiver must be owed nothing, whenever the message was sent. */
+static void test_nothing_is_kept_for_a_receiver_that_has_ended(void **state) {
+    (void)state;
+    int64_t live = pli_alloc_live();
+    pli_tx  tx;
+    pli_out out;
+    pli_tx_init(&tx, 100);
+    pli_out_init(&out);
+    assert_true(pli_tx_send(&tx, 0, make(1, 1), &out));
+    assert_non_null(tx.kept);
+    pli_tx_end(&tx);
+    assert_true(pli_tx_send(&tx, 10, make(2, 1), &out));
+    assert_int_equal(out.first->next->head.seq, 2);
+    pli_out_drop(&out);
+    pli_tx_wakeup(&tx, 1000, &out);
+    assert_null(tx.kept);
+    assert_null(out.first);
+    assert_false(out.keeps);
+    pli_tx_destroy(&tx);
+    assert_int_equal(pli_alloc_live(), live);
+}
+
 enum { BAG = 256 };
 struct bag { pli_msg *msg[BAG]; int n; };
 
@@ -166,6 +188,7 @@ int main(void) {
         cmocka_unit_test(test_slabs_are_shared_and_counted),
         cmocka_unit_test(test_messages_survive_every_failed_allocation),
         cmocka_unit_test(test_an_older_life_is_dropped_and_a_newer_begins_anew),
+        cmocka_unit_test(test_nothing_is_kept_for_a_receiver_that_has_ended),
         cmocka_unit_test(test_any_link_delivers_once_and_in_order),
         cmocka_unit_test(test_out_keeps_order_earliest_wakeup_and_first_error),
     };

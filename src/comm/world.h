@@ -120,6 +120,7 @@ struct pli_world {
     int32_t          *beats;    /* [2 size] room for a turn's outcome; the same thread's */
     _Atomic bool     *heard;    /* [size] since its last turn; any thread sets, that thread clears */
     _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
+    _Atomic int32_t   first_living; /* the same of those that were not killed */
     _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 go home */
     struct pli_shared *shared; /* under lock */
     struct pli_doctor *doctor;

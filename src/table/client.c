@@ -352,7 +352,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         return;
     }
     if (event->kind == PLI_MEMBER_JOINED || server < 0 || server >= client->layout.servers) return;
-    pli_tx_acked(&client->link[server].tx, client->link[server].tx.next - 1); /* it needs nothing any more */
+    pli_tx_end(&client->link[server].tx); /* it needs nothing any more */
     if (event->kind != PLI_MEMBER_DIED) return;
     client->link[server].lost = true;
     if (client->link[server].used)

@@ -142,7 +142,7 @@ static bool has_ended(const pli_client *client, int32_t server) {
 static void lose(pli_client *client, int32_t server, int32_t rank, const char *why, pli_out *out) {
     pli_client_link *link = &client->link[server];
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
-    pli_tx_acked(&link->tx, link->tx.next - 1);
+    pli_tx_end(&link->tx);
     link->lost = true;
     if (!gone) pli_out_lost(out, rank, "rank %d, which held the last copy of shards, is lost: %s", rank, why);
 }
@@ -214,7 +214,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
             redirect(client, now_ns, s, event, out);
         } else {
             (void)lets_go(client, s, out);
-            pli_tx_acked(&link->tx, link->tx.next - 1); /* it needs nothing any more */
+            pli_tx_end(&link->tx); /* it needs nothing any more */
         }
     }
     if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;

@@ -302,7 +302,7 @@ static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_eve
     c->other = -1;
     if (!c->serves) return;
     c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->over;
-    pli_tx_acked(&c->tx, c->tx.next - 1);
+    pli_tx_end(&c->tx);
     if (c->abandoned) return;
     if (!make_copy(server, now_ns, out)) pli_copies_release(server, now_ns, UINT64_MAX, out);
 }

@@ -361,6 +361,30 @@ static void free_job(void *state) {
     pli_free(job);
 }
 
+/* Have all workers agreed on the job? A death in the midst of the agreement lets some of them through and ends the others.
+ * The servers decide once who has come, which all that live hear alike (comm/carried.h). */
+static plait_status check_all_agreed(plait_job *job, plait_error *err) {
+    int32_t     heard = 0, gone = 0;
+    plait_error why = { 0 };
+    PLI_TRY(plait_comm_barrier(job->comm));
+    while (gone < job->layout.workers && !pli_comm_is_absent(job->comm, gone)) gone++;
+    if (gone == job->layout.workers) return PLAIT_OK;
+    if (pli_comm_next_death(job->comm, &heard, &why))
+        pli_fail(err, PLAIT_EPEER, "before all had the job %s", why.text);
+    else
+        pli_fail(err, PLAIT_EPEER, "rank %d was lost before all had the job", gone);
+    err->rank = why.code < 0 ? why.rank : gone;
+    return PLAIT_EPEER;
+}
+
+/* From now on the job outlives any one of its ranks, or ends on all that live. */
+static plait_status outlive(plait_job *job, plait_error *err) {
+    pli_comm_survive(job->comm);
+    if (!job->worker) return PLAIT_OK;
+    PLI_TRY(pli_comm_carry(job->comm, &(pli_carrier){ .gather = gather, .user = job }, err));
+    return check_all_agreed(job, err);
+}
+
 static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
     plait_error   *err = pli_comm_error(comm);
     plait_job_opts defaults;
@@ -382,9 +406,7 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
         status = pli_job_agree(job, "job", pli_hash_bytes(of_workers, sizeof of_workers, job->layout.job_hash), status,
                                err);
     }
-    if (status >= 0 && job->layout.replicas > 1) pli_comm_survive(comm);
-    if (status >= 0 && job->layout.replicas > 1 && job->worker)
-        status = pli_comm_carry(comm, &(pli_carrier){ .gather = gather, .user = job }, err);
+    if (status >= 0 && job->layout.replicas > 1) status = outlive(job, err);
     if (status < 0) pli_job_abandon(&job);
     else *job_out = job;
     return status;

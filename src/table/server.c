@@ -640,7 +640,7 @@ static void drop_parked(pli_server *server, int32_t src) {
 }
 
 /* What a dead worker has pushed stays (without copies); nobody waits for it, nobody answers it. One that ended in good
- * order without saying BYE is as gone. */
+ * order without saying BYE is as gone, and one that died behind its BYE acknowledges no answer to it. */
 static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_peer *peer = &server->peer[worker];
     leave(server, now_ns, worker);
@@ -650,7 +650,7 @@ static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_msg_free_list(&peer->behind);
     peer->behind_last = &peer->behind;
     drop_parked(server, worker);
-    pli_tx_acked(&peer->tx, peer->tx.next - 1);
+    pli_tx_end(&peer->tx);
 }
 
 void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker) {
@@ -667,10 +667,12 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
     if (event->kind == PLI_MEMBER_DIED) {
         server->peer[event->rank].min_epoch = event->epoch;
-        if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT)
+        if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT) {
             pli_server_lose(server, now_ns, event->rank);
-        else if (server->copies != NULL)
-            pli_raise_gone(server, event->rank); /* its log ends here, though all was said */
+        } else {
+            if (server->copies != NULL) pli_raise_gone(server, event->rank); /* its log ends here, though all was said */
+            forget_worker(server, now_ns, event->rank);
+        }
     } else {
         go(server, event->rank);
         forget_worker(server, now_ns, event->rank);

@@ -8,8 +8,12 @@
  *            are exact, and a gradient depends on the values that its clock began with.
  *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains: at
  *            the end all of the living's, of the dead one's those that were acknowledged to it and at most the next
- * And the audit proves each from its event log. A death before all have the table ends the run. A failing seed is
- * replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
+ * And the audit proves each from its event log. A death before all have the job ends the run, for all that live.
+ *
+ * Two moments are so short that an instant drawn at large seldom hits them: while the job is created, and while it is
+ * left. Their seeds note when these are, in a run without the death, and then put the death there, several times.
+ *
+ * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,18 +34,22 @@
 #include "table/witness.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* actors are threads there, and slow */
-enum { RUNS = 12, RUNS_FULL = 100 };
+enum { RUNS = 12, RUNS_FULL = 100, MOMENTS = 2, MOMENTS_FULL = 20 };
 #else
-enum { RUNS = 120, RUNS_FULL = 1200 };
+enum { RUNS = 120, RUNS_FULL = 1200, MOMENTS = 10, MOMENTS_FULL = 200 };
 #endif
-enum { WORKERS_MAX = 4, ROWS = 520, ITEMS = 5, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { DEATHS = 8 /* of a moment */ };
 #define MS UINT64_C(1000000)
+
+typedef enum moment { ANY, CREATING, LEAVING } moment;
 
 typedef struct plan {
     uint64_t    seed;
     const char *consistency;
     int32_t     workers, servers, victim;
     bool        bsp, keyed, sparse, faults, kills;
+    moment      moment;
     char        cluster[CLUSTER_BYTES];
     size_t      length;
 } plan;
@@ -53,6 +61,7 @@ typedef struct board {
     int32_t with_table, ended;
     bool    has_table[WORKERS_MAX]; /* else a death came before, and it has failed: for the others one more */
     char    why[400];
+    uint64_t begin_ns[RANKS_MAX], end_ns[RANKS_MAX]; /* of the plan's moment, by rank */
     int64_t well, early, killed, proven, stands, cuts, frozen, lossy; /* of all seeds */
 } board;
 
@@ -104,19 +113,48 @@ static void say_faults(plan *p, pli_random *r) {
     say(p, "  - jitter: {sigma: 0.3}\n");
 }
 
-static void draw(uint64_t seed, bool faults, plan *p) {
+static void draw_job(pli_random *r, uint64_t seed, bool faults, plan *p) {
     static const char *const policies[] = { "bsp", "bsp", "bsp", "ssp:1", "async", "essp:1" };
-    pli_random               r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
-    *p = (plan){ .seed = seed, .consistency = policies[pli_random_below(&r, 6)], .faults = faults };
+    *p = (plan){ .seed = seed, .consistency = policies[pli_random_below(r, 6)], .faults = faults };
     p->bsp = strcmp(p->consistency, "bsp") == 0;
-    p->workers = 2 + (int32_t)pli_random_below(&r, WORKERS_MAX - 1);
-    p->servers = pli_random_below(&r, 2) == 0 ? 0 : 2 + (int32_t)pli_random_below(&r, 2);
-    p->victim = (int32_t)pli_random_below(&r, (uint64_t)(p->workers + p->servers));
-    const uint64_t shape = pli_random_below(&r, 3);
+    p->workers = 2 + (int32_t)pli_random_below(r, WORKERS_MAX - 1);
+    p->servers = pli_random_below(r, 2) == 0 ? 0 : 2 + (int32_t)pli_random_below(r, 2);
+    p->victim = (int32_t)pli_random_below(r, (uint64_t)(p->workers + p->servers));
+    const uint64_t shape = pli_random_below(r, 3);
     p->keyed = shape == 1;
     p->sparse = shape == 2;
+}
+
+static void draw(uint64_t seed, bool faults, plan *p) {
+    pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
+    draw_job(&r, seed, faults, p);
     say(p, "version: 1\nhosts: [{count: %d}]\ncost: {clock: 2 ms, notice: 4 ms}\n", p->workers + p->servers);
     if (faults) say_faults(p, &r);
+}
+
+/* Death number 0 is none; the others come at instants of the moment that a run without any has noted. The same messages
+ * are lost in all of them, up to the death. */
+static void draw_moment(uint64_t seed, moment when, int32_t death, plan *p) {
+    pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 10, 0);
+    draw_job(&r, seed, death > 0, p);
+    const int32_t ranks = p->workers + p->servers;
+    uint64_t      from = UINT64_MAX, until = 0;
+    p->moment = when;
+    p->kills = death > 0;
+    say(p, "version: 1\nhosts: [{count: %d, latency: 1 ms}]\ncost: {clock: 1 ms, notice: 4 ms, resend: 5 ms}\nevents:\n",
+        ranks);
+    say(p, "  - jitter: {sigma: 0.3}\n");
+    if (when == LEAVING || pli_random_below(&r, 2) == 0)
+        say(p, "  - messages: {delay: 5 ms, delayed: 0.2, doubled: 0.1, dropped: %.2f}\n", pli_random_f64(&r) * 0.2);
+    if (death == 0) return;
+    for (int32_t k = 0; k < ranks; k++) {
+        if (shown->begin_ns[k] < from) from = shown->begin_ns[k];
+        if (shown->end_ns[k] > until) until = shown->end_ns[k];
+    }
+    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 11, (uint64_t)death);
+    p->victim = (int32_t)pli_random_below(&r, (uint64_t)ranks);
+    say(p, "  - kill: {ranks: %d, at: %.6f ms}\n", p->victim,
+        ((double)from + pli_random_f64(&r) * (double)(until - from)) * 1e-6);
 }
 
 /* --- a worker ----------------------------------------------------------------------------------------------------- */
@@ -217,6 +255,10 @@ static plait_status work(plait_job *job) {
 
 static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
+static void note(plait_comm *comm, moment when, uint64_t *at_ns) {
+    if (run.p.moment == when && !run.p.kills) at_ns[plait_comm_rank(comm)] = pli_comm_now(comm);
+}
+
 static plait_status run_job(plait_comm *comm, plait_status (*as_worker)(plait_job *job)) {
     plait_job     *job = NULL;
     plait_job_opts o;
@@ -224,10 +266,14 @@ static plait_status run_job(plait_comm *comm, plait_status (*as_worker)(plait_jo
     o.topology = "ps";
     o.consistency = run.p.consistency;
     o.replicas = 2;
+    note(comm, CREATING, shown->begin_ns);
     PLI_TRY(plait_job_create(comm, &o, &job));
+    note(comm, CREATING, shown->end_ns);
     plait_status status = pli_comm_is_worker(comm) ? as_worker(job) : PLAIT_OK;
-    if (status >= 0) return plait_job_destroy(&job);
-    pli_job_abandon(&job);
+    if (pli_comm_is_worker(comm)) note(comm, LEAVING, shown->begin_ns);
+    if (status >= 0) status = plait_job_destroy(&job);
+    else pli_job_abandon(&job);
+    note(comm, LEAVING, shown->end_ns);
     return status;
 }
 
@@ -242,7 +288,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     pli_comm_set_events(comm, witness_sink(&run.heard));
     PLI_TRY(run_job(comm, work));
     pli_comm_set_events(comm, NULL);
-    return run.p.kills ? PLAIT_OK : run_job(comm, only_meet);
+    return run.p.kills || run.p.moment != ANY ? PLAIT_OK : run_job(comm, only_meet);
 }
 
 /* --- a run, in a process of its own ------------------------------------------------------------------------------- */
@@ -267,6 +313,7 @@ static int run_here(const plan *p) {
     bool         lost = status == PLAIT_EPEER || status == PLAIT_EMISMATCH; /* or another's word that it has lost one */
     bool         early = lost && p->faults && shown->with_table < p->workers;
     shown->early += early;
+    if (early && shown->ended > 0) (void)wrong("%d ended well, others did not: %s", shown->ended, err.text);
     if (status < 0 && !early) (void)wrong("%s: %s", plait_status_text(status), err.text);
     if (status >= 0 && shown->ended < p->workers - (p->victim < p->workers)) (void)wrong("%d ended", shown->ended);
     if (run.listening && !witness_close(&run.heard, !early && status >= 0, why, sizeof why))
@@ -275,10 +322,8 @@ static int run_here(const plan *p) {
     return shown->why[0] != '\0';
 }
 
-static bool run_apart(uint64_t seed, bool faults) {
-    plan p;
-    int  status = 0;
-    draw(seed, faults, &p);
+static bool run_apart(const plan *p) {
+    int status = 0;
     memset(shown->acknowledged, 0, sizeof shown->acknowledged);
     memset(shown->has_table, 0, sizeof shown->has_table);
     shown->with_table = shown->ended = 0;
@@ -288,13 +333,60 @@ static bool run_apart(uint64_t seed, bool faults) {
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL); /* not cmocka's, which would go on with the next test */
         alarm(HANG_S);
-        _exit(run_here(&p));
+        _exit(run_here(p));
     }
     if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
-    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p.consistency, faults ? "" : " without faults",
-                  p.workers, p.servers, p.victim,
-                  WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : shown->why, p.cluster);
+    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p->consistency, p->faults ? "" : " without faults",
+                  p->workers, p->servers, p->victim,
+                  WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : shown->why, p->cluster);
     return false;
+}
+
+static bool run_seed(uint64_t seed) {
+    plan p;
+    draw(seed, false, &p);
+    if (!run_apart(&p)) return false;
+    draw(seed, true, &p);
+    return run_apart(&p);
+}
+
+static bool run_moment(uint64_t seed, moment when) {
+    plan p;
+    bool good = true;
+    memset(shown->begin_ns, 0xff, sizeof shown->begin_ns);
+    memset(shown->end_ns, 0, sizeof shown->end_ns);
+    for (int32_t death = 0; good && death <= DEATHS; death++) {
+        draw_moment(seed, when, death, &p);
+        good = run_apart(&p);
+    }
+    return good;
+}
+
+static void run_moments(moment when, const char *name) {
+    const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_MOMENTS");
+    int64_t     n = getenv("PLAIT_TEST_FULL") != NULL ? MOMENTS_FULL : MOMENTS, from = 1, failed = 0;
+    const int64_t well = shown->well, early = shown->early;
+    if (count != NULL) n = atoll(count);
+    if (seed != NULL) from = atoll(seed), n = 1;
+    for (int64_t i = 0; i < n && failed < 5; i++) {
+        const bool good = run_moment((uint64_t)(from + i), when);
+        failed += !good;
+        if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
+    }
+    printf("%lld seeds, %d deaths each, while the job %s: %lld runs ended well, %lld by the death\n", (long long)n, DEATHS,
+           name, (long long)(shown->well - well), (long long)(shown->early - early));
+    assert_int_equal(failed, 0);
+    if (n >= MOMENTS) assert_true(shown->well > well && (shown->early > early) == (when == CREATING));
+}
+
+static void test_a_death_while_a_job_begins_is_the_same_to_all(void **unused) {
+    (void)unused;
+    run_moments(CREATING, "is created");
+}
+
+static void test_who_dies_while_a_job_is_left_is_not_waited_for(void **unused) {
+    (void)unused;
+    run_moments(LEAVING, "is left");
 }
 
 static void test_any_one_may_die(void **unused) {
@@ -304,7 +396,7 @@ static void test_any_one_may_die(void **unused) {
     if (count != NULL) n = atoll(count);
     if (seed != NULL) from = atoll(seed), n = 1;
     for (int64_t i = 0; i < n && failed < 5; i++) {
-        bool good = run_apart((uint64_t)(from + i), false) && run_apart((uint64_t)(from + i), true);
+        bool good = run_seed((uint64_t)(from + i));
         failed += !good;
         if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
     }
@@ -318,7 +410,11 @@ static void test_any_one_may_die(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_one_may_die) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_death_while_a_job_begins_is_the_same_to_all),
+        cmocka_unit_test(test_who_dies_while_a_job_is_left_is_not_waited_for),
+        cmocka_unit_test(test_any_one_may_die),
+    };
     void                   *module, *entry; /* loaded here once, and not by each process */
     plait_error             err;
     if (pli_module_open("sim", "plait_transport_module", &module, &entry, &err) < 0) return 1;
