@@ -70,7 +70,7 @@ PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, con
                                              const double *weight, plait_data **data_out, plait_error *error_out);
 
 PLAIT_API int64_t plait_data_rows(const plait_data *data);
-PLAIT_API int64_t plait_data_labels(const plait_data *data);   /* one a row; of text that lies apart one a character */
+PLAIT_API int64_t plait_data_labels(const plait_data *data);   /* one a row; one a character of text that lies apart */
 PLAIT_API int64_t plait_data_features(const plait_data *data); /* 1 + the highest column */
 PLAIT_API void    plait_data_destroy(plait_data **data);
 
@@ -93,7 +93,7 @@ PLAIT_API int32_t plait_data_blocks(const plait_data *data);
 PLAIT_API int64_t plait_data_block_rows(const plait_data *data, int32_t block);
 
 /** Row `row` of a block. A plait_data holds all its rows, those of "-" and of pipes too; what plait_train streams
- *  itself (one epoch over files) is never one. Of text that lies apart a feature is a character at its place, and the
+ *  itself (one epoch over files) is never one. In text that lies apart a feature is a character at its place, and the
  *  label is that of the last place. Errors: EINVAL there is no such row. */
 PLAIT_API plait_status plait_data_row(const plait_data *data, int32_t block, int64_t row, plait_row *row_out,
                                       plait_error *error_out);

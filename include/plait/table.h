@@ -124,9 +124,9 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
  *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both; which
  *  of the two, each shard decides by itself. So what stands in must be the same: of each item the same rows with the
- *  same values, whoever computes it, and a worker pushes nothing but items. A shard of a sparse or keyed table that sees
- *  other keys ends the run (EMISMATCH, with the table, the clock and the dead rank); other values, or other rows of a
- *  dense table that is not keyed, nobody sees.
+ *  same values, whoever computes it, and a worker pushes nothing but items. A shard of a sparse or keyed table that
+ *  sees other keys ends the run (EMISMATCH, with the table, the clock and the dead rank). Nobody sees other values, or
+ *  other rows of a dense table that is not keyed.
  *  Under ssp:S, essp:S and async nobody stands in, others hold the items from their next clock on (plait_job_holder).
  *  The dead one's items of clocks between its last and the heir's are done by nobody: of up to S + 1 clocks, and of
  *  those that the heir ends before it hears of the death; where the heir was behind, they are done twice, of up to S

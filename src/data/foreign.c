@@ -233,7 +233,8 @@ static bool is_vw(const pli_source *source) {
 
 plait_status pli_foreign_check_text(const pli_source *source, plait_error *err) {
     static const char lines[] =
-        "write its rows as CSV, as `pandas.read_json(\"FILE\", lines=True).to_csv(\"rows.csv\", index=False)` does" NOT_JSON;
+        "write its rows as CSV, as `pandas.read_json(\"FILE\", lines=True).to_csv(\"rows.csv\", index=False)` "
+        "does" NOT_JSON;
     static const char array[] =
         "write its rows as CSV, as `pandas.read_json(\"FILE\").to_csv(\"rows.csv\", index=False)` does" NOT_JSON;
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes;

@@ -201,7 +201,8 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
     pli_table_rules *t = d->table;
     kinds           *found = NULL;
     char            *copy = names != NULL ? pli_strdup(names) : NULL, *next = NULL;
-    plait_status     status = names != NULL && copy == NULL ? pli_table_no_memory(err) : find_kinds(d, NULL, &found, err);
+    plait_status     status =
+        names != NULL && copy == NULL ? pli_table_no_memory(err) : find_kinds(d, NULL, &found, err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
         if (!is_text_column(&found[i])) continue;
         t->cell[i].role = PLI_ROLE_TEXT;
@@ -253,7 +254,8 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
         cell->label_is_text = i == label && text;
         cell->column = (int32_t)schema->columns;
         if (cell->label_is_text) schema->label_kind = PLI_LABEL_TEXT;
-        if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL) return pli_table_no_memory(err);
+        if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL)
+            return pli_table_no_memory(err);
     }
     return PLAIT_OK;
 }

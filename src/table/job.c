@@ -361,8 +361,8 @@ static void free_job(void *state) {
     pli_free(job);
 }
 
-/* Have all workers agreed on the job? A death in the midst of the agreement lets some of them through and ends the others.
- * The servers decide once who has come, which all that live hear alike (comm/carried.h). */
+/* Have all workers agreed on the job? A death in the midst of the agreement lets some of them through and ends the
+ * others. So the servers decide once who has come, and all that live hear the same (comm/carried.h). */
 static plait_status check_all_agreed(plait_job *job, plait_error *err) {
     int32_t     heard = 0, gone = 0;
     plait_error why = { 0 };

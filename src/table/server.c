@@ -670,7 +670,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT) {
             pli_server_lose(server, now_ns, event->rank);
         } else {
-            if (server->copies != NULL) pli_raise_gone(server, event->rank); /* its log ends here, though all was said */
+            if (server->copies != NULL) pli_raise_gone(server, event->rank); /* its log ends here, all was said */
             forget_worker(server, now_ns, event->rank);
         }
     } else {

@@ -141,8 +141,8 @@ static void draw_moment(uint64_t seed, moment when, int32_t death, plan *p) {
     uint64_t      from = UINT64_MAX, until = 0;
     p->moment = when;
     p->kills = death > 0;
-    say(p, "version: 1\nhosts: [{count: %d, latency: 1 ms}]\ncost: {clock: 1 ms, notice: 4 ms, resend: 5 ms}\nevents:\n",
-        ranks);
+    say(p, "version: 1\nhosts: [{count: %d, latency: 1 ms}]\n", ranks);
+    say(p, "cost: {clock: 1 ms, notice: 4 ms, resend: 5 ms}\nevents:\n");
     say(p, "  - jitter: {sigma: 0.3}\n");
     if (when == LEAVING || pli_random_below(&r, 2) == 0)
         say(p, "  - messages: {delay: 5 ms, delayed: 0.2, doubled: 0.1, dropped: %.2f}\n", pli_random_f64(&r) * 0.2);
@@ -336,8 +336,8 @@ static bool run_apart(const plan *p) {
         _exit(run_here(p));
     }
     if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
-    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p->consistency, p->faults ? "" : " without faults",
-                  p->workers, p->servers, p->victim,
+    print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p->consistency,
+                  p->faults ? "" : " without faults", p->workers, p->servers, p->victim,
                   WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : shown->why, p->cluster);
     return false;
 }
@@ -373,8 +373,8 @@ static void run_moments(moment when, const char *name) {
         failed += !good;
         if (!good) printf("replay: PLAIT_SEED=%lld %s\n", (long long)(from + i), program_invocation_name);
     }
-    printf("%lld seeds, %d deaths each, while the job %s: %lld runs ended well, %lld by the death\n", (long long)n, DEATHS,
-           name, (long long)(shown->well - well), (long long)(shown->early - early));
+    printf("%lld seeds, %d deaths each, while the job %s: %lld runs ended well, %lld by the death\n", (long long)n,
+           DEATHS, name, (long long)(shown->well - well), (long long)(shown->early - early));
     assert_int_equal(failed, 0);
     if (n >= MOMENTS) assert_true(shown->well > well && (shown->early > early) == (when == CREATING));
 }
