@@ -223,8 +223,7 @@ int64_t pli_file_bytes(const char *path) {
 
 int64_t pli_file_mtime_ns(const char *path) {
     struct stat info;
-    if (stat(path, &info) != 0) return -1;
-    return (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    return stat(path, &info) == 0 ? mtime_of(&info) : -1;
 }
 
 struct names {

@@ -310,11 +310,6 @@ static bool are_hosts(const char *text) {
 static int check_where(const launch_settings *set) {
     plait_error err = { .rank = -1 };
     pli_text    lines = { 0 };
-    if (set->hosts != NULL && set->hostfile != NULL) {
-        pli_cli_usage("launch: --hosts %s and --hostfile %s: name the machines in one of them", set->hosts,
-                      set->hostfile);
-        return PLI_EXIT_USAGE;
-    }
     if (set->hosts != NULL && !are_hosts(set->hosts)) {
         pli_cli_usage("launch: --hosts '%s'; expected names with their places, such as a,b:4", set->hosts);
         return PLI_EXIT_USAGE;

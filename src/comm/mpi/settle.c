@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "comm/launcher.h"
 #include "comm/mpi/mpi.h"
@@ -35,7 +34,7 @@ static char *prefix_of_mpi(void) {
 /* Is PREFIX/BELOW there? */
 static bool has(const char *prefix, const char *below) {
     char *path = pli_format("%s/%s", prefix, below);
-    bool  there = path != NULL && access(path, F_OK) == 0;
+    bool  there = path != NULL && pli_file_exists(path);
     pli_free(path);
     return there;
 }

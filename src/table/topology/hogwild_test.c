@@ -110,20 +110,22 @@ static plait_status work(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static void test_threads_of_workers(void **state) {
-    (void)state;
+static void run_async(int32_t workers, plait_work_fn *body, void *user) {
     plait_comm_opts comm_opts;
     plait_job_opts  job_opts;
     plait_error     err = { 0 };
     plait_comm_opts_init(&comm_opts);
     plait_job_opts_init(&job_opts);
     comm_opts.transport = "threads";
-    comm_opts.workers = WORKERS;
+    comm_opts.workers = workers;
     job_opts.consistency = "async";
+    if (plait_run(&comm_opts, &job_opts, body, user, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
+static void test_threads_of_workers(void **state) {
+    (void)state;
     int64_t live = pli_alloc_live();
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (plait_run(&comm_opts, &job_opts, work, (void *)(uintptr_t)&shapes[i], &err) < 0)
-            fail_msg("rank %d: %s", err.rank, err.text);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) run_async(WORKERS, work, (void *)(uintptr_t)&shapes[i]);
     assert_int_equal(pli_alloc_live(), live);
 }
 
@@ -307,14 +309,7 @@ static plait_status step_all(plait_job *job, void *user) {
 /* Increments are never lost. A rule's steps may be, where two workers take theirs on one value at the same time. */
 static void test_increments_are_kept(void **state) {
     (void)state;
-    plait_comm_opts comm_opts;
-    plait_job_opts  job_opts;
-    plait_error     err = { 0 };
-    plait_comm_opts_init(&comm_opts);
-    plait_job_opts_init(&job_opts);
-    comm_opts.workers = STEPPERS;
-    job_opts.consistency = "async";
-    if (plait_run(&comm_opts, &job_opts, step_all, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    run_async(STEPPERS, step_all, NULL);
 }
 
 int main(void) {
