@@ -214,16 +214,9 @@ static plait_status start_dense(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-static void run_alone(plait_status (*body)(plait_job *job, void *user)) {
-    plait_comm_opts comm_opts;
-    plait_job_opts  job_opts;
-    plait_error     err = { 0 };
-    plait_comm_opts_init(&comm_opts);
-    plait_job_opts_init(&job_opts);
-    comm_opts.transport = "threads";
-    job_opts.consistency = "async";
-    int64_t live = pli_alloc_live();
-    if (plait_run(&comm_opts, &job_opts, body, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+static void run_alone(plait_work_fn *body) {
+    const int64_t live = pli_alloc_live();
+    run_async(1, body, NULL);
     assert_int_equal(pli_alloc_live(), live);
 }
 
