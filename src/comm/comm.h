@@ -232,7 +232,7 @@ plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
 
 /** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
- *  aligned) and freed with the last release. NULL: not one process, or out of memory. For local topology. */
+ *  aligned) and freed with the last release, or when all ranks have ended. NULL: not one process, or out of memory. */
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);
 void  pli_comm_shared_release(plait_comm *comm, void *memory);
 

@@ -33,7 +33,7 @@ static struct pli_shared *make(const char *name, size_t bytes) {
 
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes) {
     pli_world *world = comm->world;
-    if (!world->ops->shares_memory) return NULL;
+    if (!pli_comm_shares_process(comm)) return NULL;
     pthread_mutex_lock(&world->lock);
     struct pli_shared *shared = world->shared;
     while (shared != NULL && strcmp(shared->name, name) != 0) shared = shared->next;

@@ -21,57 +21,89 @@ bool pli_run_trains(void *user, int64_t row) { return !pli_run_holds_back(user, 
 
 /* --- schema ---------------------------------------------------------------------------------------------- */
 
-static plait_status merge_texts(const char *all, const size_t *sizes, int32_t workers, pli_schema **schema_out,
-                                plait_error *err) {
+/* A schema as text. Of another worker it is borrowed. */
+typedef struct schema_text {
+    const char *data;
+    size_t      length;
+} schema_text;
+
+static plait_status merge_texts(const schema_text *text, int32_t workers, pli_schema **schema_out, plait_error *err) {
     pli_schema **part = pli_calloc((size_t)workers, sizeof *part);
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to join schemas");
     plait_status status = PLAIT_OK;
-    for (int32_t w = 0; status == PLAIT_OK && w < workers; all += sizes[w], w++)
-        status = pli_schema_read(all, sizes[w], &part[w], err);
+    for (int32_t w = 0; status == PLAIT_OK && w < workers; w++)
+        status = pli_schema_read(text[w].data, text[w].length, &part[w], err);
     if (status == PLAIT_OK) status = pli_schema_merge((const pli_schema *const *)part, workers, schema_out, err);
     for (int32_t w = 0; w < workers; w++) pli_schema_destroy(&part[w]);
     pli_free(part);
     return status;
 }
 
-static plait_status join_texts(const pli_run *run, const pli_text *mine, pli_schema **schema_out) {
-    int32_t workers = plait_comm_workers(run->comm);
-    void   *all = NULL;
-    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
-    if (sizes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
-    plait_status status = plait_comm_allgatherv(run->comm, mine->data, mine->length, sizes, &all);
-    if (status == PLAIT_OK) status = merge_texts(all, sizes, workers, schema_out, run->err);
+static plait_status join_apart(const pli_run *run, const pli_text *mine, pli_schema **schema_out) {
+    int32_t      workers = plait_comm_workers(run->comm);
+    void        *all = NULL;
+    size_t      *sizes = pli_array((size_t)workers, sizeof *sizes);
+    schema_text *text = pli_array((size_t)workers, sizeof *text);
+    plait_status status = sizes != NULL && text != NULL
+                              ? plait_comm_allgatherv(run->comm, mine->data, mine->length, sizes, &all)
+                              : pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    const char *at = all;
+    for (int32_t w = 0; status == PLAIT_OK && w < workers; at += sizes[w], w++)
+        text[w] = (schema_text){ .data = at, .length = sizes[w] };
+    if (status == PLAIT_OK) status = merge_texts(text, workers, schema_out, run->err);
     plait_comm_free(all);
     pli_free(sizes);
-    return status;
-}
-
-/* Of one process the leading worker joins the others' schemas where they lie. */
-static plait_status join_beside(const pli_run *run, const pli_schema *own, pli_schema **schema_out) {
-    int32_t            workers = plait_comm_workers(run->comm);
-    const pli_schema **all = pli_array((size_t)workers, sizeof *all);
-    if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
-    plait_status status = plait_comm_allgather(run->comm, &own, sizeof own, all);
-    if (status == PLAIT_OK && pli_comm_leads(run->comm)) status = pli_schema_merge(all, workers, schema_out, run->err);
-    pli_free(all);
+    pli_free(text);
     return status;
 }
 
 /* Within a process one worker joins for all: a thousand that join a thousand texts each would read a million. */
-static plait_status join(const pli_run *run, const pli_schema *own, const pli_text *mine, pli_schema **schema_out) {
-    bool              joins = pli_comm_leads(run->comm);
-    const pli_schema *first = NULL;
-    if (!pli_comm_shares_process(run->comm)) return join_texts(run, mine, schema_out);
-    PLI_TRY(join_beside(run, own, schema_out));
-    if (joins) first = *schema_out;
-    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
+
+/* Lays a text out for the other ranks of this process. It lies there until it is released, or until all ranks have
+ * ended: they may still read it when this one has died. */
+static plait_status lay_out(const pli_run *run, const char *what, const pli_text *text, schema_text *out) {
+    char name[64];
+    snprintf(name, sizeof name, "%s of rank %d", what, (int)plait_comm_rank(run->comm));
+    char *memory = text->failed ? NULL : pli_comm_shared(run->comm, name, text->length + 1);
+    if (memory == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    memcpy(memory, text->data, text->length);
+    *out = (schema_text){ .data = memory, .length = text->length };
+    return PLAIT_OK;
+}
+
+/* The leading worker's part: joins what all have laid out, and lays out the result. */
+static plait_status join_laid_out(const pli_run *run, const schema_text *all, pli_schema **schema_out,
+                                  schema_text *joined_out) {
     pli_text     text = { 0 };
-    plait_status status = joins ? PLAIT_OK : pli_schema_write(first, &text, run->err);
-    if (!joins && status == PLAIT_OK)
-        status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to copy a schema")
-                             : pli_schema_read(text.data, text.length, schema_out, run->err);
+    plait_status status = merge_texts(all, plait_comm_workers(run->comm), schema_out, run->err);
+    if (status == PLAIT_OK) status = pli_schema_write(*schema_out, &text, run->err);
+    if (status == PLAIT_OK) status = lay_out(run, "the joined schema", &text, joined_out);
     pli_text_free(&text);
-    return status == PLAIT_OK ? plait_comm_barrier(run->comm) : status; /* first lives until all have read it */
+    return status;
+}
+
+static plait_status join_beside(const pli_run *run, const pli_text *mine, pli_schema **schema_out) {
+    const bool   joins = pli_comm_leads(run->comm);
+    schema_text  own = { 0 }, joined = { 0 };
+    schema_text *all = pli_array((size_t)plait_comm_workers(run->comm), sizeof *all);
+    if (all == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on a schema");
+    plait_status status = lay_out(run, "the schema", mine, &own);
+    if (status == PLAIT_OK) status = plait_comm_allgather(run->comm, &own, sizeof own, all);
+    if (status == PLAIT_OK && joins) status = join_laid_out(run, all, schema_out, &joined);
+    pli_free(all);
+    if (status == PLAIT_OK)
+        status = plait_comm_broadcast(run->comm, &joined, sizeof joined, pli_comm_lead(run->comm));
+    if (status == PLAIT_OK && !joins) status = pli_schema_read(joined.data, joined.length, schema_out, run->err);
+    if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
+    if (status != PLAIT_OK) return status; /* others may still read: it goes when all have ended */
+    pli_comm_shared_release(run->comm, (void *)(uintptr_t)own.data);
+    if (joins) pli_comm_shared_release(run->comm, (void *)(uintptr_t)joined.data);
+    return PLAIT_OK;
+}
+
+static plait_status join(const pli_run *run, const pli_text *mine, pli_schema **schema_out) {
+    return pli_comm_shares_process(run->comm) ? join_beside(run, mine, schema_out)
+                                              : join_apart(run, mine, schema_out);
 }
 
 /* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
@@ -83,7 +115,7 @@ plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool wh
     if (status == PLAIT_OK && whole) {
         status = pli_schema_read(mine.data, mine.length, schema_out, run->err);
     } else if (status == PLAIT_OK) {
-        status = join(run, pli_dataset_schema(data), &mine, schema_out);
+        status = join(run, &mine, schema_out);
         if (status == PLAIT_OK) status = pli_dataset_agree(data, *schema_out, run->err);
     }
     pli_text_free(&mine);

@@ -51,4 +51,15 @@ cluster 6 "burst: {factor: 6, every: 40 ms, length: 30 ms}"
 }
 longer stale bsp 1.15
 holds bsp idle_share "> 0.15"
+
+# A death while the ranks join what they know of the data: others still read what the dead one has laid out for them. That
+# they do not read freed memory is for the sanitizers to see.
+gzip -dc "$data/a9a/a9a.gz" | head -n 100 >few
+for at in 20 22 24 26 28 30 32 34; do
+    { echo "version: 1"; echo "hosts: [{count: 7}]"; echo "cost: {clock: 1 ms, notice: 22 ms, resend: 20 ms}"; echo "events:"; } >c.yaml
+    echo "  - kill: {ranks: 0, at: $at ms}" >>c.yaml
+    echo "  - messages: {delay: 5.6 ms, delayed: 0.12, doubled: 0.19, dropped: 0.04}" >>c.yaml
+    run joining train --data few --transport sim --workers 4 --servers 3 --topology ps --cluster c.yaml --seed 38 --epochs 2 --quiet
+    [ $code -eq 3 ] || fail "rank 0 dies at $at ms: exit $code: $(tail -n 1 joining.err)"
+done
 finish

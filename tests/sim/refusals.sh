@@ -11,8 +11,10 @@ cluster 4
         exits 2 "60000 simulated ranks want 240000 memory mappings.*sysctl -w vm.max_map_count" many $sim --workers 60000 --dry-run
     # Under sanitizers a process has more address space than any limit.
     if (ulimit -v 1000000 && "$PLAIT" version) >/dev/null 2>&1; then
-        (ulimit -v 1000000 && exits 1 "400 simulated ranks want 800 stacks of 2 MiB.*ulimit -v" space $sim --workers 400 --epochs 1 && [ $failures -eq 0 ]) ||
+        (ulimit -v 1000000 && exits 1 "400 simulated ranks want 800 stacks of 8 MiB.*ulimit -v" space $sim --workers 400 --epochs 1 && [ $failures -eq 0 ]) ||
             fail "beyond the address space"
+        (ulimit -v 1000000 && works within $sim --workers 4 --epochs 1 --quiet && [ $failures -eq 0 ]) ||
+            fail "four ranks do not go into 1 GB of address space"
     fi
     exits 2 "4 cores for 5 ranks" few $sim --workers 5 --cluster c.yaml
     exits 1 "nowhere.yaml" missing $sim --workers 4 --cluster nowhere.yaml

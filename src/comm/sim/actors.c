@@ -57,7 +57,7 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
     r->sim->stacks_left--;
     sg_actor_t born = sg_actor_init(name, host);
     sg_actor_set_data(born, actor);
-    sg_actor_set_stacksize(born, SIM_STACK_BYTES);
+    sg_actor_set_stacksize(born, SIM_STACK_BYTES >> 10); /* which counts KiB, whatever its name for that */
     sg_actor_start_(born, code, 0, NULL);
     return PLAIT_OK;
 }

@@ -95,9 +95,10 @@ static plait_status check_memory(pli_transport *sim, plait_error *err) {
     if (space < INT64_MAX) sim->stacks_left = (space - wanted - OTHERS) / (int64_t)(SIM_STACK_BYTES + (64 << 10));
     if (sim->stacks_left >= stacks) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM,
-                    "%d simulated ranks want %lld stacks of 2 MiB, and the limit on this process's address space "
+                    "%d simulated ranks want %lld stacks of %u MiB, and the limit on this process's address space "
                     "leaves %lld: take fewer ranks, or raise the limit (ulimit -v)",
-                    sim->size, (long long)stacks, (long long)(sim->stacks_left > 0 ? sim->stacks_left : 0));
+                    sim->size, (long long)stacks, SIM_STACK_BYTES >> 20,
+                    (long long)(sim->stacks_left > 0 ? sim->stacks_left : 0));
 }
 
 static void init_actor(sim_actor *actor, sim_rank *r, bool is_lane, bool idle) {

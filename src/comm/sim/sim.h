@@ -38,7 +38,7 @@
 #include "comm/cluster.h"
 #include "comm/world.h"
 
-#define SIM_STACK_BYTES ((unsigned)(2 << 20))
+#define SIM_STACK_BYTES (8u << 20) /* as much as a rank has on threads; what is not used takes no memory */
 enum { SIM_CROWD = 8 };
 enum {
     SIM_FLOWS = 4,
