@@ -9,7 +9,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "data/libsvm.h"
-#include "learn/linear.h"
+#include "learn/linear/linear.h"
 #include "optim/optim.h"
 
 typedef struct calibrate_settings {

@@ -10,7 +10,7 @@
 
 #include "cli/settings.h"
 #include "comm/comm.h"
-#include "learn/loss.h"
+#include "learn/loss/loss.h"
 #include "optim/optim.h"
 #include "table/consistency/consistency.h"
 #include "table/filter/filter.h"

@@ -1,0 +1,149 @@
+/* Tables as parts of a checkpoint. See kept_tables.h. */
+#include "learn/keep/kept_tables.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "comm/comm.h"
+
+enum { READ_BYTES = 4 << 20 };
+
+static const char *type_of(const plait_table *table, int32_t array) {
+    plait_type type;
+    (void)pli_state_bytes(table, array, &type);
+    if (array == PLI_STATE_KEYS) return "U64";
+    return type == PLAIT_I64 ? "I64" : type == PLAIT_F64 ? "F64" : "F32";
+}
+
+/* --- taking ------------------------------------------------------------------------------------------------------- */
+
+void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_part_plan *plan) {
+    int64_t               n;
+    const pli_state_part *part = pli_capture_parts(capture, &n);
+    for (int64_t i = 0; i < n; i++) {
+        char               text[64];
+        const plait_table *of = table[part[i].table];
+        const bool         numbers = part[i].array >= PLI_STATE_PAID;
+        pli_part_plan_add(plan, plait_table_name(of), pli_state_name(of, part[i].array, text),
+                          type_of(of, part[i].array), part[i].first, part[i].rows, numbers ? 0 : plait_table_cols(of),
+                          part[i].all);
+    }
+}
+
+void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json) {
+    pli_text_add(json, "\"units\": {");
+    for (int32_t t = 0; t < n; t++) {
+        pli_text_add(json, "%s", t > 0 ? ", " : "");
+        pli_text_add_quoted(json, plait_table_name(table[t]));
+        pli_text_add(json, ": %" PRId64, pli_capture_units(capture, t));
+    }
+    pli_text_add(json, "}");
+}
+
+/* --- putting back ------------------------------------------------------------------------------------------------- */
+
+typedef struct putting {
+    plait_comm     *comm;
+    pli_checkpoint *from;
+    const char     *where, *name;
+    plait_table    *table;
+    plait_error    *err;
+} putting;
+
+static plait_status not_this(const putting *p, const char *what) {
+    return pli_fail(p->err, PLAIT_EMISMATCH, "%s/%s: %s.%s is missing, or not of the shape and type of table %s",
+                    p->where, pli_checkpoint_folder(p->from), p->name, what, plait_table_name(p->table));
+}
+
+/* *rows: what it must have, or -1: receives it. */
+static const pli_checkpoint_tensor *find(const putting *p, int32_t array, int64_t *rows) {
+    char          text[64], name[PLI_CHECKPOINT_NAME];
+    plait_type    type;
+    const int64_t bytes = pli_state_bytes(p->table, array, &type), own = plait_table_rows(p->table);
+    snprintf(name, sizeof name, "%s.%s", p->name, pli_state_name(p->table, array, text));
+    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(p->from, name);
+    if (tensor == NULL || strcmp(tensor->type, type_of(p->table, array)) != 0 ||
+        pli_checkpoint_row_bytes(tensor) != bytes || (own > 0 && tensor->shape[0] != own) ||
+        (*rows >= 0 && tensor->shape[0] != *rows)) {
+        (void)not_this(p, pli_state_name(p->table, array, text));
+        return NULL;
+    }
+    *rows = tensor->shape[0];
+    return tensor;
+}
+
+/* A rule with other memory than was saved would forget it. */
+static bool has_more(const putting *p) {
+    const size_t length = strlen(p->name);
+    for (int64_t i = 0; i < pli_checkpoint_tensors(p->from); i++) {
+        const char *name = pli_checkpoint_tensor_at(p->from, i)->name;
+        bool        known = strncmp(name, p->name, length) != 0 || name[length] != '.';
+        int32_t     arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
+        char        text[64];
+        for (int32_t a = 0; a < n; a++)
+            known = known || strcmp(name + length + 1, pli_state_name(p->table, arrays[a], text)) == 0;
+        if (!known) return true;
+    }
+    return false;
+}
+
+/* Rows first .. first + n - 1 of the tensor, a few at a time. */
+static plait_status put_rows(const putting *p, int32_t array, const pli_checkpoint_tensor *tensor,
+                             const pli_checkpoint_tensor *keys, int64_t first, int64_t n) {
+    const int64_t row_bytes = pli_checkpoint_row_bytes(tensor), most = 1 + READ_BYTES / row_bytes;
+    void         *rows = pli_array((size_t)most, (size_t)row_bytes);
+    uint64_t     *key = keys != NULL ? pli_array((size_t)most, sizeof *key) : NULL;
+    plait_status  status = PLAIT_OK;
+    if (rows == NULL || (keys != NULL && key == NULL))
+        status = pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
+    for (int64_t at = first, m; status >= 0 && at < first + n; at += m) {
+        m = first + n - at < most ? first + n - at : most;
+        status = pli_checkpoint_read(p->from, tensor, at, m, rows, p->err);
+        if (status >= 0 && key != NULL) status = pli_checkpoint_read(p->from, keys, at, m, key, p->err);
+        if (status >= 0) status = pli_state_put(p->table, array, at, m, key, rows, p->err);
+    }
+    pli_free(rows);
+    pli_free(key);
+    return status;
+}
+
+static plait_status put_units(const putting *p) {
+    json_t       *meta = json_loads(pli_checkpoint_meta(p->from), 0, NULL);
+    const json_t *units = json_object_get(json_object_get(meta, "units"), p->name);
+    const bool    there = json_is_integer(units);
+    const int64_t number = json_integer_value(units);
+    json_decref(meta);
+    if (!there) return not_this(p, "units");
+    if (!pli_state_is_copied(p->table) && !pli_comm_leads(p->comm)) return PLAIT_OK;
+    return pli_state_put_units(p->table, number, p->err);
+}
+
+static plait_status put_all(const putting *p) {
+    const bool                   sparse = plait_table_rows(p->table) == 0;
+    int32_t                      arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
+    int64_t                      rows = -1;
+    const pli_checkpoint_tensor *keys = NULL;
+    char                         name[PLI_CHECKPOINT_NAME];
+    PLI_TRY(put_units(p));
+    snprintf(name, sizeof name, "%s.values", p->name);
+    if (sparse && pli_checkpoint_find(p->from, name) == NULL) return PLAIT_OK; /* it held nothing yet */
+    if (has_more(p)) return not_this(p, "(its rule's memory)");
+    if (sparse && (keys = find(p, PLI_STATE_KEYS, &rows)) == NULL) return PLAIT_EMISMATCH;
+    for (int32_t i = 0; i < n; i++) {
+        if (arrays[i] == PLI_STATE_KEYS) continue;
+        const pli_checkpoint_tensor *tensor = find(p, arrays[i], &rows);
+        if (tensor == NULL) return PLAIT_EMISMATCH;
+        int64_t first = 0, share = rows;
+        if (!pli_state_is_copied(p->table)) pli_state_share(p->comm, rows, &first, &share);
+        PLI_TRY(put_rows(p, arrays[i], tensor, keys, first, share));
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_kept_put(plait_comm *comm, pli_checkpoint *checkpoint, const char *where, const char *name,
+                          plait_table *table, plait_error *err) {
+    const putting p = { .comm = comm, .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
+    return put_all(&p);
+}

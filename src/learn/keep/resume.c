@@ -1,0 +1,241 @@
+/* A run that goes on from a checkpoint. See keep.h. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/run/inherit.h"
+#include "learn/keep/keep.h"
+#include "learn/keep/kept_tables.h"
+#include "table/table.h"
+
+/* --- what it says ------------------------------------------------------------------------------------------------ */
+
+static plait_status malformed(const pli_run *run, const char *what) {
+    return pli_fail(run->err, PLAIT_EFORMAT, "%s/%s: %s is missing in what it says of its run, or malformed",
+                    run->opts->resume, run->resume->folder, what);
+}
+
+static plait_status read_count(const pli_run *run, const json_t *meta, const char *name, int64_t least, int64_t *out) {
+    const json_t *value = json_object_get(meta, name);
+    if (!json_is_integer(value) || json_integer_value(value) < least) return malformed(run, name);
+    *out = json_integer_value(value);
+    return PLAIT_OK;
+}
+
+static double read_number(const json_t *meta, const char *name, double otherwise) {
+    const json_t *value = json_object_get(meta, name);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static bool read_cells(const char *hex, pli_total *total) {
+    if (hex == NULL || strlen(hex) != sizeof total->cell * 2) return false;
+    for (int32_t i = 0; i < PLI_SUMS * 4; i++) {
+        char word[17] = { 0 }, *end;
+        memcpy(word, hex + 16 * i, 16);
+        total->cell[i / 4][i % 4] = strtoull(word, &end, 16);
+        if (strspn(word, "0123456789abcdef") != 16) return false;
+    }
+    return true;
+}
+
+static plait_status read_meta(const pli_run *run, const json_t *meta) {
+    pli_resume *r = run->resume;
+    const char *kind = json_string_value(json_object_get(meta, "kind"));
+    const char *options = json_string_value(json_object_get(meta, "options"));
+    int64_t     form = 0, version = 0;
+    if (kind == NULL || strcmp(kind, "train") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "%s/%s holds tables, but no run of train that could go on; restore them by plait/checkpoint.h",
+                        run->opts->resume, r->folder);
+    PLI_TRY(read_count(run, meta, "version", 1, &version));
+    if (version > 1)
+        return pli_fail(run->err, PLAIT_EVERSION,
+                        "%s/%s was written by a newer version of Plait (%lld; this one reads 1)", run->opts->resume,
+                        r->folder, (long long)version);
+    PLI_TRY(read_count(run, meta, "clock", 0, &r->clock));
+    PLI_TRY(read_count(run, meta, "epoch", 0, &r->epoch));
+    PLI_TRY(read_count(run, meta, "epoch_clock", 0, &r->epoch_clock));
+    PLI_TRY(read_count(run, meta, "epochs_done", 0, &r->epochs_done));
+    PLI_TRY(read_count(run, meta, "best_epoch", 0, &r->best_epoch));
+    PLI_TRY(read_count(run, meta, "form", 0, &form));
+    if (form > PLI_NET) return malformed(run, "form");
+    if (options == NULL) return malformed(run, "options");
+    if (!read_cells(json_string_value(json_object_get(meta, "progressive")), &r->progressive))
+        return malformed(run, "progressive");
+    r->form = (pli_form)form;
+    r->has_best = json_is_true(json_object_get(meta, "best"));
+    r->best_loss = read_number(meta, "best_loss", INFINITY);
+    r->validation_loss = read_number(meta, "validation_loss", NAN);
+    r->validation_accuracy = read_number(meta, "validation_accuracy", NAN);
+    r->options = pli_strdup(options);
+    return r->options != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory to read a checkpoint");
+}
+
+static plait_status parse_meta(const pli_run *run) {
+    json_t      *meta = json_loads(pli_checkpoint_meta(run->resume->checkpoint), JSON_REJECT_DUPLICATES, NULL);
+    plait_status status = json_is_object(meta) ? read_meta(run, meta) : malformed(run, "all");
+    json_decref(meta);
+    return status;
+}
+
+/* --- finding it --------------------------------------------------------------------------------------------------- */
+
+static void tell_passed_over(const pli_run *run, char *lines) {
+    char *rest = NULL;
+    for (char *line = strtok_r(lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn", "%s: a checkpoint is passed over: %s",
+                run->opts->resume, line);
+}
+
+/* By the lead: all bytes are looked at. */
+static plait_status find(const pli_run *run, plait_error *err) {
+    pli_text     passed_over = { 0 };
+    plait_status status = pli_checkpoint_open(run->opts->resume, &run->resume->checkpoint, &passed_over, err);
+    if (passed_over.data != NULL) tell_passed_over(run, passed_over.data);
+    pli_text_free(&passed_over);
+    if (status >= 0)
+        snprintf(run->resume->folder, sizeof run->resume->folder, "%s", pli_checkpoint_folder(run->resume->checkpoint));
+    return status;
+}
+
+/* None at all: no directory, or one without a checkpoint that was ever complete. */
+static bool is_empty(const char *dir) {
+    pli_checkpoint_list list = { 0 };
+    bool                empty = true;
+    if (pli_checkpoint_list_read(dir, &list, NULL) < 0) return !pli_file_exists(dir);
+    for (int64_t i = 0; i < list.n; i++) empty = empty && list.entry[i].state == PLI_CHECKPOINT_UNFINISHED;
+    pli_checkpoint_list_free(&list);
+    return empty;
+}
+
+plait_status pli_resume_open(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    struct {
+        plait_error why;
+        bool        begins;
+        char        folder[PLI_CHECKPOINT_FOLDER];
+    } said;
+    if (o->resume == NULL) return PLAIT_OK;
+    run->resume = pli_calloc(1, sizeof *run->resume);
+    if (run->resume == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to read a checkpoint");
+    memset(&said, 0, sizeof said);
+    if (pli_comm_leads(run->comm)) {
+        said.begins = o->resume_or_begin != 0 && is_empty(o->resume);
+        if (!said.begins) (void)find(run, &said.why);
+        memcpy(said.folder, run->resume->folder, sizeof said.folder);
+    }
+    PLI_TRY(plait_comm_broadcast(run->comm, &said, sizeof said, pli_comm_lead(run->comm)));
+    if (said.why.code < 0) {
+        *run->err = said.why;
+        return said.why.code;
+    }
+    if (said.begins) {
+        pli_resume_close(run);
+        if (pli_comm_leads(run->comm))
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn", "%s holds no checkpoint: the run begins",
+                    o->resume);
+        return PLAIT_OK;
+    }
+    memcpy(run->resume->folder, said.folder, sizeof said.folder);
+    if (run->resume->checkpoint == NULL)
+        PLI_TRY(pli_checkpoint_open_at(o->resume, said.folder, &run->resume->checkpoint, run->err));
+    return parse_meta(run);
+}
+
+void pli_resume_close(pli_run *run) {
+    if (run->resume == NULL) return;
+    pli_checkpoint_close(&run->resume->checkpoint);
+    pli_free(run->resume->options);
+    pli_free(run->resume);
+    run->resume = NULL;
+}
+
+/* --- is it this run's? -------------------------------------------------------------------------------------------- */
+
+/* Line i, without its end; "" behind the last. */
+static void line_of(const char *text, int64_t i, char *line, size_t bytes) {
+    for (; i > 0 && *text != '\0'; i--) text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
+    snprintf(line, bytes, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+plait_status pli_resume_check(const pli_run *run) {
+    const pli_resume *r = run->resume;
+    pli_text          now = { 0 };
+    char              was_line[200] = "", now_line[200] = "";
+    int64_t           i = 0;
+    if (r == NULL) return PLAIT_OK;
+    plait_status status = pli_keep_options(run, &now);
+    if (status == PLAIT_OK && strcmp(now.data, r->options) != 0) {
+        do {
+            line_of(r->options, i, was_line, sizeof was_line);
+            line_of(now.data, i++, now_line, sizeof now_line);
+        } while (strcmp(was_line, now_line) == 0 && was_line[0] != '\0');
+        status = pli_fail(run->err, PLAIT_EREFUSED,
+                          "%s/%s was made with '%s', this run has '%s': it cannot go on as another; give the same "
+                          "options, or begin from its weights by --init-model",
+                          run->opts->resume, r->folder, was_line[0] != '\0' ? was_line : "nothing more",
+                          now_line[0] != '\0' ? now_line : "nothing more");
+    }
+    if (status == PLAIT_OK && (r->epoch_clock > run->clocks && !run->stream)) status = malformed(run, "epoch_clock");
+    pli_text_free(&now);
+    return status;
+}
+
+/* --- what the loop remembers -------------------------------------------------------------------------------------- */
+
+static plait_status read_whole(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
+    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
+    if (tensor == NULL || tensor->shape[0] != rows || pli_checkpoint_row_bytes(tensor) != row_bytes)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or not of this run's shape",
+                        run->opts->resume, run->resume->folder, name);
+    return pli_checkpoint_read(run->resume->checkpoint, tensor, 0, rows, out, run->err);
+}
+
+static plait_status read_best(pli_sgd *sgd) {
+    const pli_run               *run = sgd->run;
+    pli_solution                *best = &sgd->best;
+    const pli_checkpoint_tensor *weight = pli_checkpoint_find(run->resume->checkpoint, PLI_KEEP_BEST);
+    const int64_t                k = run->linear.columns;
+    if (run->net != NULL) {
+        best->rows = run->net->values;
+        best->net = pli_array((size_t)run->net->values, sizeof *best->net);
+        if (best->net == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the best weights");
+        return read_whole(run, PLI_KEEP_BEST_NET, run->net->values, 4, best->net);
+    }
+    const bool keyed = pli_checkpoint_find(run->resume->checkpoint, PLI_KEEP_BEST_KEYS) != NULL;
+    PLI_TRY(pli_solution_make(weight != NULL ? weight->shape[0] : 0, k, keyed, best, run->err));
+    PLI_TRY(read_whole(run, PLI_KEEP_BEST, best->rows, k * 8, best->weight));
+    if (keyed) PLI_TRY(read_whole(run, PLI_KEEP_BEST_KEYS, best->rows, 8, best->key));
+    return read_whole(run, PLI_KEEP_BEST_BIAS, k, 8, best->bias);
+}
+
+plait_status pli_resume_tables(pli_sgd *sgd) {
+    pli_run          *run = sgd->run;
+    const pli_resume *r = run->resume;
+    plait_table      *table[PLI_NET_PARAMS];
+    if (r == NULL) return PLAIT_OK;
+    int32_t      n = pli_keep_tables(run, table);
+    plait_status status = PLAIT_OK;
+    int32_t      absent = pli_comm_absent(run->comm);
+    do {
+        for (int32_t t = 0; status >= 0 && t < n; t++)
+            status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(table[t]), table[t],
+                                  run->err);
+        if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
+    } while (status >= 0 && pli_run_again(run, &absent)); /* the share of who died may be missing */
+    if (status >= 0 && r->has_best) status = read_best(sgd);
+    if (status < 0) return status;
+    sgd->best_loss = r->best_loss;
+    sgd->best_epoch = r->best_epoch;
+    run->validation_loss = r->validation_loss;
+    run->validation_accuracy = r->validation_accuracy;
+    run->epochs_done = r->epochs_done;
+    if (pli_comm_leads(run->comm)) run->progressive = r->progressive; /* of all workers until then */
+    pli_checkpoint_close(&run->resume->checkpoint);
+    if (pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "going on from %s/%s, after clock %lld",
+                run->opts->resume, r->folder, (long long)r->clock);
+    return PLAIT_OK;
+}

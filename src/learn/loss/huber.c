@@ -1,0 +1,19 @@
+/* Huber's loss: r^2 / 2 up to |r| = delta, beyond it delta (|r| - delta / 2); r = s - y. */
+#include "learn/loss/loss.h"
+
+#include <math.h>
+
+static double huber_at(double delta, int64_t k, const double *score, double y, double *slope) {
+    (void)k;
+    double residual = score[0] - y, size = fabs(residual);
+    if (size <= delta) {
+        slope[0] = residual;
+        return residual * residual / 2;
+    }
+    slope[0] = residual > 0 ? delta : -delta;
+    return delta * (size - delta / 2);
+}
+
+const pli_loss pli_loss_huber = {
+    .model = "huber", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = huber_at
+};

@@ -1,0 +1,27 @@
+/* Logistic loss of two classes: log(1 + exp(-y s)), y = -1 or +1. */
+#include "learn/loss/loss.h"
+
+#include <math.h>
+
+static double logistic_at(double parameter, int64_t k, const double *score, double y, double *slope) {
+    (void)parameter, (void)k;
+    double margin = y * score[0];
+    double e = exp(-fabs(margin)); /* never overflows */
+    double p = 1.0 / (1.0 + e);    /* of the likelier side */
+    slope[0] = margin >= 0 ? -y * e * p : -y * p;
+    return (margin >= 0 ? 0.0 : -margin) + log1p(e);
+}
+
+static void logistic_probability(int64_t k, const double *score, double *p) {
+    (void)k;
+    double e = exp(-fabs(score[0])), high = 1.0 / (1.0 + e), low = e / (1.0 + e);
+    p[1] = score[0] >= 0 ? high : low;
+    p[0] = score[0] >= 0 ? low : high;
+}
+
+const pli_loss pli_loss_logistic = { .model = "logistic",
+                                     .target = PLI_TWO_CLASSES,
+                                     .smooth = true,
+                                     .curvature = 0.25,
+                                     .at = logistic_at,
+                                     .probability = logistic_probability };

@@ -1,0 +1,104 @@
+/* Losses: slopes against differences, values against formulas, probabilities, names. */
+#include "learn/loss/loss.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+
+/* cmocka compares as float. */
+#define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))
+
+enum { K = 4 };
+
+static double target_of(const pli_loss *loss, pli_random *r) {
+    if (loss->target == PLI_TWO_CLASSES) return pli_random_below(r, 2) ? 1.0 : -1.0;
+    if (loss->target == PLI_CLASSES) return (double)pli_random_below(r, K);
+    return 3 * pli_random_normal(r);
+}
+
+/* Two-sided differences, away from kinks, where the two one-sided ones differ. */
+static void test_slopes_are_differences(void **state) {
+    (void)state;
+    pli_random r = pli_random_at(1, PLI_RANDOM_DATA, 0, 0);
+    for (int32_t l = 0; pli_losses()[l] != NULL; l++) {
+        const pli_loss *loss = pli_losses()[l];
+        int64_t         k = loss->target == PLI_CLASSES ? K : 1;
+        for (int i = 0; i < 2000; i++) {
+            double score[K], slope[K], spare[K], y = target_of(loss, &r), step = 1e-5;
+            for (int64_t c = 0; c < k; c++) score[c] = 2 * pli_random_normal(&r);
+            double at = loss->at(0.7, k, score, y, slope);
+            assert_true(at >= 0);
+            for (int64_t c = 0; c < k; c++) {
+                double keep = score[c];
+                score[c] = keep + step;
+                double up = loss->at(0.7, k, score, y, spare);
+                score[c] = keep - step;
+                double down = loss->at(0.7, k, score, y, spare);
+                score[c] = keep;
+                if (fabs((up - at) - (at - down)) > 1e-8) continue;
+                assert_true(fabs((up - down) / (2 * step) - slope[c]) < 1e-5 * (1 + fabs(slope[c])));
+            }
+        }
+    }
+}
+
+static void test_values(void **state) {
+    (void)state;
+    double score[3] = { 2, 0, 0 }, slope[3];
+    assert_near(pli_loss_logistic.at(0, 1, score, 1, slope), log1p(exp(-2)), 1e-15);
+    assert_near(pli_loss_logistic.at(0, 1, (double[]){ -800 }, 1, slope), 800, 1e-9); /* no overflow */
+    assert_near(slope[0], -1, 1e-15);
+    assert_near(pli_loss_softmax.at(0, 3, score, 0, slope), log(exp(2) + 2) - 2, 1e-14);
+    assert_near(pli_loss_softmax.at(0, 3, (double[]){ 1000, -1000, 0 }, 1, slope), 2000, 1e-9);
+    assert_near(pli_loss_hinge.at(0, 1, score, -1, slope), 3, 0);
+    assert_near(pli_loss_hinge.at(0, 1, score, 1, slope), 0, 0);
+    assert_near(pli_loss_hinge_classes.at(0, 3, score, 1, slope), 3, 0);
+    assert_true(slope[0] == 1 && slope[1] == -1 && slope[2] == 0);
+    assert_near(pli_loss_squared.at(0, 1, score, 5, slope), 4.5, 0);
+    assert_near(pli_loss_huber.at(1, 1, score, 5, slope), 2.5, 0);
+    assert_near(slope[0], -1, 0);
+    assert_near(pli_loss_huber.at(4, 1, score, 5, slope), 4.5, 0);
+}
+
+static void test_probabilities(void **state) {
+    (void)state;
+    double p[3];
+    pli_loss_logistic.probability(1, (double[]){ 1.5 }, p);
+    assert_near(p[1], 1 / (1 + exp(-1.5)), 1e-15);
+    assert_near(p[0] + p[1], 1, 1e-15);
+    pli_loss_logistic.probability(1, (double[]){ -900 }, p);
+    assert_true(p[0] == 1 && p[1] >= 0);
+    pli_loss_softmax.probability(3, (double[]){ 5, 5, 5 }, p);
+    assert_near(p[2], 1.0 / 3, 1e-15);
+    assert_null(pli_loss_hinge.probability);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    const pli_loss *loss;
+    plait_error     err;
+    bool            classes;
+    assert_int_equal(pli_loss_find("logistic", 2, &loss, &err), PLAIT_OK);
+    assert_ptr_equal(loss, &pli_loss_logistic);
+    assert_int_equal(pli_loss_find("logistic", 3, &loss, &err), PLAIT_OK);
+    assert_ptr_equal(loss, &pli_loss_softmax);
+    assert_int_equal(pli_loss_find("squared", 0, &loss, &err), PLAIT_OK);
+    assert_int_equal(pli_loss_find("logistik", 2, &loss, &err), PLAIT_ENAME);
+    assert_non_null(strstr(err.text, "logistic"));
+    assert_int_equal(pli_loss_is_class("hugin", &classes, &err), PLAIT_ENAME);
+    assert_int_equal(pli_loss_is_class("huber", &classes, &err), PLAIT_OK);
+    assert_false(classes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

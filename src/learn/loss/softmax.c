@@ -1,0 +1,35 @@
+/* Multinomial logistic loss: log sum_k exp(s_k) - s_y. */
+#include "learn/loss/loss.h"
+
+#include <math.h>
+
+/* p [k]: exp(score - top); returns their sum. */
+static double exponentials(int64_t k, const double *score, double *top_out, double *p) {
+    double top = score[0], sum = 0;
+    for (int64_t c = 1; c < k; c++)
+        if (score[c] > top) top = score[c];
+    for (int64_t c = 0; c < k; c++) sum += p[c] = exp(score[c] - top);
+    *top_out = top;
+    return sum;
+}
+
+static double softmax_at(double parameter, int64_t k, const double *score, double y, double *slope) {
+    (void)parameter;
+    int64_t label = (int64_t)y;
+    double  top, sum = exponentials(k, score, &top, slope);
+    for (int64_t c = 0; c < k; c++) slope[c] /= sum;
+    slope[label] -= 1.0;
+    return log(sum) + top - score[label];
+}
+
+static void softmax_probability(int64_t k, const double *score, double *p) {
+    double top, sum = exponentials(k, score, &top, p);
+    for (int64_t c = 0; c < k; c++) p[c] /= sum;
+}
+
+const pli_loss pli_loss_softmax = { .model = "logistic",
+                                    .target = PLI_CLASSES,
+                                    .smooth = true,
+                                    .curvature = 0.25,
+                                    .at = softmax_at,
+                                    .probability = softmax_probability };

@@ -1,0 +1,13 @@
+/* Squared loss: (s - y)^2 / 2, so that its slope is the residual. */
+#include "learn/loss/loss.h"
+
+static double squared_at(double parameter, int64_t k, const double *score, double y, double *slope) {
+    (void)parameter, (void)k;
+    double residual = score[0] - y;
+    slope[0] = residual;
+    return residual * residual / 2;
+}
+
+const pli_loss pli_loss_squared = {
+    .model = "squared", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = squared_at
+};

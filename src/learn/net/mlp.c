@@ -1,0 +1,27 @@
+/* mlp: a perceptron of any number of hidden layers, each x w + b and a ReLU, and a last one without (Rumelhart, Hinton and
+ * Williams, "Learning representations by back-propagating errors", Nature 1986; ReLU: Glorot, Bordes and Bengio, AISTATS 2011). */
+#include <plait/ops.h>
+
+#include "learn/net/net.h"
+
+static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
+    const int64_t k = net->linear->columns;
+    plait_value   h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
+    (void)err;
+    for (int32_t i = 1; i <= n; i++) {
+        h = plait_op_relu(net->graph, h);
+        h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2)
+                  : pli_net_dense(net, h, width[n - 1], k, n + 1, 1);
+    }
+    net->scores = h;
+    return PLAIT_OK;
+}
+
+const pli_net_kind pli_net_mlp = {
+    .name = "mlp",
+    .summary = "hidden layers of ReLUs, each connected to all of the one before",
+    .layers = "128",
+    .entries = true,
+    .batch = 128,
+    .build = build,
+};

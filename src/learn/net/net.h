@@ -1,0 +1,170 @@
+/* learn/net.h - a network as a learner sees it: a graph from the features of rows to their scores, whose variables are
+ * parameter tables, one a layer's weights and one its biases.
+ *
+ *     x [rows, features] -> kind->build -> scores [rows, K] -> loss (learn/loss.h) -> gradients -> inc of each variable
+ *
+ * A net over sparse data takes a batch as its entries, and of the first layer's weights the few rows that they name: these alone
+ * are got and pushed, by key, so under hybrid that table lies on servers while the others are summed by a collective.
+ *
+ * A net of sequences takes text as numbers of symbols, x [rows, steps] i64, and answers at each step: scores [rows * steps, K].
+ *
+ * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means the
+ * same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c; all
+ * that it does is build. */
+#ifndef PLI_LEARN_NET_H
+#define PLI_LEARN_NET_H
+
+#include <plait/model.h>
+#include <plait/session.h>
+
+#include "data/data.h"
+#include "learn/linear/linear.h"
+#include "learn/supervised/scale.h"
+
+enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES };
+
+typedef struct pli_net pli_net;
+
+/* Variable i of the graph is param[i], and a table of this name. */
+typedef struct pli_net_param {
+    char        name[64];   /* "w1", "b1", "w2", ...                                     */
+    int64_t     rows, cols; /* of its table                                              */
+    int64_t     at;         /* of its first value in the array of all                    */
+    double      spread;     /* first values are uniform in +- spread; 0: zeros           */
+    int64_t     ones, n_ones; /* first values ones .. ones + n_ones - 1 of a row are 1   */
+    bool        penalised;  /* weights are, biases are not                               */
+    plait_value value, inc;
+} pli_net_param;
+
+typedef struct pli_net_kind {
+    const char *name, *summary;
+    const char *layers; /* where --layers does not say: "128" */
+    bool        even;   /* all features are scaled by one number: neighbours are compared with each other */
+    bool        sequence; /* text windows lie apart, and have a label at each place                       */
+    bool        entries; /* its first layer may be over sparse data (pli_net_first) */
+    int64_t     batch;  /* the most rows of a default one */
+    double      rate;   /* of adam by default; 0: the rule's own */
+    /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
+    plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+    /** Or, where a net comes of a file: makes net->graph of net->text, and finds x, scores and params. */
+    plait_status (*open)(pli_net *net, plait_error *err);
+} pli_net_kind;
+
+/* A net out of a file. */
+typedef struct pli_net_file {
+    char   *text;   /* the graph in JSON, without first values */
+    float  *first;  /* [values]                                */
+    int64_t values;
+} pli_net_file;
+
+extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm, pli_net_graph;
+
+struct pli_net {
+    const pli_net_kind *kind;
+    char                layers[64];
+    char               *text; /* of a kind that opens: what it was made of; owned; else NULL */
+    int32_t             axes;      /* of a row's features; 1 where they are no array      */
+    int64_t             length[4]; /* [axes]                                              */
+    bool                even;      /* as the kind has it, or the build                    */
+    int32_t             symbols;   /* > 0: x are numbers of so many; others may come, too */
+    bool                sparse;    /* fed by entries: x is [rows, 0]; param[0] is read and pushed by row */
+    int64_t             row_values; /* of x: features, or symbols; 0: sparse              */
+    int64_t             row_labels; /* that a row has scores for: 1, or one a step        */
+    const pli_linear   *linear;    /* loss, targets, K; borrowed                          */
+    plait_op            loss_op;   /* user: linear */
+    plait_graph        *graph;
+    plait_graph        *calm; /* by which rows are scored: the same values, nothing dropped; NULL: graph */
+    plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
+    plait_value keys, row, column, value; /* sparse: of param[0] [keys]; of entries, [entries] each, column into keys */
+    plait_value         scores;           /* [rows row_labels, K] f32                      */
+    plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
+    pli_net_param       param[PLI_NET_PARAMS];
+    int32_t             n_params;
+    int64_t             values; /* of all params */
+};
+
+/** All kinds, NULL-ended; the one of this name, or NULL. */
+const pli_net_kind *const *pli_net_kinds(void);
+const pli_net_kind *pli_net_kind_find(const char *name);
+
+/** A net for rows of a schema's features, with its gradients. layers NULL: the kind's; of a kind that opens, the text
+ *  of its file. linear is borrowed for the net's life. density: of a row's features, how many are given; 1 where that is
+ *  not known: it decides how rows are fed, no more. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too
+ *  many features for a kind with dense rows; ENOMEM. */
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
+                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err);
+void         pli_net_destroy(pli_net **net);
+
+/** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
+plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *file_out, plait_error *err);
+void         pli_net_file_free(pli_net_file *file);
+
+/** What pli_net_create makes the same net of. */
+static inline const char *pli_net_form(const pli_net *net) { return net->text != NULL ? net->text : net->layers; }
+
+/** Checks the list alone: before data are read. */
+plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err);
+
+/* For kinds. x [.., n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
+plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
+/** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot and
+ *  Bengio, AISTATS 2010). */
+plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
+
+/** The first layer of a kind that takes entries: the same of all features. */
+plait_value pli_net_first(pli_net *net, int64_t width, double gain);
+/** Is param p read and pushed by row? */
+static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && p == 0; }
+
+/** First values [net->values] of a net of layers: a function of the seed. */
+void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
+/** A scale that suits the kind: one number for all features, where it is even. */
+void pli_net_even_scale(const pli_net *net, pli_scale *scale);
+/** Training's units to the data's, in place: the scale goes into the first layer. */
+void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
+/** The way back. */
+void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values);
+/** "w1 0,3": the variable, and the place in it, of value i. Into text. */
+void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text);
+/** l2/2 ||w||^2 + l1 ||w||_1 of the weights. */
+double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2);
+
+/* Rows as a net takes them, of a block in CSR form. */
+typedef struct pli_net_rows {
+    void   *x;              /* [rows, row_values] f32 or i64   */
+    double *label, *weight; /* [rows row_labels]; 0 weighs what is no label, and such a label is any that is known */
+    int64_t x_capacity, label_capacity, weight_capacity;
+    /* sparse: of the rows put since place 0, [entries] each; keys [unique] when fed */
+    uint64_t *key;
+    uint32_t *order;
+    int64_t  *row, *column;
+    float    *value;
+    int64_t   entries, unique, key_capacity, order_capacity, row_capacity, column_capacity, value_capacity;
+} pli_net_rows;
+
+enum { PLI_NET_FEEDS = 5 };
+
+/** Room for so many; false: no memory. */
+bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
+void pli_net_rows_free(pli_net_rows *rows);
+/** A row onto place `at`, which follows the one before, or is 0; scale NULL: in the data's units. Answers how many labels it has,
+ *  -1: no memory. A label that the model does not know is as the block has it, or NaN where it is one of the earlier ones. */
+int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
+                         pli_net_rows *to, int64_t at);
+/** What the first `rows` rows, which are all that were put, are fed as. Answers how many feeds; -1: no memory. */
+int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
+
+/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row, one of its labels
+ *  in their order, and the label's scores [K]; false ends the pass. Any thread, several at once. */
+plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
+                           bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
+                           plait_error *err);
+
+/** feeds [net->n_params]: all variables, out of values. */
+void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
+
+/** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's sum f32 [],
+ *  sums [PLI_SUMS] f64. */
+plait_op pli_net_loss_op(const pli_linear *linear);
+
+#endif

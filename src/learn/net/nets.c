@@ -1,0 +1,276 @@
+/* The registry of nets, and what all kinds share: layers from text, variables, first values, units. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <plait/nn.h>
+
+#include "graph/graph.h"
+#include "learn/net/net.h"
+
+/* Dense rows have at most so many features; from so many on they are fed by entries, where few of them are given. */
+enum { FEATURES_MAX = 1 << 18, SPARSE_FEATURES = 1 << 10, SPARSE_ONE_OF = 32 };
+
+static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, &pli_net_graph, NULL };
+
+const pli_net_kind *const *pli_net_kinds(void) { return kinds; }
+
+const pli_net_kind *pli_net_kind_find(const char *name) {
+    for (size_t i = 0; kinds[i] != NULL; i++)
+        if (strcmp(kinds[i]->name, name) == 0) return kinds[i];
+    return NULL;
+}
+
+/* --- layers ------------------------------------------------------------------------------------------------------ */
+
+/* layers NULL: the kind's. */
+static plait_status read_layers(const pli_net_kind *kind, const char *layers, int64_t width[PLI_NET_LAYERS],
+                                int32_t *n_out, plait_error *err) {
+    const char *text = layers != NULL ? layers : kind->layers;
+    int32_t     n = 0;
+    if (strlen(text) >= sizeof((pli_net *)NULL)->layers)
+        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: too long a list", text);
+    for (const char *at = text; *at != '\0';) {
+        char         word[24];
+        const size_t length = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (n == PLI_NET_LAYERS - 1)
+            return pli_fail(err, PLAIT_EINVAL, "layers %s: at most %d of them", text, PLI_NET_LAYERS - 1);
+        if (length >= sizeof word || !pli_parse_i64(word, &width[n]) || width[n] < 1 || width[n] > 1 << 20)
+            return pli_fail(err, PLAIT_EINVAL,
+                            "layers %s: expected widths from 1 to 1048576 with commas between, as 512,256", text);
+        n++;
+        at += length + (at[length] == ',');
+        if (at[-1] == ',' && *at == '\0') return pli_fail(err, PLAIT_EINVAL, "layers %s: it ends in a comma", text);
+    }
+    *n_out = n;
+    return PLAIT_OK;
+}
+
+plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err) {
+    int64_t width[PLI_NET_LAYERS];
+    int32_t n;
+    return read_layers(kind, layers, width, &n, err);
+}
+
+/* --- building ---------------------------------------------------------------------------------------------------- */
+
+plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread) {
+    pli_net_param *p = &net->param[net->n_params];
+    const int64_t  n = plait_shape_elements(&shape);
+    if (n < 0 || net->values > (INT64_C(1) << 40) - n || net->n_params == PLI_NET_PARAMS)
+        return pli_graph_failed(net->graph, PLAIT_EREFUSED,
+                                "layer %d: more weights than a net may have; take smaller layers", (int)layer);
+    const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
+    *p = (pli_net_param){
+        .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'
+    };
+    snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer);
+    p->value = plait_graph_variable(net->graph, p->name, plait_tensor_of(PLAIT_F32, shape, NULL));
+    if (p->value < 0) return PLAIT_NONE;
+    net->n_params++;
+    net->values += n;
+    return p->value;
+}
+
+plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain) {
+    const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const plait_value b = pli_net_variable(net, 'b', layer, plait_shape_1(width), 0);
+    return plait_op_add(net->graph, plait_op_matmul(net->graph, x, w), b);
+}
+
+plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
+    const int64_t n = net->linear->features;
+    if (!net->sparse) return pli_net_dense(net, net->x, n, width, 1, gain);
+    const plait_value w = pli_net_variable(net, 'w', 1, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const plait_value b = pli_net_variable(net, 'b', 1, plait_shape_1(width), 0);
+    const plait_value rows = plait_op_get_rows(net->graph, w, net->keys);
+    const plait_value product = plait_op_sparse_matmul(net->graph, net->row, net->column, net->value, rows, net->x);
+    return plait_op_add(net->graph, product, b);
+}
+
+/* The loss, the gradient of each variable, and its inc. */
+static plait_status add_gradients(pli_net *net, plait_error *err) {
+    plait_graph      *g = net->graph;
+    const plait_value in[] = { net->scores, net->label, net->weight };
+    const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0),
+                      loss = plait_graph_output(g, slopes, 1);
+    net->sums = plait_graph_output(g, slopes, 2);
+    for (int32_t i = 0; loss >= 0 && i < net->n_params; i++) {
+        plait_value gradient = PLAIT_NONE;
+        plait_graph_gradients(g, loss, 1, &net->param[i].value, &gradient);
+        net->param[i].inc = plait_op_inc(g, net->param[i].value, gradient);
+    }
+    return plait_graph_check(g, err);
+}
+
+static plait_value placeholder(pli_net *net, const char *name) {
+    return plait_graph_placeholder(net->graph, name, PLAIT_F64, plait_shape_1(PLAIT_ANY));
+}
+
+static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
+    const plait_op *own[] = { &net->loss_op };
+    if (net->kind->open != NULL) {
+        PLI_TRY(net->kind->open(net, err));
+        net->label = placeholder(net, "row_label");
+        net->weight = placeholder(net, "row_weight");
+        return add_gradients(net, err);
+    }
+    PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
+    net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32,
+                                     plait_shape_2(PLAIT_ANY, net->row_values));
+    net->label = placeholder(net, "label");
+    net->weight = placeholder(net, "weight");
+    if (net->sparse) {
+        const plait_shape any = plait_shape_1(PLAIT_ANY);
+        net->keys = plait_graph_placeholder(net->graph, "keys", PLAIT_I64, any);
+        net->row = plait_graph_placeholder(net->graph, "row", PLAIT_I64, any);
+        net->column = plait_graph_placeholder(net->graph, "column", PLAIT_I64, any);
+        net->value = plait_graph_placeholder(net->graph, "value", PLAIT_F32, any);
+    }
+    PLI_TRY(net->kind->build(net, width, n, err));
+    PLI_TRY(plait_graph_check(net->graph, err));
+    return add_gradients(net, err);
+}
+
+plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
+                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err) {
+    const bool large = linear->features > FEATURES_MAX;
+    const bool few = linear->features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
+    int64_t width[PLI_NET_LAYERS];
+    int32_t n = 0;
+    if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
+    if (linear->features < 1)
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "the data have no features for model %s to see; if they are a text, read it by characters: "
+                        "--format text",
+                        kind->name);
+    if (large && !kind->entries)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "
+                        "--hash-bits 14, or take --model mlp",
+                        kind->name, (long long)linear->features, FEATURES_MAX);
+    pli_net *net = pli_calloc(1, sizeof *net);
+    if (net == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a net");
+    net->kind = kind;
+    net->linear = linear;
+    net->loss_op = pli_net_loss_op(linear);
+    net->axes = pli_schema_row_shape(schema, net->length);
+    net->even = kind->even;
+    net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
+    net->sparse = kind->entries && (large || few);
+    net->row_values = net->symbols > 0 ? net->length[0] : net->sparse ? 0 : linear->features;
+    net->row_labels = net->symbols > 0 ? net->length[0] : 1;
+    if (kind->open != NULL) net->text = pli_strdup(layers);
+    else snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);
+    plait_status status = kind->open != NULL && net->text == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a net")
+                                                                  : build(net, width, n, err);
+    if (status < 0) pli_net_destroy(&net);
+    else *net_out = net;
+    return status;
+}
+
+void pli_net_destroy(pli_net **net) {
+    if (*net == NULL) return;
+    plait_graph_destroy(&(*net)->graph);
+    plait_graph_destroy(&(*net)->calm);
+    pli_free((*net)->text);
+    pli_free(*net);
+    *net = NULL;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------ */
+
+void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        for (int64_t r = 0; r < param->rows; r++) {
+            pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)p, (uint64_t)r);
+            float     *row = values + param->at + r * param->cols;
+            for (int64_t c = 0; c < param->cols; c++)
+                row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
+            for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
+        }
+    }
+}
+
+void pli_net_even_scale(const pli_net *net, pli_scale *scale) {
+    if (!net->even || scale->factor == NULL) return;
+    double least = scale->factor[0];
+    for (int64_t j = 1; j < scale->features; j++) least = scale->factor[j] < least ? scale->factor[j] : least;
+    for (int64_t j = 0; j < scale->features; j++) scale->factor[j] = least;
+    pli_free(scale->centre);
+    scale->centre = NULL;
+}
+
+static void multiply(const pli_net_param *w, double by, float *values) {
+    for (int64_t i = 0; i < w->rows * w->cols; i++) values[w->at + i] = (float)(by * (double)values[w->at + i]);
+}
+
+static void add(float *value, double x) { *value = (float)((double)*value + x); }
+
+/* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'), where b is one row for all features, or one for each. */
+void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
+    const pli_net_param *w = &net->param[0], *b = &net->param[1];
+    if (scale->factor == NULL) return;
+    if (net->even) {
+        multiply(w, scale->factor[0], values);
+        return;
+    }
+    for (int64_t k = 0; k < w->cols; k++) {
+        double shift = 0;
+        for (int64_t j = 0; j < w->rows; j++) {
+            const double raw = scale->factor[j] * (double)values[w->at + j * w->cols + k];
+            const double centred = scale->centre != NULL ? scale->centre[j] * raw : 0;
+            if (b->rows > 1) add(&values[b->at + j * b->cols + k], -centred);
+            else shift += centred;
+            values[w->at + j * w->cols + k] = (float)raw;
+        }
+        if (b->rows == 1) add(&values[b->at + k], -shift);
+    }
+}
+
+void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values) {
+    const pli_net_param *w = &net->param[0], *b = &net->param[1];
+    if (scale->factor == NULL) return;
+    if (net->even) {
+        multiply(w, 1 / scale->factor[0], values);
+        return;
+    }
+    for (int64_t k = 0; k < w->cols; k++) {
+        double shift = 0;
+        for (int64_t j = 0; j < w->rows; j++) {
+            float *value = &values[w->at + j * w->cols + k];
+            const double centred = scale->centre != NULL ? scale->centre[j] * (double)*value : 0;
+            if (b->rows > 1) add(&values[b->at + j * b->cols + k], centred);
+            else shift += centred;
+            *value = scale->factor[j] > 0 ? (float)((double)*value / scale->factor[j]) : 0;
+        }
+        if (b->rows == 1) add(&values[b->at + k], shift);
+    }
+}
+
+void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text) {
+    int32_t p = 0;
+    while (p + 1 < net->n_params && i >= net->param[p + 1].at) p++;
+    const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
+    int64_t           step = net->param[p].rows * net->param[p].cols, at = i - net->param[p].at;
+    pli_text_add(text, "%s ", net->param[p].name);
+    for (int32_t d = 0; d < shape.rank; d++) {
+        step /= shape.dim[d];
+        pli_text_add(text, "%s%lld", d > 0 ? "," : "", (long long)(at / step % shape.dim[d]));
+    }
+}
+
+double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2) {
+    double square = 0, absolute = 0;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        for (int64_t i = 0; param->penalised && i < param->rows * param->cols; i++) {
+            const double x = (double)values[param->at + i];
+            square += x * x;
+            absolute += fabs(x);
+        }
+    }
+    return l2 / 2 * square + l1 * absolute;
+}

@@ -1,0 +1,90 @@
+/* Blocks on lease. See balance.h. */
+#include "learn/run/balance.h"
+
+#include <string.h>
+
+#include "table/table.h"
+
+plait_status pli_balance_check(const pli_run *run) {
+    int32_t blocks = pli_dataset_blocks(run->data), workers = plait_comm_workers(run->comm);
+    if (run->stream)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with a single streamed pass is refused: a stream reads each "
+                        "block once, where it began; take --epochs 2, or --balance static");
+    if (blocks == 1)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with data from a pipe is refused: it is one block, of one "
+                        "process, that nobody else can read; name a file, or take --balance static");
+    if (blocks < 2 * workers)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "balance dynamic with %d workers is refused: the data has %d blocks, and who "
+                        "has one alone cannot give it away; take --workers %d or fewer, or --balance static",
+                        workers, blocks, blocks / 2);
+    return PLAIT_OK;
+}
+
+plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches) {
+    int64_t blocks = pli_dataset_blocks(run->data);
+    *balance = (pli_balance){ .run = run, .batches = batches, .terms = { .blocks = blocks, .clocks = run->clocks } };
+    balance->lease = pli_array((size_t)blocks, sizeof *balance->lease);
+    balance->held = pli_array((size_t)blocks, sizeof *balance->held);
+    balance->part = pli_array((size_t)blocks, sizeof *balance->part);
+    balance->computed = pli_calloc((size_t)run->epochs, sizeof *balance->computed);
+    if (balance->lease == NULL || balance->held == NULL || balance->part == NULL || balance->computed == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)blocks);
+    for (int32_t i = 0; i < pli_dataset_own_blocks(run->data); i++) {
+        const pli_block *block = pli_dataset_block(run->data, i);
+        balance->lease[balance->n++] =
+            (pli_lease){ .block = block->number, .rows = block->rows, .until = PLI_LEASE_OPEN };
+    }
+    return PLAIT_OK;
+}
+
+void pli_balance_end(pli_balance *balance) {
+    pli_free(balance->lease);
+    pli_free(balance->held);
+    pli_free(balance->part);
+    pli_free(balance->computed);
+    *balance = (pli_balance){ 0 };
+}
+
+/* Asks, and lets go of the rows of blocks that are not on lease any more. */
+static plait_status renew(pli_balance *balance) {
+    pli_run *run = balance->run;
+    PLI_TRY(pli_job_lease(run->job, &balance->terms, &balance->pace, balance->lease, &balance->n, run->err));
+    balance->pace = (pli_pace){ 0, 0 };
+    memset(balance->held, 0, (size_t)balance->terms.blocks);
+    for (int64_t i = 0; i < balance->n; i++) {
+        if (balance->lease[i].block < 0 || balance->lease[i].block >= balance->terms.blocks)
+            return pli_fail(run->err, PLAIT_EFORMAT, "a lease of block %lld", (long long)balance->lease[i].block);
+        balance->held[balance->lease[i].block] = 1;
+    }
+    for (int32_t b = 0; b < (int32_t)balance->terms.blocks; b++)
+        if (!balance->held[b]) pli_batches_drop(balance->batches, b);
+    return PLAIT_OK;
+}
+
+plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out) {
+    pli_run *run = balance->run;
+    int64_t  now = epoch * balance->terms.clocks + clock;
+    if (clock % PLI_LEASE_EVERY == 0) PLI_TRY(renew(balance));
+    *batch_out = (pli_batch){ .part = balance->part };
+    for (int64_t i = 0; i < balance->n; i++) {
+        const pli_lease *lease = &balance->lease[i];
+        if (now < lease->from || now >= lease->until) continue;
+        pli_part *part = &balance->part[batch_out->parts++];
+        PLI_TRY(pli_batches_part(balance->batches, (int32_t)lease->block, epoch, clock, part, run->err));
+        batch_out->rows += part->rows;
+    }
+    balance->epoch = epoch;
+    balance->batch_rows = batch_out->rows;
+    return PLAIT_OK;
+}
+
+void pli_balance_begin_work(pli_balance *balance) { balance->work_ns = pli_comm_now(balance->run->comm); }
+
+void pli_balance_end_work(pli_balance *balance) {
+    balance->computed[balance->epoch] += balance->batch_rows;
+    balance->pace.rows += (double)balance->batch_rows;
+    balance->pace.seconds += (double)(pli_comm_now(balance->run->comm) - balance->work_ns) * 1e-9;
+}

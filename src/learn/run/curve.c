@@ -1,0 +1,146 @@
+/* What the weights were worth on the way: the objective at some moments of a run, measured when it is over.
+ *
+ * While the run lasts, the reporting worker keeps copies of weights that it has read anyhow (only where batches
+ * read by key it reads the whole table for it), at marks that lie closer at the beginning, where the loss falls;
+ * each worker notes how many bytes it had sent by then. Afterwards all workers measure each copy on their rows. So
+ * the objective costs the run nothing but a copy, and every point is exact. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/run/inherit.h"
+#include "learn/run/run.h"
+#include "table/table.h"
+
+#define KEPT_BYTES ((int64_t)64 << 20)
+
+static bool    reports(const pli_run *run) { return pli_comm_leads(run->comm); }
+
+plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
+    pli_curve *c = &run->curve;
+    int64_t    bytes = values * (int64_t)plait_type_bytes(type), n = run->opts->curve;
+    if (n <= 0 || run->stream || run->form == PLI_SPARSE || bytes <= 0) return PLAIT_OK;
+    if (n > KEPT_BYTES / bytes) n = KEPT_BYTES / bytes;
+    if (n > clocks) n = clocks;
+    if (n < 1) return PLAIT_OK;
+    *c = (pli_curve){ .values = values, .type = type };
+    c->mark = pli_calloc((size_t)n, sizeof *c->mark);
+    c->clock = pli_calloc((size_t)n, sizeof *c->clock);
+    c->seconds = pli_calloc((size_t)n, sizeof *c->seconds);
+    c->bytes = pli_calloc((size_t)n + 1, sizeof *c->bytes);
+    c->taken = pli_calloc((size_t)n, sizeof *c->taken);
+    if (reports(run)) c->weights = pli_calloc((size_t)n, (size_t)bytes);
+    if (c->mark == NULL || c->clock == NULL || c->seconds == NULL || c->bytes == NULL || c->taken == NULL ||
+        (reports(run) && c->weights == NULL))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve of %lld points", (long long)n);
+    for (int64_t i = 0; i < n; i++) { /* squares, but no clock twice: 0, 1, 2, ... and then ever farther apart */
+        double square = (double)clocks * ((double)i / (double)n) * ((double)i / (double)n);
+        c->mark[i] = (int64_t)square > i ? (int64_t)square : i;
+    }
+    c->points = n;
+    while (c->next < n && c->mark[c->next] < run->clocks_done) c->next++; /* of a run that goes on: they are past */
+    return PLAIT_OK;
+}
+
+static double sent(const pli_run *run) { return (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes); }
+
+bool pli_curve_due(pli_run *run) {
+    pli_curve *c = &run->curve;
+    if (c->next == c->points || run->clocks_done < c->mark[c->next]) return c->due;
+    c->bytes[c->next] = sent(run);
+    c->next++;
+    c->due = reports(run) && c->weights != NULL; /* of who came to lead: none */
+    return c->due;
+}
+
+void pli_curve_keep(pli_run *run, const void *weights) {
+    pli_curve *c = &run->curve;
+    if (!c->due) return;
+    size_t  bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
+    int64_t i = c->next - 1;
+    c->due = false;
+    c->taken[i] = true;
+    c->clock[i] = run->clocks_done;
+    c->seconds[i] = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
+    memcpy(c->weights + (size_t)i * bytes, weights, bytes);
+}
+
+void pli_curve_end(pli_run *run) {
+    if (run->curve.points > 0) run->curve.bytes[run->curve.points] = sent(run);
+}
+
+/* --- afterwards -------------------------------------------------------------------------------------------- */
+
+/* The losses' sum over all rows, and their weights'; the penalty. */
+static plait_status measure_one(pli_run *run, const void *weights, double *loss, double *weight, double *penalty) {
+    pli_solution solution = { 0 };
+    pli_total    total;
+    pli_sums     sums = { 0 };
+    PLI_TRY(pli_run_solution(run, run->curve.type, weights, &solution));
+    plait_status status = pli_run_judge(run, &run->linear, &solution, run->data,
+                                        run->fraction > 0 ? pli_run_trains : NULL, &total, NULL);
+    if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
+    *loss = sums.loss;
+    *weight = sums.weight;
+    *penalty = pli_run_penalty_of(run, &solution);
+    pli_solution_free(&solution);
+    return status;
+}
+
+/* A copy goes to all workers; sums [3 x points]. */
+static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums) {
+    pli_curve *c = &run->curve;
+    size_t     bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
+    for (int64_t i = 0; i < c->points; i++) {
+        if (!c->taken[i]) continue;
+        if (c->weights != NULL) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
+        PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, 0));
+        PLI_TRY(measure_one(run, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
+    }
+    return PLAIT_OK;
+}
+
+static void tell(const pli_run *run, const double *sums, const plait_report *report) {
+    const pli_curve *c = &run->curve;
+    for (int64_t i = 0; i <= c->points; i++) {
+        plait_point p = { .clock = report->clocks,
+                          .seconds = report->train_seconds,
+                          .objective = report->objective,
+                          .train_loss = report->train_loss,
+                          .bytes = c->bytes[c->points] };
+        if (i < c->points && !c->taken[i]) continue;
+        if (i < c->points) {
+            p = (plait_point){ .clock = c->clock[i], .seconds = c->seconds[i], .bytes = c->bytes[i] };
+            p.train_loss = sums[3 * i] / sums[3 * i + 1];
+            p.objective = sums[3 * i] / (double)run->train_rows + sums[3 * i + 2];
+        }
+        run->opts->point(run->opts->user, &p);
+    }
+}
+
+plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
+    pli_curve *c = &run->curve;
+    bool       reported = reports(run);
+    if (c->points == 0) return PLAIT_OK;
+    double        *sums = pli_calloc((size_t)c->points, 3 * sizeof *sums);
+    unsigned char *copy = pli_calloc((size_t)c->values, plait_type_bytes(c->type));
+    plait_status   status =
+        sums != NULL && copy != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
+    if (status == PLAIT_OK) status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken, 0);
+    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
+    if (status == PLAIT_OK) status = measure_all(run, copy, sums);
+    if (pli_comm_absent(run->comm) > 0) reported = false; /* copies, or a part of a sum, died with a worker */
+    if (status == PLAIT_OK && reported && run->opts->point != NULL) tell(run, sums, report);
+    pli_free(copy);
+    pli_free(sums);
+    return status;
+}
+
+void pli_curve_free(pli_curve *c) {
+    pli_free(c->mark);
+    pli_free(c->clock);
+    pli_free(c->seconds);
+    pli_free(c->bytes);
+    pli_free(c->taken);
+    pli_free(c->weights);
+    *c = (pli_curve){ 0 };
+}

@@ -1,0 +1,99 @@
+/* The blocks of workers that have died. See inherit.h. */
+#include "learn/run/inherit.h"
+
+#include <string.h>
+
+#include "table/table.h"
+
+static plait_status refuse(const pli_run *run, const char *what, const char *why, const char *nearest) {
+    return pli_fail(run->err, PLAIT_EREFUSED, "%d replicas with %s are refused: %s; nearest is %s",
+                    (int)run->opts->replicas, what, why, nearest);
+}
+
+/* Who has no rows yet takes part in every clock, as fast as it may. */
+static plait_status check_spares(const pli_run *run) {
+    PLI_TRY(pli_spares_check(run->opts->spares, plait_comm_workers(run->comm), run->err));
+    if (run->opts->spares == 0 || run->opts->replicas <= 1 || strcmp(run->consistency, "async") != 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "%d spares with consistency async are refused: nothing keeps a worker without rows in step with "
+                    "the others, so it would have no clock left when one of them dies; nearest is ssp:4",
+                    (int)run->opts->spares);
+}
+
+plait_status pli_inherit_check(const pli_run *run) {
+    PLI_TRY(check_spares(run));
+    if (run->opts->replicas <= 1) return PLAIT_OK;
+    if (run->lbfgs)
+        return refuse(run, "optimizer lbfgs", "its steps are functions that update tables", "--optimizer adagrad");
+    if (run->balanced)
+        return refuse(run, "balance dynamic", "a dead worker's leases are nobody's", "--balance static");
+    if (run->stream)
+        return refuse(run, "a single streamed pass", "a stream is read once, by one worker", "--epochs 2");
+    if (run->opts->data != NULL)
+        for (int32_t i = 0; i < run->opts->data->n_paths; i++)
+            if (strcmp(run->opts->data->paths[i], "-") == 0)
+                return refuse(run, "data from standard input", "nobody else could read them again", "a file");
+    return PLAIT_OK;
+}
+
+/* --- in training -------------------------------------------------------------------------------------------------- */
+
+plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches) {
+    *heir = (pli_heir){ .run = run, .batches = batches };
+    heir->part = pli_array((size_t)pli_dataset_blocks(run->data), sizeof *heir->part);
+    return heir->part != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+}
+
+void pli_heir_end(pli_heir *heir) {
+    pli_free(heir->part);
+    *heir = (pli_heir){ 0 };
+}
+
+plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out) {
+    const pli_run *run = heir->run;
+    const int32_t  me = plait_comm_rank(run->comm);
+    *batch_out = (pli_batch){ .part = heir->part };
+    for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
+        const int32_t home = pli_dataset_home(run->data, b);
+        if (inherited ? !plait_job_inherits(run->job, home, (uint64_t)b)
+                      : plait_job_holder(run->job, home, (uint64_t)b) != me)
+            continue;
+        pli_part *part = &heir->part[batch_out->parts++];
+        PLI_TRY(pli_batches_part(heir->batches, b, epoch, clock, part, run->err));
+        batch_out->rows += part->rows;
+    }
+    return PLAIT_OK;
+}
+
+/* --- in sums of all ----------------------------------------------------------------------------------------------- */
+
+/* Does the block fall to this worker, who is not its home? */
+static bool is_heir(const pli_run *run, const pli_dataset *data, int32_t block) {
+    const int32_t me = plait_comm_rank(run->comm), home = pli_dataset_home(data, block);
+    return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
+                                     home, (uint64_t)block) == me;
+}
+
+plait_status pli_run_judge(const pli_run *run, const pli_linear *linear, const pli_solution *solution,
+                           const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
+                           pli_ranking *ranking) {
+    const int32_t     own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
+    int32_t           n = 0;
+    const pli_block **block = pli_array((size_t)(own + blocks), sizeof *block);
+    pli_borrowed    **lent = pli_calloc((size_t)blocks, sizeof *lent);
+    plait_status      status = PLAIT_OK;
+    if (block == NULL || lent == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (; status >= 0 && n < own; n++) block[n] = pli_dataset_block(data, n);
+    for (int32_t b = 0; status >= 0 && pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
+        if (!is_heir(run, data, b)) continue;
+        status = pli_dataset_borrow(data, b, &lent[b], run->err);
+        if (status >= 0) block[n++] = pli_borrowed_block(lent[b]);
+    }
+    if (status >= 0)
+        status = pli_model_judge_blocks(linear, solution, data, n, block, run->pool, want, (void *)run, total_out,
+                                        ranking, run->err);
+    for (int32_t b = 0; lent != NULL && b < blocks; b++) pli_borrowed_free(&lent[b]);
+    pli_free(lent);
+    pli_free(block);
+    return status;
+}

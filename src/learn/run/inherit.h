@@ -1,0 +1,51 @@
+/* learn/inherit.h - a run that goes on when a worker dies (plait_train_opts.replicas): who computes its blocks.
+ *
+ * The tables outlive any rank (table/copies.h). What a worker alone had are blocks of rows, and anybody can read them
+ * again. Each block of the dead falls to one who lives; of the dead there are two lists:
+ *
+ *   in training     that of the worker's clocks (plait_job_holder). Where plait_job_clock answers PLAIT_STAND_IN, the
+ *                   clock has another batch, of the blocks that the worker inherits in it; under bsp each clock so has
+ *                   all its rows once, whoever computed them, and with --reduce exact the bits of a run in which
+ *                   nobody died.
+ *   in sums of all  that of the collectives, which all workers have alike (comm/carried.h). A sum from which somebody
+ *                   was missing is made again, over the blocks as they lie then: pli_run_again.
+ *
+ * Spares (plait_train_opts.spares) are workers without blocks, to whom those of the dead fall first: while one lives,
+ * nobody else gets more to do.
+ *
+ * What cannot be had again is left out: the progressive loss of the dead one's rows, its share of the seconds that a
+ * report adds up. */
+#ifndef PLI_LEARN_INHERIT_H
+#define PLI_LEARN_INHERIT_H
+
+#include "learn/model/model.h"
+#include "learn/run/run.h"
+
+typedef struct pli_heir {
+    pli_run     *run;
+    pli_batches *batches;
+    pli_part    *part; /* [blocks] */
+} pli_heir;
+
+/** Can the run go on without a worker? EREFUSED with the reason and the nearest. Before data are read, and again when
+ *  it is known whether they are a stream. */
+plait_status pli_inherit_check(const pli_run *run);
+
+plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);
+/** The worker's batch of a clock; inherited: only what it stands in for in the clock that is ending. */
+plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out);
+void         pli_heir_end(pli_heir *heir);
+
+/** pli_model_judge over the blocks of data that are this worker's now. want is asked with the run. */
+plait_status pli_run_judge(const pli_run *run, const pli_linear *linear, const pli_solution *solution,
+                           const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
+                           pli_ranking *ranking);
+
+/** Is what the workers have added up since *absent (of pli_comm_absent) short of somebody? Then all do it again. */
+static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
+    const int32_t before = *absent;
+    *absent = pli_comm_absent(run->comm);
+    return *absent != before;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* Opens a run's data sets. Workers of one process share what was opened: a pipe is read and a packed file
+ * is unpacked once. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/run/run.h"
+
+enum { SMALL_BYTES = 16 << 20 };
+
+bool pli_run_streams(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    int64_t                 bytes = 0;
+    if (o->epochs != 1 || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
+    for (int64_t i = 0; i < o->data->n_paths && bytes >= 0; i++) {
+        const char *path = o->data->paths[i];
+        int64_t     size = pli_is_directory(path) || pli_is_pipe(path) ? -1 : pli_file_bytes(path);
+        bytes = size < 0 ? -1 : bytes + size;
+    }
+    return bytes < 0 || bytes > SMALL_BYTES; /* small plain files are as well read at once */
+}
+
+static plait_status check_pipes(const pli_run *run, const plait_data_opts *files) {
+    for (int64_t i = 0; i < files->n_paths && !pli_comm_shares_process(run->comm); i++) {
+        bool is_stdin = strcmp(files->paths[i], "-") == 0;
+        if (is_stdin || pli_is_pipe(files->paths[i]))
+            return pli_fail(run->err, PLAIT_EREFUSED,
+                            "%s is refused with several processes: only one of them could read it; "
+                            "name a file, or take --workers on threads",
+                            is_stdin ? "the standard input (-)" : files->paths[i]);
+    }
+    return PLAIT_OK;
+}
+
+/* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes
+ * on before all have done so. */
+static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
+                                  pli_dataset **data_out) {
+    int32_t            worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
+    const pli_dataset *first = NULL;
+    if (plait_comm_workers(run->comm) == 1 || !pli_comm_shares_process(run->comm) || files->cache)
+        return pli_dataset_open(files, fixed, worker, workers, data_out, run->err);
+    if (pli_comm_leads(run->comm)) {
+        PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
+        first = *data_out;
+    }
+    PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
+    plait_status status = PLAIT_OK;
+    if (!pli_comm_leads(run->comm))
+        status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
+    if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
+    return status;
+}
+
+/* Is this the line of another worker too? all: texts of all workers, one behind the other, each with its zero. */
+static bool has_line(const char *text, const char *line, size_t length) {
+    for (const char *at = text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strcspn(at, "\n") == length && memcmp(at, line, length) == 0) return true;
+    return false;
+}
+
+/* Test and validation data are opened with the options of the training data: was the note told of these already? */
+static bool is_told(const pli_run *run, const pli_dataset *data, const char *note, size_t length) {
+    return run->data != NULL && run->data != data && strncmp(note, "note: --", 8) == 0 &&
+           has_line(pli_dataset_notes(run->data), note, length);
+}
+
+/* A note that all workers have is told once; others name their rank. */
+static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
+    const char  *mine = pli_dataset_notes(data);
+    int32_t      workers = plait_comm_workers(run->comm), rank = plait_comm_rank(run->comm);
+    void        *all = NULL;
+    bool         same = false;
+    plait_status status = pli_agree_is_same(run->comm, mine, &same);
+    if (status < 0 || (same && (!pli_comm_leads(run->comm) || *mine == '\0'))) return status;
+    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
+    if (sizes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for notes");
+    if (!same) status = plait_comm_allgatherv(run->comm, mine, strlen(mine) + 1, sizes, &all);
+    for (const char *note = mine; status == PLAIT_OK && *note != '\0';) {
+        size_t      length = strcspn(note, "\n");
+        const char *text = all;
+        int32_t     have = same ? workers : 0;
+        for (int32_t w = 0; !same && w < workers; text += sizes[w], w++) have += has_line(text, note, length);
+        if ((have < workers || pli_comm_leads(run->comm)) && !is_told(run, data, note, length))
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, have < workers ? rank : -1, "data", "%.*s", (int)length,
+                    note);
+        note += length + (note[length] == '\n');
+    }
+    plait_comm_free(all);
+    pli_free(sizes);
+    return status;
+}
+
+plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
+                          bool stream, pli_dataset **data_out) {
+    int32_t worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
+    if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
+    plait_data_opts quiet = *files; /* the notes of all workers are told here */
+    quiet.log = NULL;
+    PLI_TRY(check_pipes(run, files));
+    PLI_TRY(open_together(run, &quiet, fixed, data_out));
+    char print[64];
+    snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
+    PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
+    if (stream) PLI_TRY(pli_dataset_scan(*data_out, false, run->pool, run->err));
+    else PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
+    return tell_notes(run, *data_out);
+}

@@ -1,0 +1,279 @@
+/* The options of a run: checked before anything is read, and equal on every rank. */
+#include "learn/learn.h"
+#include "learn/run/inherit.h"
+#include "learn/keep/keep.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/kernel_set.h"
+#include "table/filter/filter.h"
+#include "table/topology/topology.h"
+
+static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
+    size_t n = 0;
+    for (; names[n] != NULL; n++)
+        if (strcmp(names[n], name) == 0) return PLAIT_OK;
+    return pli_fail_unknown(err, what, name, names, n);
+}
+
+static plait_status check_optimizer(pli_run *run) {
+    const char *names[64];
+    size_t      n = 0;
+    PLI_TRY(pli_rules_check_own(run->opts->rules, run->opts->n_rules, run->err));
+    for (; pli_rules()[n] != NULL && n < 32; n++) names[n] = pli_rules()[n]->name;
+    for (int32_t i = 0; i < run->opts->n_rules; i++) names[n++] = run->opts->rules[i].name;
+    names[n++] = "lbfgs";
+    names[n] = NULL;
+    run->optimizer = run->opts->optimizer != NULL                  ? run->opts->optimizer
+                     : pli_net_kind_find(run->opts->model) != NULL ? "adam"
+                                                                   : "adagrad";
+    PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
+    run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
+    return PLAIT_OK;
+}
+
+static plait_status check_lbfgs(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    const pli_loss         *loss;
+    if (!run->lbfgs) return PLAIT_OK;
+    if (o->backup > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
+    if (o->staleness_aware)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with steps by staleness is refused: its line search finds the steps; take adagrad");
+    if (strcmp(run->consistency, "bsp") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
+                        "the nearest is bsp", run->consistency);
+    const pli_travel         travel = pli_run_travel(run, "w");
+    const pli_topology_kind *kind = pli_topology_find(travel.topology);
+    if (kind != NULL && kind->averages)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
+                        "point, and its copies differ; the nearest is allreduce",
+                        travel.topology);
+    const bool  net = pli_net_kind_find(o->model) != NULL;
+    const char *of = !net ? o->model : o->loss; /* a net's default is smooth */
+    if (of != NULL) PLI_TRY(pli_loss_find(of, 2, &loss, run->err));
+    if (of != NULL && !loss->smooth)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with %s %s is refused: its loss has a kink, and L-BFGS needs a "
+                        "smooth one; take %s",
+                        net ? "loss" : "model", of, net ? "adam" : "adagrad");
+    if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
+                        "no schedule");
+    if (run->balanced)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
+                        "they are, at one point; take --balance static, or another optimizer");
+    if (run->sharded)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "lbfgs with optimizer-state sharded is refused: its history is tables, not the state of a "
+                        "rule; take adagrad");
+    if (o->patience > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
+    return PLAIT_OK;
+}
+
+static plait_status check_number(const char *name, double value, double low, bool open, double high, plait_error *err) {
+    if (isfinite(value) && (open ? value > low : value >= low) && value <= high) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s is %g: expected a number %s %g%s", name, value, open ? "above" : "from", low,
+                    high < DBL_MAX ? ", at most 1" : "");
+}
+
+static plait_status check_validation(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    double                  fraction;
+    if (o->patience < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "patience is %lld: expected 0 or more", (long long)o->patience);
+    if (o->validation == NULL) {
+        if (o->patience > 0)
+            return pli_fail(run->err, PLAIT_EINVAL,
+                            "patience needs validation data: --validation FILE or a fraction, as 0.1");
+        return PLAIT_OK;
+    }
+    if (!pli_parse_f64(o->validation, &fraction)) return PLAIT_OK; /* a file */
+    if (!(fraction > 0 && fraction < 1))
+        return pli_fail(run->err, PLAIT_EINVAL, "validation is %s: expected a file or a fraction between 0 and 1",
+                        o->validation);
+    run->fraction = fraction;
+    return PLAIT_OK;
+}
+
+/* Of table w, as far as it is known before the data are read. */
+static plait_status check_filters(pli_run *run) {
+    const plait_train_opts  *o = run->opts;
+    const plait_filter_table table = { .name = "w", .type = PLAIT_F32, .cols = 1, .rule = run->optimizer, .l1 = o->l1,
+                                       .workers = plait_comm_workers(run->comm), .servers = 1 };
+    pli_filters_list         list;
+    PLI_TRY(pli_filters_read(pli_run_travel(run, "w").filter, NULL, &list, run->err));
+    for (int32_t i = 0; run->lbfgs && i < list.n; i++)
+        if (list.filter[i]->loss != PLAIT_EXACT)
+            return pli_fail(run->err, PLAIT_EREFUSED,
+                            "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
+                            "without loss, as key-cache,key-delta,zstd, or adagrad",
+                            list.filter[i]->name);
+    return pli_filters_check_table(&list, &table, run->err);
+}
+
+static plait_status unknown_model(const pli_run *run) {
+    const char *names[32];
+    size_t      n = 0;
+    for (size_t i = 0; pli_losses()[i] != NULL && n < 16; i++)
+        if (n == 0 || strcmp(names[n - 1], pli_losses()[i]->model) != 0) names[n++] = pli_losses()[i]->model;
+    for (size_t i = 0; pli_net_kinds()[i] != NULL && n < 32; i++) names[n++] = pli_net_kinds()[i]->name;
+    return pli_fail_unknown(run->err, "model", run->opts->model, names, n);
+}
+
+const char *pli_run_kernels(const pli_run *run) {
+    const char *name = run->opts->kernels;
+    return name != NULL && strcmp(name, "own") != 0 ? name : NULL;
+}
+
+static plait_status check_kernels(const pli_run *run) {
+    static const char *const names[] = { "own", "onednn", NULL };
+    const plait_train_opts  *o = run->opts;
+    const pli_kernel_set    *kernels = NULL;
+    void                    *module = NULL;
+    if (o->kernels != NULL) PLI_TRY(one_of("kernels", o->kernels, names, run->err));
+    if (pli_run_kernels(run) == NULL) return PLAIT_OK;
+    if (pli_net_kind_find(o->model) == NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "kernels %s with model %s is refused: a linear model has no graph whose ops they could "
+                        "compute; take a net, as --model cnn",
+                        o->kernels, o->model);
+    PLI_TRY(pli_kernel_set_open(o->kernels, &module, &kernels, run->err));
+    pli_module_close(&module);
+    return PLAIT_OK;
+}
+
+/* *classes_out: may it have classes, as far as is known before the labels are read? */
+static plait_status check_model(pli_run *run, bool *classes_out) {
+    const plait_train_opts *o = run->opts;
+    const pli_net_kind     *kind = pli_net_kind_find(o->model);
+    if (kind == NULL && pli_loss_is_class(o->model, classes_out, NULL) < 0) return unknown_model(run);
+    if (kind == NULL && o->layers != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
+    if (kind == NULL && o->loss != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model,
+                        o->loss);
+    if (o->graph_file != NULL && (kind == NULL || kind->open == NULL))
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+                        o->graph_file, o->model);
+    if (kind == NULL) return PLAIT_OK;
+    if (kind->open != NULL && o->graph_file == NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX",
+                        o->model);
+    if (kind->open != NULL && o->layers != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
+    *classes_out = true;
+    if (o->loss != NULL) PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
+    if (o->no_intercept)
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases",
+                        o->model);
+    return kind->open != NULL ? PLAIT_OK : pli_net_check_layers(kind, o->layers, run->err);
+}
+
+/* What the options must name, and arrays that they say there are. */
+static plait_status check_given(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    if (o->model == NULL) return pli_fail_null(run->err, "plait_train", "opts->model");
+    if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
+    for (int32_t i = 0; i < o->n_tables; i++)
+        if (o->tables[i].name == NULL) return pli_fail_null(run->err, "plait_train", "the name of one of opts->tables");
+    if (o->data != NULL) PLI_TRY(pli_paths_check(o->data->paths, o->data->n_paths, run->err));
+    return o->test == NULL ? PLAIT_OK : pli_paths_check(o->test->paths, o->test->n_paths, run->err);
+}
+
+plait_status pli_options_check(pli_run *run) {
+    static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
+    static const char *const scalings[] = { "auto", "none", NULL };
+    const plait_train_opts  *o = run->opts;
+    plait_error             *err = run->err;
+    bool                     is_class;
+    if (o->size != sizeof *o)
+        return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
+    PLI_TRY(check_given(run));
+    run->topology = pli_run_travel(run, "w").topology;
+    run->consistency = pli_run_travel(run, "w").consistency;
+    if ((o->data != NULL) == (o->memory != NULL))
+        return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
+    PLI_TRY(check_model(run, &is_class));
+    PLI_TRY(check_optimizer(run));
+    if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
+    if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
+    PLI_TRY(check_number("l1", o->l1, 0, false, DBL_MAX, err));
+    if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, 0, false, DBL_MAX, err));
+    PLI_TRY(check_number("learning-rate", o->learning_rate, 0, false, DBL_MAX, err));
+    PLI_TRY(check_number("huber-delta", o->huber_delta, 0, true, DBL_MAX, err));
+    if (!(o->momentum >= 0 && o->momentum < 1))
+        return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
+    if (o->epochs < 0) return pli_fail(err, PLAIT_EINVAL, "epochs is %lld: expected 1 or more", (long long)o->epochs);
+    if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
+    if (o->class_weight != NULL && !is_class)
+        return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
+    static const char *const balances[] = { "static", "dynamic", NULL };
+    if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, err));
+    run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
+    static const char *const states[] = { "whole", "sharded", NULL };
+    if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
+    run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;
+    PLI_TRY(check_lbfgs(run));
+    PLI_TRY(check_validation(run));
+    PLI_TRY(check_kernels(run));
+    run->exact = o->exact != 0;
+    PLI_TRY(pli_keep_check(run, false));
+    PLI_TRY(pli_inherit_check(run));
+    PLI_TRY(pli_tables_check(run));
+    return check_filters(run);
+}
+
+plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err) {
+    return pli_options_check(&(pli_run){ .comm = comm, .opts = opts, .err = err });
+}
+
+/* --- agreement ------------------------------------------------------------------------------------------- */
+
+/* The first line in which two texts differ, cut to fit. */
+static void differing_line(const char *a, const char *b, char *line_a, char *line_b, size_t bytes) {
+    size_t start = 0, i = 0;
+    for (; a[i] != '\0' && a[i] == b[i]; i++)
+        if (a[i] == '\n') start = i + 1;
+    snprintf(line_a, bytes, "%.*s", (int)strcspn(a + start, "\n"), a + start);
+    snprintf(line_b, bytes, "%.*s", (int)strcspn(b + start, "\n"), b + start);
+}
+
+plait_status pli_agree_is_same(plait_comm *comm, const char *text, bool *same_out) {
+    int64_t hash = (int64_t)(pli_hash_bytes(text, strlen(text), 0) >> 1), low[2] = { hash, -hash };
+    PLI_TRY(plait_comm_allreduce(comm, low, 2, PLAIT_I64, PLAIT_MIN));
+    *same_out = low[0] == -low[1];
+    return PLAIT_OK;
+}
+
+plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err) {
+    int32_t      workers = plait_comm_workers(comm);
+    void        *all = NULL;
+    bool         same = false;
+    plait_status status = pli_agree_is_same(comm, text, &same);
+    if (status < 0 || same) return status;
+    size_t *sizes = pli_array((size_t)workers, sizeof *sizes);
+    if (sizes == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to agree on %s", what);
+    status = plait_comm_allgatherv(comm, text, strlen(text) + 1, sizes, &all);
+    const char *first = all, *other = all;
+    for (int32_t w = 0; status == PLAIT_OK && w < workers; other += sizes[w], w++) {
+        char mine[160], theirs[160];
+        if (strcmp(first, other) == 0) continue;
+        differing_line(first, other, mine, theirs, sizeof mine);
+        status = pli_fail(err, PLAIT_EMISMATCH, "ranks were started with different %s: rank %d has '%s', rank 0 '%s'",
+                          what, (int)w, theirs, mine);
+    }
+    plait_comm_free(all);
+    pli_free(sizes);
+    return status;
+}

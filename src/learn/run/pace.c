@@ -1,0 +1,59 @@
+/* How far apart the workers ran under a policy that applies updates as they come.
+ *
+ * Where nothing bounds how far one worker may be ahead, and the work is short beside the machine's time slices, one ends
+ * before another is far. Whoever comes last then moves the model to its own rows. Two things tell it: order (each worker
+ * notes when it has done most of its clocks and when it ends, and when all is over the first end is held against the last
+ * to come far) and loss (the model fits some workers' rows much worse than the whole). Alike shares stand the first
+ * without the second, sorted data the second without the first. */
+#include "learn/run/run.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The loss on one worker's rows, as a multiple of that on all, from which a share counts as left behind. */
+static const double UNEVEN = 1.2;
+
+/* Hosts have clocks of their own, which begin at the barrier that all have just passed; who shares a clock uses it as it
+ * is, since a worker may have woken up late from that barrier. */
+plait_status pli_pace_begin(pli_run *run) {
+    pli_policy policy;
+    bool       one_clock = pli_comm_shares_process(run->comm);
+    PLI_TRY(pli_policy_make(run->consistency, NULL, &policy, run->err));
+    run->paced = plait_comm_workers(run->comm) > 1 && !pli_policy_at_clock(&policy);
+    pli_policy_destroy(&policy);
+    if (!run->paced) return PLAIT_OK;
+    if (!one_clock) PLI_TRY(pli_agree_is_same(run->comm, plait_comm_host(run->comm), &one_clock));
+    run->pace_ns = one_clock ? 0 : pli_comm_now(run->comm);
+    return PLAIT_OK;
+}
+
+static double seconds(const pli_run *run) { return (double)(pli_comm_now(run->comm) - run->pace_ns) * 1e-9; }
+
+void pli_pace_clock(pli_run *run) {
+    bool far = run->clocks_done >= run->clocks * run->epochs * 3 / 4;
+    if (run->paced && far && run->far_seconds == 0) run->far_seconds = seconds(run);
+}
+
+void pli_pace_end(pli_run *run) {
+    if (!run->paced) return;
+    run->end_seconds = seconds(run);
+    if (run->far_seconds == 0) run->far_seconds = run->end_seconds;
+}
+
+plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
+    if (!run->paced) return PLAIT_OK;
+    double   all, loss = pli_sums_loss(own);
+    double   worst[3] = { isnan(loss) ? 0 : loss /* NaN: no rows */, run->far_seconds, -run->end_seconds };
+    pli_sums sums = *own;
+    PLI_TRY(plait_comm_allreduce(run->comm, worst, 3, PLAIT_F64, PLAIT_MAX));
+    PLI_TRY(pli_sums_agree(run->comm, &sums));
+    all = pli_sums_loss(&sums);
+    bool apart = -worst[2] < worst[1];
+    if (!pli_comm_leads(run->comm) || !apart || run->interrupted || !(worst[0] > UNEVEN * all)) return PLAIT_OK;
+    pli_log(
+        pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+        "the workers did not run together, which %s does not prevent: the loss is %.3g, on one worker's rows %.3g; on "
+        "little or sorted data take --consistency ssp:2 or bsp",
+        run->consistency, all, worst[0]);
+    return PLAIT_OK;
+}

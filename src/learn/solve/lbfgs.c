@@ -1,0 +1,304 @@
+/* L-BFGS (Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4 and 7.5) and, with L1, OWL-QN (Andrew and Gao,
+ * ICML 2007), with full-batch gradients. The vectors are tables; the two loops run as server functions on their shards, so
+ * that no vector travels but the weights to the workers and their gradients back (Sandblaster L-BFGS: Dean et al., "Large
+ * Scale Distributed Deep Networks", NIPS 2012). Every worker takes the same decisions from the same sums.
+ *
+ * A linear model's initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that rare
+ * and frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient.
+ *
+ * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without positive
+ * curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex unconstrained
+ * optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
+#include "learn/solve/lbfgs_pass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/exact_cells.h"
+
+enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
+
+/* answer: an array of doubles. */
+static plait_status call(pli_lbfgs *l, const char *name, void *answer, size_t bytes) {
+    uint64_t cell[sizeof(pli_lbfgs_dots) / sizeof(double)][PLI_CELL_BYTES_F64 / 8];
+    size_t   n = bytes / sizeof(double);
+    if (!l->run->exact) return plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, answer, bytes);
+    PLI_TRY(plait_table_call(l->table, l->tables, name, &l->args, sizeof l->args, cell, n * sizeof *cell));
+    pli_cells_round(true, (int64_t)n, cell, answer);
+    return PLAIT_OK;
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
+
+static plait_status create_table(pli_lbfgs *l, const char *name, int32_t number, const void *initial,
+                                 plait_table **table_out) {
+    plait_table_opts t;
+    char             numbered[16];
+    plait_table_opts_init(&t);
+    snprintf(numbered, sizeof numbered, number >= 0 ? "%s%d" : "%s", name, (int)number);
+    t.name = numbered;
+    t.type = l->type;
+    t.rows = l->rows;
+    t.cols = l->columns;
+    t.initial = initial;
+    PLI_TRY(plait_table_create(l->run->job, &t, table_out));
+    l->table[l->tables++] = *table_out;
+    return PLAIT_OK;
+}
+
+static plait_status create_tables(pli_lbfgs *l) {
+    pli_run     *run = l->run;
+    void        *initial = NULL, *penalty = NULL;
+    plait_table *other;
+    plait_status status = l->pass->initial(l, &initial);
+    if (status == PLAIT_OK && (run->l1 > 0 || run->l2 > 0)) status = l->pass->penalty(l, &penalty);
+    const bool scaled = penalty != NULL;
+    if (status == PLAIT_OK) status = create_table(l, "w", -1, initial, &run->w);
+    if (status == PLAIT_OK) status = create_table(l, "g", -1, NULL, &l->g);
+    if (status == PLAIT_OK && scaled) status = create_table(l, "penalty", -1, penalty, &other);
+    pli_free(initial);
+    pli_free(penalty);
+    if (status == PLAIT_OK) status = create_table(l, "h", -1, NULL, &l->h);
+    if (status == PLAIT_OK) status = create_table(l, "o", -1, NULL, &other);
+    if (status == PLAIT_OK && run->l1 > 0) status = create_table(l, "x", -1, NULL, &other);
+    for (int32_t j = 0; status == PLAIT_OK && j < l->args.memory; j++) status = create_table(l, "s", j, NULL, &other);
+    for (int32_t j = 0; status == PLAIT_OK && !l->args.packed && j < l->args.memory; j++)
+        status = create_table(l, "y", j, NULL, &other);
+    l->args.has_penalty = scaled;
+    l->args.has_old = run->l1 > 0;
+    return status;
+}
+
+/* Loss and gradient at w: the mean gradient arrives in g, loss and stop are agreed upon. A tick of the clock. */
+static plait_status evaluate(pli_lbfgs *l) {
+    pli_run    *run = l->run;
+    pli_total   total = { 0 };
+    const void *values;
+    PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
+    if (pli_curve_due(run)) pli_curve_keep(run, values);
+    PLI_TRY(l->pass->compute(l, values, &total));
+    PLI_TRY(plait_job_clock(run->job));
+    run->clocks_done++;
+    pli_sums all, sums = pli_total_sums(&total);
+    pli_total_add(
+        &total,
+        &(pli_sums){ .right = pli_run_stopped(run) }); /* hits are not counted here: so a wish to stop travels */
+    PLI_TRY(pli_total_agree(run->comm, &total, &all));
+    l->loss = all.loss / (double)run->train_rows;
+    l->stop = all.right > 0;
+    pli_meter_tell(&l->meter, &sums, run->epochs_done, 0, false);
+    return PLAIT_OK;
+}
+
+/* --- the two loops, on dot products ---------------------------------------------------------------------- */
+
+/* Coefficients of the direction -(gamma H (v + sum a_j y_j) + sum b_j s_j). */
+static void two_loops(pli_lbfgs *l) {
+    double  alpha[PLI_LBFGS_MEMORY_MAX], *a = l->args.a, *b = l->args.b;
+    int32_t newest = l->pairs > 0 ? l->age[l->pairs - 1] : 0;
+    memset(l->args.a, 0, sizeof l->args.a);
+    memset(l->args.b, 0, sizeof l->args.b);
+    l->args.gamma = l->pairs > 0 ? l->sy[newest][newest] / l->yhy[newest][newest] : l->stretch;
+    for (int32_t i = l->pairs - 1; i >= 0; i--) {
+        int32_t j = l->age[i];
+        double  sq = l->dots.sv[j];
+        for (int32_t o = 0; o < l->pairs; o++) sq += a[l->age[o]] * l->sy[j][l->age[o]];
+        alpha[j] = sq / l->sy[j][j];
+        a[j] -= alpha[j];
+    }
+    for (int32_t i = 0; i < l->pairs; i++) {
+        int32_t j = l->age[i];
+        double  yr = l->args.gamma * l->dots.yhv[j];
+        for (int32_t o = 0; o < l->pairs; o++)
+            yr += l->args.gamma * a[l->age[o]] * l->yhy[j][l->age[o]] + b[l->age[o]] * l->sy[l->age[o]][j];
+        b[j] += alpha[j] - yr / l->sy[j][j];
+    }
+}
+
+/* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again, and the next
+ * step is longer: Huber's loss is straight where residuals are large). */
+static void take_pair(pli_lbfgs *l) {
+    int32_t slot = l->args.slot;
+    double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
+    double  noise = l->type == PLAIT_F64 && l->run->net == NULL ? 1e-12 : 1e-6; /* of a difference of gradients */
+    if (!(sy > 1e-12 * yhy) || !(yhy > noise * noise * l->dots.vhv)) {
+        l->args.used[slot] = 0;
+        l->stretch *= 4;
+        return;
+    }
+    l->stretch = 1;
+    for (int32_t j = 0; j < l->args.memory; j++) {
+        l->sy[slot][j] = l->dots.sy[j];
+        l->sy[j][slot] = l->dots.ys[j];
+        l->yhy[slot][j] = l->yhy[j][slot] = l->dots.yhy[j];
+    }
+    l->age[l->pairs++] = slot;
+}
+
+/* The slot for the next pair: a free one, else the oldest pair's. */
+static void free_slot(pli_lbfgs *l) {
+    for (int32_t j = 0; j < l->args.memory; j++)
+        if (!l->args.used[j]) {
+            l->args.slot = j;
+            return;
+        }
+    l->args.slot = l->age[0];
+}
+
+/* Drops the oldest pair, if the slot is its own: its values have gone into the direction. */
+static void drop_pair(pli_lbfgs *l) {
+    if (l->pairs == 0 || l->age[0] != l->args.slot) return;
+    memmove(l->age, l->age + 1, (size_t)--l->pairs * sizeof *l->age);
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------ */
+
+static double penalised(const pli_lbfgs *l) {
+    return l->loss + l->run->l2 / 2 * l->moved.square + l->run->l1 * l->moved.absolute;
+}
+
+static plait_status direction(pli_lbfgs *l) {
+    two_loops(l);
+    free_slot(l);
+    PLI_TRY(call(l, "lbfgs.direction", &l->slope, sizeof l->slope));
+    drop_pair(l);
+    l->args.used[l->args.slot] = 0;
+    return PLAIT_OK;
+}
+
+/* The first step to try: all of the direction, unless that is far longer than the last step. Where the loss is nearly
+ * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken back. */
+static double first_step(const pli_lbfgs *l) {
+    double most = GROWTH_MAX * l->length, length = sqrt(l->slope.dd);
+    return most > 0 && length > most ? most / length : 1;
+}
+
+/* Backtracking to sufficient decrease (Armijo), by quadratic interpolation. *accepted_out false: no step found. */
+static plait_status line_search(pli_lbfgs *l, bool *accepted_out) {
+    double step = first_step(l);
+    *accepted_out = false;
+    l->args.step_before = 0;
+    for (int32_t i = 0; i < TRIES_MAX; i++) {
+        l->args.step = step;
+        PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
+        PLI_TRY(evaluate(l));
+        double now = penalised(l), slope = l->args.has_old ? l->moved.vmove : step * l->slope.vd;
+        if (isfinite(now) && now <= l->objective + 1e-4 * slope) {
+            l->objective = now;
+            l->length = step * sqrt(l->slope.dd);
+            *accepted_out = true;
+            return PLAIT_OK;
+        }
+        if (l->stop) break;
+        double best = isfinite(now) ? -l->slope.vd * step * step / (2 * (now - l->objective - l->slope.vd * step)) : 0;
+        l->args.step_before = step;
+        step = best > 0.1 * step && best < 0.5 * step ? best : best >= 0.5 * step ? 0.5 * step : 0.1 * step;
+    }
+    l->args.step_before = l->args.step;
+    l->args.step = 0; /* back to where we were; with L1 w returns to x, see run_step's first case */
+    return PLAIT_OK;
+}
+
+static plait_status go_back(pli_lbfgs *l) {
+    if (!l->args.has_old) return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
+    l->args.step = 1e-300; /* x + 0 */
+    return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
+}
+
+/* The first gradient. */
+static plait_status first_gradient(pli_lbfgs *l) {
+    l->args.step = l->args.step_before = 0;
+    PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
+    PLI_TRY(evaluate(l));
+    l->objective = penalised(l);
+    PLI_TRY(pli_run_finite(l->run, l->objective, 0));
+    l->args.first = 1;
+    PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+    l->args.first = 0;
+    return PLAIT_OK;
+}
+
+/* Forgets what is known of the curvature: the next direction is the gradient's. */
+static plait_status start_again(pli_lbfgs *l) {
+    l->pairs = 0;
+    l->stretch = 1;
+    memset(l->args.used, 0, sizeof l->args.used);
+    l->args.step = l->args.step_before = 0;
+    PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved)); /* g becomes 0 */
+    PLI_TRY(evaluate(l));
+    l->args.first = 1;
+    PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+    l->args.first = 0;
+    return PLAIT_OK;
+}
+
+static plait_status iterate(pli_lbfgs *l) {
+    pli_run *run = l->run;
+    double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
+    double   close = l->type == PLAIT_F64 && run->net == NULL ? 1e-8 : 3e-6; /* nets compute in float32 */
+    int64_t  i = 0;
+    PLI_TRY(first_gradient(l));
+    for (; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
+        bool     accepted;
+        uint64_t at = pli_comm_span_begin(run->comm);
+        PLI_TRY(direction(l));
+        bool fresh = l->pairs == 0 && l->stretch == 1;
+        if (!(l->slope.vd < 0)) { /* rounding: of all that is left, or of the pairs */
+            if (fresh || l->dots.vhv <= close * fabs(l->objective)) break;
+            PLI_TRY(start_again(l));
+            continue;
+        }
+        PLI_TRY(line_search(l, &accepted));
+        if (!accepted) {
+            PLI_TRY(go_back(l));
+            if (fresh) break;
+            PLI_TRY(start_again(l));
+            continue;
+        }
+        l->args.used[l->args.slot] = 1;
+        PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+        take_pair(l);
+        run->epochs_done++;
+        pli_run_phase(run, "iteration", i, &at);
+        pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
+        double fell = before[i % 4] - l->objective; /* in four iterations */
+        if (fell <= 4 * close * fabs(l->objective)) break;
+        before[i % 4] = l->objective;
+    }
+    run->interrupted = l->stop;
+    run->converged = !l->stop && i < run->epochs;
+    return PLAIT_OK;
+}
+
+static plait_status begin(pli_lbfgs *l) {
+    pli_run *run = l->run;
+    PLI_TRY(l->pass->begin(l));
+    PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
+                               &l->batches, run->err));
+    PLI_TRY(pli_batches_get(l->batches, 0, 0, &l->batch, run->err));
+    l->args.exact = run->exact;
+    l->args.l1 = run->l1;
+    l->args.l2 = run->l2;
+    PLI_TRY(create_tables(l));
+    PLI_TRY(l->pass->metric(l));
+    return plait_job_clock(run->job);
+}
+
+plait_status pli_lbfgs_train(pli_run *run) {
+    pli_lbfgs    l = { .run = run, .pass = run->net != NULL ? &pli_lbfgs_nets : &pli_lbfgs_linear, .stretch = 1 };
+    plait_status status = begin(&l);
+    if (status == PLAIT_OK) status = pli_curve_begin(run, l.values, l.type, run->epochs);
+    pli_meter_start(&l.meter, run);
+    if (status == PLAIT_OK) status = iterate(&l);
+    pli_batches_destroy(&l.batches);
+    l.pass->end(&l);
+    if (status == PLAIT_OK) status = plait_job_barrier(run->job);
+    const void *values;
+    if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);
+    if (status == PLAIT_OK) status = pli_run_solution(run, l.type, values, &run->solution);
+    if (status == PLAIT_OK && !run->interrupted) /* else it ends as it is: no weights are chosen by this loss */
+        status = pli_run_validate(run, &run->solution, &run->validation_loss, &run->validation_accuracy);
+    if (status == PLAIT_OK) pli_run_tell_weights(run, &run->solution);
+    return status;
+}

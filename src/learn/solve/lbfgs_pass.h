@@ -1,0 +1,57 @@
+/* learn/lbfgs_pass.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the worker's rows.
+ *
+ *     lbfgs.c            iterations: the two loops, line search, ends
+ *     lbfgs_functions.c  the vectors, on their shards
+ *     lbfgs_linear.c     passes of a linear model
+ *     lbfgs_net.c        passes of a net
+ */
+#ifndef PLI_LEARN_LBFGS_PASS_H
+#define PLI_LEARN_LBFGS_PASS_H
+
+#include "learn/solve/lbfgs.h"
+#include "learn/run/run.h"
+
+typedef struct pli_lbfgs {
+    pli_run       *run;
+    plait_type     type;
+    int64_t        rows, columns, values; /* of a table; rows x columns */
+    plait_table   *table[6 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
+    int32_t        tables;
+    pli_lbfgs_args args;
+    pli_batches   *batches;
+    pli_batch      batch;
+    const struct pli_lbfgs_pass *pass;
+    pli_gradient   gradient;   /* a linear model's */
+    double        *raw, *bias; /* likewise         */
+    struct pli_lbfgs_net *net; /* a net's          */
+    pli_meter      meter;
+    /* dot products of the slots, see pli_lbfgs_dots */
+    double sy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX], yhy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX];
+    pli_lbfgs_dots  dots;
+    pli_lbfgs_slope slope;
+    pli_lbfgs_moved moved;
+    int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
+    double          objective, loss;
+    double          length;         /* of the last step; 0: none */
+    double          stretch;        /* of the metric's step, while nothing is known of the curvature */
+    bool            stop, is_large; /* is_large: memory is what counts */
+} pli_lbfgs;
+
+/* A model's side. Passes go over l->batch, all rows of the worker. */
+typedef struct pli_lbfgs_pass {
+    /** Sets rows, columns, values, type and args' memory, packed and free_row; makes room. end follows in any case. */
+    plait_status (*begin)(pli_lbfgs *l);
+    void (*end)(pli_lbfgs *l);
+    /** First weights and the penalty's factors [rows, columns] in the type of tables; NULL: 0, 1. The caller's to free. */
+    plait_status (*initial)(const pli_lbfgs *l, void **initial_out);
+    plait_status (*penalty)(const pli_lbfgs *l, void **penalty_out);
+    /** The metric's diagonal, which is never 0, goes to table h. */
+    plait_status (*metric)(pli_lbfgs *l);
+    /** The mean gradient of the losses at these values of w goes to table g; their sums to total. Under --reduce exact block by
+     *  block. */
+    plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
+} pli_lbfgs_pass;
+
+extern const pli_lbfgs_pass pli_lbfgs_linear, pli_lbfgs_nets;
+
+#endif

@@ -1,0 +1,293 @@
+/* What the labels are: classes or numbers, and of which column; how many of each class there are, and what they
+ * weigh. */
+#include "learn/run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/exact_cells.h"
+
+/* --- classes or numbers ------------------------------------------------------------------------------------- */
+
+enum { FEW_CLASSES = 100, ROWS_A_CLASS = 10, APART = 4 };
+
+/* Why labels can be no classes. */
+typedef enum doubt {
+    NO_DOUBT,
+    NOT_INTEGERS, /* or more than can be kept                                      */
+    TOO_MANY,     /* more than half as many as rows: a row's own name, or a number */
+    APART_NUMBERS /* many, of few rows each, and far apart, as prices are          */
+} doubt;
+
+static doubt doubt_of(const pli_run *run) {
+    const pli_schema *schema = run->schema;
+    const int64_t     n = pli_schema_labels(schema), rows = pli_schema_rows(schema);
+    if (n < 0) return NOT_INTEGERS;
+    if (run->start != NULL || pli_schema_symbols(schema) > 0) return NO_DOUBT; /* classes as they are */
+    if (n > 2 && n > rows / 2) return TOO_MANY;
+    if (n <= FEW_CLASSES || n <= rows / ROWS_A_CLASS || pli_schema_label_is_text(schema)) return NO_DOUBT;
+    const double range = pli_schema_label_value(schema, n - 1) - pli_schema_label_value(schema, 0);
+    return range >= (double)APART * (double)n ? APART_NUMBERS : NO_DOUBT;
+}
+
+static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
+    const char *column = pli_schema_label_name(run->schema),
+               *option = run->loss == run->opts->model ? "--model" : "--loss";
+    const bool  numbers = !pli_schema_label_is_text(run->schema);
+    if (numbers) pli_text_add(text, "for numbers take %s squared", option);
+    if (column != NULL) pli_text_add(text, "%s--label COLUMN names another column", numbers ? "; " : "");
+    if (column != NULL && numbers && why != TOO_MANY)
+        pli_text_add(text, "; --text-columns %.40s takes them for names", column);
+    if (column == NULL && why == APART_NUMBERS) pli_text_add(text, "; classes are numbered 0, 1, 2, ...");
+}
+
+static plait_status refuse_classes(const pli_run *run, const char *where, doubt why) {
+    pli_text text = { 0 };
+    if (why == NOT_INTEGERS) {
+        pli_text_add(
+            &text, "labels are no classes: %s: numbers that are not integers below 2^53, or more than 65,536; ", where);
+    } else {
+        pli_text_add(&text, "label: %s: ", where);
+        pli_text_add_count(&text, pli_schema_labels(run->schema));
+        pli_text_add(&text, " classes in ");
+        pli_text_add_count(&text, pli_schema_rows(run->schema));
+        pli_text_add(&text, " rows%s are refused; ", why == APART_NUMBERS ? ", far apart," : "");
+    }
+    add_remedy(run, why, &text);
+    plait_status status = pli_fail(run->err, PLAIT_EFORMAT, "%s", text.data != NULL ? text.data : "labels");
+    pli_text_free(&text);
+    return status;
+}
+
+static plait_status refuse_numbers(const pli_run *run, const char *where) {
+    return pli_fail(run->err, PLAIT_EFORMAT,
+                    "label: %s: its cells are texts, and %s %s learns numbers; --label COLUMN names another column, "
+                    "%s logistic takes classes", where, run->loss == run->opts->model ? "model" : "loss", run->loss,
+                    run->loss == run->opts->model ? "--model" : "--loss");
+}
+
+/* The run's loss: of a net by default what its labels allow. */
+static plait_status find_loss(pli_run *run, const char *where, bool *classes_out) {
+    const bool net = pli_net_kind_find(run->opts->model) != NULL;
+    const doubt why = doubt_of(run);
+    run->loss = net ? run->opts->loss : run->opts->model;
+    if (run->loss == NULL)
+        run->loss = why == NO_DOUBT || pli_schema_label_is_text(run->schema) ? "logistic" : "squared";
+    PLI_TRY(pli_loss_is_class(run->loss, classes_out, run->err));
+    if (*classes_out && why != NO_DOUBT) return refuse_classes(run, where, why);
+    if (!*classes_out && pli_schema_label_is_text(run->schema)) return refuse_numbers(run, where);
+    return PLAIT_OK;
+}
+
+plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err) {
+    pli_text line = { 0 };
+    pli_dataset_label(data, &line);
+    pli_text_add(&line, ", ");
+    if (classes > 0) pli_text_add_count(&line, classes);
+    pli_text_add(&line, classes > 0 ? " classes" : "numbers");
+    const bool failed = line.failed;
+    if (!failed) snprintf(text, PLI_LABEL_TEXT, "%s", line.data);
+    pli_text_free(&line);
+    return failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to describe labels") : PLAIT_OK;
+}
+
+/* For the record, and told once. */
+static plait_status tell_label(pli_run *run) {
+    const int64_t classes = run->linear.classes;
+    const bool    chosen = classes == 0 && pli_net_kind_find(run->opts->model) != NULL && run->opts->loss == NULL;
+    PLI_TRY(pli_label_describe(run->data, classes, run->label_text, run->err));
+    if (pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "label: %s%s", run->label_text,
+                chosen ? ", so the loss is squared" : "");
+    return PLAIT_OK;
+}
+
+static plait_status find_classes(pli_run *run, const char *where) {
+    bool is_class;
+    PLI_TRY(find_loss(run, where, &is_class));
+    int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
+    if (is_class && n < 2)
+        return pli_fail(run->err, PLAIT_EFORMAT,
+                        "all rows have one label: there is nothing to tell apart "
+                        "(in csv and tsv --label names its column)");
+    run->label = pli_array((size_t)n, sizeof *run->label);
+    if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
+    for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
+    run->linear = (pli_linear){ .parameter = run->opts->huber_delta,
+                                .features = pli_schema_features(run->schema),
+                                .columns = n > 2 ? n : 1,
+                                .classes = n,
+                                .label = run->label,
+                                .intercept = !run->opts->no_intercept };
+    PLI_TRY(pli_loss_find(run->loss, n, &run->linear.loss, run->err));
+    return tell_label(run);
+}
+
+static plait_status settle_classes(pli_run *run) {
+    pli_text where = { 0 };
+    pli_dataset_label(run->data, &where);
+    plait_status status = where.data == NULL || where.failed
+                              ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe labels")
+                              : find_classes(run, where.data);
+    pli_text_free(&where);
+    return status;
+}
+
+/* --- counts and weights --------------------------------------------------------------------------------------- */
+
+enum { COUNTS = 4 /* besides those of the classes */, MOMENTS = 3 };
+
+typedef struct label_moments { /* exact sums: the mean label is where a model begins, whoever has which rows */
+    uint64_t cell[MOMENTS][PLI_CELL_BYTES_F64 / 8];
+} label_moments;
+
+/* The earlier labels of a text's window: class k is symbol k. */
+static void count_earlier(const pli_run *run, const pli_block *block, int64_t row, double *counts) {
+    const int64_t n = run->linear.classes, end = block->row_start[row + 1];
+    for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++) {
+        const int64_t symbol = (int64_t)(block->col[e] % ((uint32_t)pli_schema_symbols(run->schema) + 1));
+        counts[n + 3]++;
+        if (symbol < n) counts[symbol]++;
+    }
+}
+
+/* How many counts there are: of classes and what is told of all, then rows of each class that weigh something. */
+static int64_t counts_of(int64_t classes) { return 2 * classes + COUNTS + (classes == 0); }
+
+/* Over the rows, of a stream over its sample. counts [counts_of]: labels of each class, then rows to train on, all
+ * rows, entries, labels to train on, then rows of each class, or of all, whose weight is above 0. moments: of numbers
+ * the sums, block by block, of weights, of weighted labels and of their squares. Checks the labels. */
+static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
+    const int64_t n = run->linear.classes;
+    double       *heavy = counts + n + COUNTS;
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        const pli_block *block = pli_run_block(run, b);
+        double           sum[MOMENTS] = { 0 };
+        counts[n + 1] += (double)block->rows;
+        counts[n + 2] += (double)block->entries;
+        for (int64_t r = 0; r < block->rows; r++) {
+            double y, weight;
+            if (!pli_linear_target(&run->linear, block->label[r], &y, &weight))
+                return pli_fail(run->err, PLAIT_EFORMAT,
+                                "row %lld has no label, or one that the model does not know (%g)",
+                                (long long)(block->first_row + r + 1), block->label[r]);
+            if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
+            counts[n]++;
+            counts[n + 3]++;
+            if (block->earlier > 0) count_earlier(run, block, r, counts);
+            const double own = block->weight != NULL ? (double)block->weight[r] : 1;
+            if (n > 0) {
+                const int64_t k = run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0;
+                counts[k]++;
+                heavy[k] += own > 0;
+                continue;
+            }
+            weight *= own;
+            heavy[0] += own > 0;
+            sum[0] += weight;
+            sum[1] += weight * y;
+            sum[2] += weight * y * y;
+        }
+        pli_cells_add(true, MOMENTS, sum, moments->cell);
+    }
+    return PLAIT_OK;
+}
+
+/* "balanced": n / (classes n_k) (King and Zeng, "Logistic Regression in Rare Events Data", 2001). */
+static plait_status weigh_classes(pli_run *run, const double *counts) {
+    int64_t n = run->linear.classes;
+    if (run->opts->class_weight == NULL) return PLAIT_OK;
+    run->class_weight = pli_array((size_t)n, sizeof *run->class_weight);
+    if (run->class_weight == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for class weights");
+    run->linear.class_weight = run->class_weight;
+    if (strcmp(run->opts->class_weight, "balanced") == 0) {
+        for (int64_t k = 0; k < n; k++)
+            run->class_weight[k] = counts[k] > 0 ? counts[n + 3] / ((double)n * counts[k]) : 1;
+        return PLAIT_OK;
+    }
+    for (int64_t k = 0; k < n; k++) run->class_weight[k] = 1;
+    for (const char *at = run->opts->class_weight; *at != '\0';) {
+        char        item[160];
+        size_t      length = strcspn(at, ",");
+        double      weight;
+        snprintf(item, sizeof item, "%.*s", (int)length, at);
+        at += length + (at[length] == ',');
+        char *colon = strrchr(item, ':');
+        if (colon == NULL || !pli_parse_f64(colon + 1, &weight) || weight < 0)
+            return pli_fail(run->err, PLAIT_EINVAL, "class-weight '%s': expected balanced, or label:weight,...", item);
+        *colon = '\0';
+        int64_t k = 0;
+        for (; k < n; k++) {
+            pli_text text = { 0 };
+            pli_schema_label_text(run->schema, k, &text);
+            bool same = text.data != NULL && strcmp(text.data, item[0] == '+' ? item + 1 : item) == 0;
+            pli_text_free(&text);
+            if (same) break;
+        }
+        if (k == n) return pli_fail(run->err, PLAIT_ENAME, "class-weight: no label is '%s'", item);
+        run->class_weight[k] = weight;
+    }
+    return PLAIT_OK;
+}
+
+/* Of rows that weigh nothing there is no loss. Of a stream only a sample is known: see finish. */
+static plait_status check_weights(const pli_run *run, const double *counts) {
+    const int64_t n = run->linear.classes;
+    const double *heavy = counts + n + COUNTS;
+    double        rows = n == 0 ? heavy[0] : 0, own = rows;
+    for (int64_t k = 0; k < n; k++) {
+        own += heavy[k];
+        if (run->class_weight == NULL || run->class_weight[k] > 0) rows += heavy[k];
+    }
+    if (rows > 0 || run->stream || !(counts[n] > 0)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EFORMAT, "all rows to train on have weight 0%s: the sum of weights must be above 0",
+                    own > 0 ? " by their class" : "");
+}
+
+/* Where a number's scores begin, and how far they reach: rules with a metric of their own move by about the rate,
+ * whatever the unit of the labels. */
+static void measure_labels(pli_run *run, const label_moments *moments) {
+    double sums[MOMENTS];
+    pli_cells_round(true, MOMENTS, moments->cell, sums);
+    if (run->linear.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
+    double mean = sums[1] / sums[0], square = sums[2] / sums[0];
+    double spread = run->linear.intercept ? square - mean * mean : square;
+    if (run->linear.intercept) run->label_mean = mean;
+    if (spread > 1e-13 * square) run->label_spread = sqrt(spread);
+}
+
+plait_status pli_labels_settle(pli_run *run) {
+    PLI_TRY(settle_classes(run));
+    int64_t n = run->linear.classes;
+    run->label_spread = 1;
+    if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "class-weight balanced in a single streamed pass is refused: it needs the "
+                        "rows of each class beforehand; give label:weight,... or --epochs 2");
+    if (run->stream) PLI_TRY(pli_sample_take(run));
+    double *counts = pli_calloc((size_t)counts_of(n), sizeof *counts);
+    if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
+    label_moments  moments = { 0 };
+    plait_status status = count_rows(run, counts, &moments);
+    run->own_entries = (int64_t)counts[n + 2];
+    pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
+    if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, counts_of(n), PLAIT_F64, PLAIT_SUM);
+    if (status == PLAIT_OK) status = weigh_classes(run, counts);
+    if (status == PLAIT_OK) status = check_weights(run, counts);
+    run->seen_rows = run->train_rows = (int64_t)counts[n];
+    run->rows = (int64_t)counts[n + 1];
+    run->seen_entries = run->entries = (int64_t)counts[n + 2];
+    run->train_labels = (int64_t)counts[n + 3];
+    if (run->stream && run->seen_rows > 0) {
+        run->rows = run->train_rows = pli_schema_rows(run->schema);
+        run->train_labels = run->rows * pli_schema_row_labels(run->schema);
+        run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
+    }
+    pli_free(counts);
+    if (status == PLAIT_OK) status = pli_comm_sum_cells(run->comm, true, MOMENTS, moments.cell);
+    measure_labels(run, &moments);
+    if (status == PLAIT_OK && run->train_rows == 0)
+        return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
+    return status;
+}
