@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <plait/property.h>
 #include <plait/status.h>
 
 #ifdef __cplusplus
@@ -92,6 +93,9 @@ typedef struct plait_consistency {
     plait_status (*parse)(void *state, const char *parameters, const plait_setting *setting, plait_error *err);
     /** When are pushes applied? NULL: now. Asked once, after parse. */
     plait_apply (*applies)(const void *state);
+    /** What it promises (plait/property.h), by which settings, filters and learners that need it are let through. NULL:
+     *  nothing. Asked after parse. */
+    plait_properties (*promises)(const void *state);
     /** May a copy be read in a later clock than the one that fetched it? Where not, none is kept. NULL: no. */
     int (*reuses)(const void *state);
     int reads_norms;   /* view.norm is to be filled (it costs a pass over the update)                 */

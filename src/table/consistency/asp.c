@@ -47,6 +47,11 @@ static plait_status asp_parse(void *state, const char *parameters, const plait_s
     return PLAIT_OK;
 }
 
+static plait_properties asp_promises(const void *state) {
+    (void)state;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES; /* its bounds are a server's own, so another's would differ */
+}
+
 static plait_read asp_on_get(void *state, const plait_view *view) {
     (void)state;
     return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
@@ -106,6 +111,7 @@ const plait_consistency pli_asp_policy = {
     .worker_bytes = sizeof(struct asp_worker),
     .waits_for_slowest = 1,
     .parse = asp_parse,
+    .promises = asp_promises,
     .worker.on_get = asp_on_get,
     .server.on_pull = asp_on_pull,
     .server.on_clock = asp_on_clock,

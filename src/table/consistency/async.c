@@ -9,6 +9,11 @@ static plait_status async_parse(void *state, const char *parameters, const plait
     return pli_policy_takes_none("async", parameters, err);
 }
 
+static plait_properties async_promises(const void *state) {
+    (void)state;
+    return PLAIT_REPLAYABLE;
+}
+
 static plait_read async_on_get(void *state, const plait_view *view) {
     (void)state, (void)view;
     return PLAIT_FETCH;
@@ -25,6 +30,7 @@ const plait_consistency pli_async_policy = {
     .summary = "no bound; over local memory workers write in place (Hogwild)",
     .waits_for_slowest = 1,
     .parse = async_parse,
+    .promises = async_promises,
     .shares_memory = 1,
     .worker.on_get = async_on_get,
     .server.on_pull = async_on_pull,

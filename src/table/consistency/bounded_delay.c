@@ -7,11 +7,12 @@
 
 struct delay_state {
     int64_t delay;
+    int32_t backup; /* with delay 0 alone: else no clock waits for all */
 };
 
 static plait_status delay_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     struct delay_state *delay = state;
-    (void)setting;
+    delay->backup = setting->backup;
     if (pli_policy_counts(parameters, 1, &delay->delay)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
                     "consistency bounded-delay:T needs a delay T >= 0, such as bounded-delay:2, not '%s'",
@@ -20,6 +21,11 @@ static plait_status delay_parse(void *state, const char *parameters, const plait
 
 static plait_apply delay_applies(const void *state) {
     return ((const struct delay_state *)state)->delay == 0 ? PLAIT_APPLY_AT_CLOCK : PLAIT_APPLY_NOW;
+}
+
+static plait_properties delay_promises(const void *state) {
+    const bool is_bsp = ((const struct delay_state *)state)->delay == 0;
+    return is_bsp ? PLI_PROMISES_OF_BSP : PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS;
 }
 
 static plait_read delay_on_get(void *state, const plait_view *view) {
@@ -33,6 +39,11 @@ static plait_read delay_on_pull(void *state, const plait_view *view) {
     return whole >= view->clock - delay->delay ? PLAIT_SERVE : PLAIT_WAIT;
 }
 
+static int64_t delay_complete(const void *state, const plait_view *view) {
+    const struct delay_state *delay = state;
+    return delay->delay == 0 ? pli_policy_complete_without(delay->backup, view) : view->slowest;
+}
+
 const plait_consistency pli_bounded_delay_policy = {
     .name = "bounded-delay",
     .parameters = ":T",
@@ -40,7 +51,9 @@ const plait_consistency pli_bounded_delay_policy = {
     .state_bytes = sizeof(struct delay_state),
     .waits_for_slowest = 1,
     .parse = delay_parse,
+    .promises = delay_promises,
     .applies = delay_applies,
     .worker.on_get = delay_on_get,
     .server.on_pull = delay_on_pull,
+    .server.complete = delay_complete,
 };

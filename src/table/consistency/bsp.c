@@ -2,8 +2,7 @@
  * applied, and sees nothing of c or later of the others. The owner keeps a clock's pushes until all workers have
  * ended it and applies them at once, so a version of the values is exactly the sum of whole clocks.
  *
- * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped. Who has
- * left counts as one of the N, and those who are there are never asked for more than all of them.
+ * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped.
  *
  * Papers: Valiant, "A Bridging Model for Parallel Computation", CACM 1990; Chen et al., "Revisiting Distributed
  * Synchronous SGD", ICLR workshop 2016 (backup workers). */
@@ -23,6 +22,11 @@ static plait_apply bsp_applies(const void *state) {
     return PLAIT_APPLY_AT_CLOCK;
 }
 
+static plait_properties bsp_promises(const void *state) {
+    (void)state;
+    return PLI_PROMISES_OF_BSP;
+}
+
 static plait_read bsp_on_get(void *state, const plait_view *view) {
     (void)state;
     return view->held >= view->clock ? PLAIT_SERVE : PLAIT_FETCH;
@@ -34,16 +38,7 @@ static plait_read bsp_on_pull(void *state, const plait_view *view) {
 }
 
 static int64_t bsp_complete(const void *state, const plait_view *view) {
-    int32_t needed = view->workers - ((const struct bsp_state *)state)->backup;
-    if (needed == view->workers) return view->slowest;
-    for (int64_t clock = view->applied;; clock++) {
-        int32_t ended = 0, there = 0;
-        for (int32_t w = 0; w < view->workers; w++) {
-            there += view->clocks[w] != PLAIT_LEFT;
-            ended += view->clocks[w] != PLAIT_LEFT && view->clocks[w] > clock;
-        }
-        if (ended < (there < needed ? there : needed)) return clock;
-    }
+    return pli_policy_complete_without(((const struct bsp_state *)state)->backup, view);
 }
 
 const plait_consistency pli_bsp_policy = {
@@ -53,6 +48,7 @@ const plait_consistency pli_bsp_policy = {
     .state_bytes = sizeof(struct bsp_state),
     .waits_for_slowest = 1,
     .parse = bsp_parse,
+    .promises = bsp_promises,
     .applies = bsp_applies,
     .worker.on_get = bsp_on_get,
     .server.on_pull = bsp_on_pull,

@@ -56,6 +56,9 @@ static inline bool pli_policy_may_start(const pli_policy *policy, int32_t worker
 static inline bool pli_policy_at_clock(const pli_policy *policy) {
     return policy->ops->applies != NULL && policy->ops->applies(policy->state) == PLAIT_APPLY_AT_CLOCK;
 }
+static inline plait_properties pli_policy_promises(const pli_policy *policy) {
+    return policy->ops->promises != NULL ? policy->ops->promises(policy->state) : 0;
+}
 static inline bool pli_policy_reuses(const pli_policy *policy) {
     return policy->ops->reuses != NULL && policy->ops->reuses(policy->state) != 0;
 }

@@ -24,6 +24,11 @@ static plait_status downpour_parse(void *state, const char *parameters, const pl
 
 static int downpour_reuses(const void *state) { return ((const struct downpour_state *)state)->every[0] > 1; }
 
+static plait_properties downpour_promises(const void *state) {
+    (void)state;
+    return PLAIT_OWN_WRITES;
+}
+
 static plait_read downpour_on_get(void *state, const plait_view *view) {
     const struct downpour_state *downpour = state;
     return view->clock - view->fetched < downpour->every[0] ? PLAIT_SERVE : PLAIT_FETCH;
@@ -47,6 +52,7 @@ const plait_consistency pli_downpour_policy = {
     .sees_own = 1,
     .waits_for_slowest = 1,
     .parse = downpour_parse,
+    .promises = downpour_promises,
     .reuses = downpour_reuses,
     .worker.on_get = downpour_on_get,
     .worker.on_clock = downpour_on_clock,

@@ -25,6 +25,11 @@ static int essp_reuses(const void *state) {
     return 1;
 }
 
+static plait_properties essp_promises(const void *state) {
+    (void)state;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_REPLAYABLE;
+}
+
 static plait_read essp_on_get(void *state, const plait_view *view) {
     const struct essp_state *essp = state;
     return view->held >= view->clock - essp->bound ? PLAIT_SERVE : PLAIT_FETCH;
@@ -50,6 +55,7 @@ const plait_consistency pli_essp_policy = {
     .refreshes = 1,
     .waits_for_slowest = 1,
     .parse = essp_parse,
+    .promises = essp_promises,
     .reuses = essp_reuses,
     .worker.on_get = essp_on_get,
     .server.on_pull = essp_on_pull,

@@ -25,6 +25,11 @@ static plait_apply local_applies(const void *state) {
     return PLAIT_APPLY_AT_CLOCK;
 }
 
+static plait_properties local_promises(const void *state) {
+    (void)state;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS;
+}
+
 static plait_read local_on_get(void *state, const plait_view *view) {
     (void)state;
     return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
@@ -43,6 +48,7 @@ const plait_consistency pli_local_sgd_policy = {
     .waits_for_slowest = 1,
     .averages = 1,
     .parse = local_parse,
+    .promises = local_promises,
     .applies = local_applies,
     .worker.on_get = local_on_get,
     .server.on_pull = local_on_pull,

@@ -35,6 +35,19 @@ bool pli_policy_counts(const char *parameters, int32_t n, int64_t *numbers) {
     return true;
 }
 
+int64_t pli_policy_complete_without(int32_t backup, const plait_view *view) {
+    const int32_t needed = view->workers - backup;
+    if (backup == 0) return view->slowest;
+    for (int64_t clock = view->applied;; clock++) {
+        int32_t ended = 0, there = 0;
+        for (int32_t w = 0; w < view->workers; w++) {
+            there += view->clocks[w] != PLAIT_LEFT;
+            ended += view->clocks[w] != PLAIT_LEFT && view->clocks[w] > clock;
+        }
+        if (ended < (there < needed ? there : needed)) return clock;
+    }
+}
+
 enum { POLICIES_MAX = 64, POLICY_NAME_MAX = 24 };
 
 static plait_status unknown(const char *spec, const pli_scope *scope, plait_error *err) {

@@ -11,6 +11,11 @@ static plait_status sequential_parse(void *state, const char *parameters, const 
     return pli_policy_takes_none("sequential", parameters, err);
 }
 
+static plait_properties sequential_promises(const void *state) {
+    (void)state;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_VALUES;
+}
+
 static plait_read sequential_on_get(void *state, const plait_view *view) {
     (void)state;
     return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
@@ -34,6 +39,7 @@ const plait_consistency pli_sequential_policy = {
     .parameters = "",
     .summary = "workers take turns in rank order; each get sees every earlier push",
     .parse = sequential_parse,
+    .promises = sequential_promises,
     .worker.on_get = sequential_on_get,
     .worker.on_inc = sequential_on_inc,
     .server.on_pull = sequential_on_pull,

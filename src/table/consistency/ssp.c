@@ -19,6 +19,11 @@ static plait_status ssp_parse(void *state, const char *parameters, const plait_s
 
 static int ssp_reuses(const void *state) { return ((const struct ssp_state *)state)->bound > 0; }
 
+static plait_properties ssp_promises(const void *state) {
+    (void)state;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_REPLAYABLE;
+}
+
 static plait_read ssp_on_get(void *state, const plait_view *view) {
     const struct ssp_state *ssp = state;
     return view->held >= view->clock - ssp->bound ? PLAIT_SERVE : PLAIT_FETCH;
@@ -36,6 +41,7 @@ const plait_consistency pli_ssp_policy = {
     .state_bytes = sizeof(struct ssp_state),
     .waits_for_slowest = 1,
     .parse = ssp_parse,
+    .promises = ssp_promises,
     .reuses = ssp_reuses,
     .worker.on_get = ssp_on_get,
     .server.on_pull = ssp_on_pull,

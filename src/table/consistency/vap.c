@@ -39,6 +39,11 @@ static plait_status vap_parse(void *state, const char *parameters, const plait_s
     return PLAIT_OK;
 }
 
+static plait_properties vap_promises(const void *state) {
+    (void)state;
+    return PLAIT_VALUES;
+}
+
 static plait_read vap_on_get(void *state, const plait_view *view) {
     (void)state, (void)view;
     return PLAIT_FETCH;
@@ -71,6 +76,7 @@ const plait_consistency pli_vap_policy = {
     .reads_norms = 1,
     .waits_for_slowest = 1,
     .parse = vap_parse,
+    .promises = vap_promises,
     .worker.on_get = vap_on_get,
     .worker.on_inc = vap_on_inc,
     .server.on_pull = vap_on_pull,

@@ -4,22 +4,35 @@
 
 #include "table/table.h"
 
+/* What follows from the reads and pushes of a policy, wherever rows have owners; sums keep less, as they take no push
+ * by itself. */
+enum {
+    OF_SUMS = PLAIT_WHOLE_CLOCKS | PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_CLOCK_SUMS,
+    OF_OWNERS = OF_SUMS | PLAIT_VALUES | PLAIT_SKIPS_LATE
+};
+
 static const pli_topology_kind local = {
     .name = "local", .parameters = "",
     .summary = "workers are threads of one process and share the table's memory; nothing is sent", .one_process = true,
-    .on_servers = true, .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
+    .on_servers = true, .keeps = OF_OWNERS,
+    .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_OWNERS | PLAIT_LEAVING | PLAIT_FUNCTIONS,
+    .ops = &pli_served_ops, .unlocked = &pli_hogwild_ops
 };
 static const pli_topology_kind allreduce = {
     .name = "allreduce", .parameters = "",
     .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
                                                       "tables and equal hosts",
-    .needs_all = true, .ops = &pli_replica_ops
+    .needs_all = true, .keeps = OF_SUMS,
+    .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_HOST_SUMS | PLAIT_FUNCTIONS, .ops = &pli_replica_ops
 };
 static const pli_topology_kind ps = {
     .name = "ps", .parameters = "",
     .summary = "servers own the rows; workers pull what they read and push what they add: for sparse "
                                                "tables and uneven hosts",
-    .on_servers = true, .ops = &pli_served_ops
+    .on_servers = true, .keeps = OF_OWNERS | PLAIT_REPLAYABLE,
+    .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_OWNERS | PLAIT_MESSAGES | PLAIT_HOST_SUMS | PLAIT_LEAVING |
+             PLAIT_FUNCTIONS,
+    .ops = &pli_served_ops
 };
 /* Dense tables are summed, of sparse ones only what is touched travels. */
 static const pli_topology_kind hybrid = {
@@ -30,7 +43,7 @@ static const pli_topology_kind hybrid = {
 static const pli_topology_kind gossip = {
     .name = "gossip", .parameters = "ring|torus|exp",
     .summary = "each worker has a copy, which it averages with its neighbours' only; the model is the average of all",
-    .needs_all = true, .averages = true, .ops = &pli_averaged_ops
+    .needs_all = true, .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS, .ops = &pli_averaged_ops
 };
 
 static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &hybrid, &gossip, NULL };
@@ -91,14 +104,4 @@ void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_
     bool takes = kind->parameters[0] != '\0';
     snprintf(text, PLI_TOPOLOGY_TEXT, "%s%s%.*s", kind->name, takes ? ":" : "", (int)strcspn(kind->parameters, "|"),
              kind->parameters);
-}
-
-bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
-    const plait_consistency *policy = pli_consistency_find(consistency, scope);
-    return kind->averages || (policy != NULL && policy->averages);
-}
-
-bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
-    const plait_consistency *policy = pli_consistency_find(consistency, scope);
-    return kind->unlocked != NULL && policy != NULL && policy->shares_memory;
 }

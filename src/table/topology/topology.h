@@ -24,6 +24,8 @@ typedef struct pli_topology_kind {
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */
     bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
+    plait_properties keeps;  /* of what a policy promises, what a table that travels so keeps to               */
+    plait_properties gives;  /* what it has whatever the policy is; averages and shared memory take some away  */
     const struct pli_topology_kind *dense, *sparse; /* its tables travel by one of these, after their updates' form;
                                                        else NULL */
     const struct pli_topology_ops *ops;
@@ -84,6 +86,11 @@ typedef struct pli_pair {
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
 /** Are there so many spares among the workers, and one at least that is none? Errors: EINVAL. */
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
+/** What the pair keeps to, as bits of plait/property.h; of a topology whose tables travel by one or the other of two,
+ *  what both do. 0: no such policy, or its parameters are wrong. */
+plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
+/** The same of a policy that is made. */
+plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_policy *policy);
 /** Has each worker under this pair, which trains, a copy of its own, which is averaged with others'? */
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */

@@ -1,0 +1,47 @@
+/* What a pair of topology and consistency keeps to: what its policy promises, as far as its topology keeps it, and what
+ * the topology has by itself. Settings, filters and learners ask for these bits (plait/property.h), never for names. */
+#include "table/topology/topology.h"
+
+/* Under averages workers move copies of their own, which differ, and all are needed to make one of them. */
+enum { NOT_OF_AVERAGES = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_LEAVING | PLAIT_FUNCTIONS };
+/* Without locks there is no moment at which a row is whole, and nobody sees pushes. */
+enum { NOT_UNLOCKED = PLAIT_MOMENTS | PLAIT_REPLAYABLE | PLAIT_OWNERS };
+
+static bool averages(const pli_topology_kind *kind, const plait_consistency *policy) {
+    return kind->averages || policy->averages;
+}
+
+static bool is_unlocked(const pli_topology_kind *kind, const plait_consistency *policy) {
+    return kind->unlocked != NULL && policy->shares_memory;
+}
+
+plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_policy *policy) {
+    plait_properties has = pli_policy_promises(policy);
+    if (kind->dense != NULL)
+        return pli_policy_properties(kind->dense, policy) & pli_policy_properties(kind->sparse, policy);
+    if (pli_policy_at_clock(policy)) has |= PLAIT_CLOCK_SUMS;
+    has = (has & kind->keeps) | kind->gives;
+    if (averages(kind, policy->ops)) has &= ~(plait_properties)NOT_OF_AVERAGES;
+    if (is_unlocked(kind, policy->ops)) has &= ~(plait_properties)NOT_UNLOCKED;
+    /* a host's sum is of a clock: where owners want each update when it is made, there is none */
+    if ((has & PLAIT_MESSAGES) != 0 && (has & PLAIT_CLOCK_SUMS) == 0) has &= ~(plait_properties)PLAIT_HOST_SUMS;
+    return has;
+}
+
+plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
+    pli_policy policy;
+    if (pli_policy_make(consistency, scope, &policy, NULL) < 0) return 0;
+    const plait_properties has = pli_policy_properties(kind, &policy);
+    pli_policy_destroy(&policy);
+    return has;
+}
+
+bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
+    const plait_consistency *policy = pli_consistency_find(consistency, scope);
+    return kind->averages || (policy != NULL && policy->averages);
+}
+
+bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {
+    const plait_consistency *policy = pli_consistency_find(consistency, scope);
+    return policy != NULL && is_unlocked(kind, policy);
+}
