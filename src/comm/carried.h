@@ -1,8 +1,8 @@
 /* comm/carried.h - collectives that go on when a worker dies, since somebody else carries them.
  *
  * A collective by messages, or by the transport, needs each worker to the end. Where a room above has machines that
- * outlive any rank (the servers of a job with copies, table/copies.h), they can carry what each worker brings: they
- * decide once who has come, and all that live hear the same. From these pieces every collective follows:
+ * outlive any rank (the servers of a job with copies, table/copies/copies.h), they can carry what each worker brings:
+ * they decide once who has come, and all that live hear the same. From these pieces every collective follows:
  *
  *   reductions  what has come, in the order of the workers, is reduced by each worker alike
  *   broadcast   all bring their buffer; the root's counts, or, where the root is gone, the lowest worker's

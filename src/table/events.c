@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "table/copies.h"
-#include "table/values.h"
+#include "table/copies/copies.h"
+#include "table/state/values.h"
 
 /* --- of a rank ---------------------------------------------------------------------------------------------------- */
 

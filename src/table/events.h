@@ -3,8 +3,8 @@
 #ifndef PLI_TABLE_EVENTS_H
 #define PLI_TABLE_EVENTS_H
 
-#include "table/client.h"
-#include "table/server.h"
+#include "table/client/client.h"
+#include "table/server/server.h"
 
 /** Of a rank, as worker or server, what has no fields: BARRIER, LEAVE, STAND, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "comm/callback.h"
-#include "table/aggregate.h"
-#include "table/copies.h"
+#include "table/client/aggregate.h"
+#include "table/copies/copies.h"
 #include "table/events.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
@@ -180,8 +180,8 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
 
-/* Of what servers must know too; the batch and the first clock follow from data and checkpoint, which only workers read,
- * and come with a table. */
+/* Of what servers must know too; the batch and the first clock follow from data and checkpoint, which only workers
+ * read, and come with a table. */
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash = 3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 +
                     (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
@@ -326,8 +326,9 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 
-/* The ports serve one job after the other, so no message of this one may come while a server still has them open for the
- * last, or has closed them. Workers meet when they agree on the job; a server that is apart tells one of them before. */
+/* The ports serve one job after the other, so no message of this one may come while a server still has them open for
+ * the last, or has closed them. Workers meet when they agree on the job; a server that is apart tells one of them
+ * before. */
 static plait_status meet_servers(plait_job *job) {
     enum { TAG_READY = -1 };
     int32_t workers = job->layout.workers, rank = plait_comm_rank(job->comm);
@@ -450,8 +451,8 @@ static plait_status settle(plait_job *job, plait_error *err) {
 
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
     if (job->client.ending)
-        return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, in which a worker has died; end it by plait_job_clock", call,
-                        (long long)plait_job_clock_now(job));
+        return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, in which a worker has died; end it by plait_job_clock",
+                        call, (long long)plait_job_clock_now(job));
     if (job->flushed == 0) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
                     "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
@@ -717,8 +718,8 @@ plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) 
     PLI_TRY(PLI_GIVEN(pli_job_error(job), request_out));
     if (job->layout.replicas > 1)
         return pli_fail(pli_job_error(job), PLAIT_EREFUSED,
-                        "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker has "
-                        "died; nearest is plait_job_clock", job->layout.replicas);
+                        "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker "
+                        "has died; nearest is plait_job_clock", job->layout.replicas);
     clock_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
     pli_comm_enter(job->comm, "plait_job_clock_begin");
@@ -761,8 +762,8 @@ static plait_status leave(plait_job *job) {
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     if (job->layout.replicas > 1)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; nearest is to "
-                        "go on with empty clocks", job->layout.replicas);
+                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; nearest "
+                        "is to go on with empty clocks", job->layout.replicas);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)

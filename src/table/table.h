@@ -1,25 +1,34 @@
-/* table - parameter tables: jobs, tables, and the three ways in which tables live.
+/* table - parameter tables: jobs, tables, and the ways in which tables live.
  *
- *     table.c    the public calls on tables: checked here, then handed to the table's topology
- *     job.c      the public calls on jobs: creation, clock, barrier, departure
- *     topology/  served.c (local and ps: messages to shards), allreduce.c (a replica.h in each rank; buckets.h), hogwild.c (async
- *                over local: the shared values themselves), topologies.c (the list), pairs.c (what goes with what)
- *     consistency/  one policy a file
- *     client.h, server.h, wire.h   the protocol between a worker and the shards: two state machines
- *     filter/    filters on messages, one a file; client_filter.c and server_filter.c put messages through them
- *     shard.h, store.h             rows and how pushes move them
- *     snap.h, state.h              what a checkpoint takes of tables, and how it is put back
- *     leases.h                     who computes which block of the data: the book at one server, lease.c its asker
+ *     table.c        the public calls on tables: checked here, then handed to the table's topology
+ *     job.c          the public calls on jobs: creation, clock, barrier, departure
+ *     events.h       what tables raise for the event log
  *
- * Only job.c and topology/ know of ports and waits; everything below is fed.
+ *     state/         what a table is and holds, wherever it lives: its description (spec.h) and where its rows lie
+ *                    (placement.h), a shard's rows and how pushes move them (shard.h, store.h, updates.h), snapshots of
+ *                    them (snap.h), and what a checkpoint takes of tables and puts back (state.h)
+ *     client/        a worker's side: the machine that talks with servers (client.h), what is pending (pending.h), gets
+ *                    (ask.c), pushes (push.c), copies of values that were read (cache.c)
+ *     server/        the other side: the machine that owns shards (server.h), the messages of both (wire.h), server
+ *                    functions, and who computes which block of the data (leases.h)
+ *     copies/        values that lie whole in more than one rank: the second copy of a server's shards (copies.h,
+ *                    backups.h; client_copies.c is the worker's part), each worker's copy under allreduce (replica.h),
+ *                    copies that are averaged with neighbours (gossip.h)
+ *     consistency/   when a get may be served and a push applied: one policy a file
+ *     topology/      which way updates travel: served.c (local and ps: messages to shards), allreduce.c (sums of
+ *                    replicas; buckets.h), gossip.c, local_sgd.c, hogwild.c (async over local: the shared values
+ *                    themselves); topologies.c is the list, pairs.c says what goes with what
+ *     filter/        filters on messages, one a file; client_filter.c and server_filter.c put messages through them
+ *
+ * Only job.c, table.c, topology/, state/state.c and client/lease.c know of ports and waits; everything else is fed.
  */
 #ifndef PLI_TABLE_TABLE_H
 #define PLI_TABLE_TABLE_H
 
 #include "comm/comm.h"
-#include "table/backups.h"
-#include "table/client.h"
-#include "table/gossip.h"
+#include "table/client/client.h"
+#include "table/copies/backups.h"
+#include "table/copies/gossip.h"
 #include "table/topology/topology.h"
 
 /* Rows that a call names: keys [n], or first .. first + n - 1. Checked. */
@@ -49,8 +58,9 @@ typedef struct pli_topology_ops {
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table,
                           plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
-    /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that will be
-     *  (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the table. NULL: clock. */
+    /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that
+     *  will be (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the
+     *  table. NULL: clock. */
     plait_status (*clock_begin)(plait_table *table, plait_error *err);
     plait_status (*clock_end)(plait_table *table, plait_error *err);
     /** The table whose sum this clock ends with, in buckets: itself, or one inside; NULL, or NULL is returned: none. */
@@ -123,9 +133,10 @@ static inline bool pli_table_needs_all(const plait_table *table) {
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
 
-/** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since it
- *  last asked. The first time it brings lease [*n], the blocks that it begins with; then lease [terms->blocks], *n of
- *  them, are those from this clock on. Needs no table. Waits for one answer, and for no other worker. Not collective. */
+/** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since
+ *  it last asked. The first time it brings lease [*n], the blocks that it begins with; then lease [terms->blocks], *n
+ *  of them, are those from this clock on. Needs no table. Waits for one answer, and for no other worker. Not
+ *  collective. */
 plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease,
                            int64_t *n, plait_error *err);
 
@@ -141,11 +152,11 @@ plait_status pli_job_usable(const plait_job *job, const char *call);
  *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
-/** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums travel
- *  meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
+/** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums
+ *  travel meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
 bool pli_job_overlaps(const plait_job *job);
-/** Is nothing flushed in this clock? Of what was, others have a part, or count on one: they would meet another collective. Else
- *  EINVAL, in the name of the call. */
+/** Is nothing flushed in this clock? Of what was, others have a part, or count on one: they would meet another
+ *  collective. Else EINVAL, in the name of the call. */
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err);
 /** Ends the clock that is between its halves; else nothing. */
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
@@ -153,7 +164,8 @@ plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 void pli_job_resume(plait_job *job);
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
-/** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier, or this one's end. */
+/** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or the end of this
+ *  one. */
 plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 /** The dump of tables on shards (topology/served_dump.c). */
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,

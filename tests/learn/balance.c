@@ -8,7 +8,7 @@
 
 #include "comm/comm.h"
 #include "learn/linear/linear.h"
-#include "table/leases.h"
+#include "table/server/leases.h"
 
 enum { ROWS = 4000, ROWS_MAX = 40000, FEATURES = 7, EPOCHS = 5, BATCH = 100, SLOW = 1, ROW_NS = 1000 };
 

@@ -17,7 +17,7 @@
 
 #include "comm/comm.h"
 #include "data/checkpoint.h"
-#include "table/state.h"
+#include "table/state/state.h"
 #include "table/table.h"
 
 enum { RANKS_MAX = 8, HOLDERS = 3, ROWS = 900, RUNS = 120, RUNS_FULL = 400, KEPT = 60, KEPT_FULL = 400 };

@@ -1,4 +1,4 @@
-/* Seeded schedules of servers with two copies (table/copies.h) over the direct driver: any one rank dies, at any
+/* Seeded schedules of servers with two copies (table/copies/copies.h) over the direct driver: any one rank dies, at any
  * moment, and all that was acknowledged is there, once.
  *
  * The oracle shares nothing with the protocol. Worker v has column v of every row; what belongs to its rows of data in
@@ -12,10 +12,10 @@
  * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe
  * already. When all shards have two copies again, another rank may die. Some workers may be spares: they have no rows
  * of their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit,
- * what every other get in c has had, in a run of the same tables in which nobody dies, too; and where both copies live at the end, each has the
- * other's rows and moments. A worker may leave early (it adds nothing from then on), and take many messages for a
- * clock. To some barriers each brings something: what is there is the same for all who hear of it. Besides: nobody
- * hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events.
+ * what every other get in c has had, in a run of the same tables in which nobody dies, too; and where both copies live
+ * at the end, each has the other's rows and moments. A worker may leave early (it adds nothing from then on), and take
+ * many messages for a clock. To some barriers each brings something: what is there is the same for all who hear of it.
+ * Besides: nobody hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events.
  *
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict
  * to it: the test then ends with 4 when the audit refutes a log, and the oracle only ends a schedule that it finds
@@ -32,10 +32,10 @@
 #include <cmocka.h>
 
 #include "direct/direct.h"
-#include "table/backups.h"
-#include "table/client.h"
+#include "table/client/client.h"
+#include "table/copies/backups.h"
 #include "table/events.h"
-#include "table/values.h"
+#include "table/state/values.h"
 
 #include "sure.h"
 #include "witness.h"

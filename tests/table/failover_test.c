@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "table/backups.h"
-#include "table/client.h"
-#include "table/snap.h"
+#include "table/client/client.h"
+#include "table/copies/backups.h"
+#include "table/state/snap.h"
 
 enum { WORKERS = 2, FIRST = WORKERS, THIRD = FIRST, HOME, OTHER, RANKS, ROWS = 20 };
 
@@ -332,8 +332,8 @@ static void say_taken(fixture *f) {
     run(f);
 }
 
-/* When all has been taken neither copy keeps anything aside; who is late may ask what it had been, of the stand-in, too. What
- * the worker has said before is no safer for it: the clock that is under way counts once. */
+/* When all has been taken neither copy keeps anything aside; who is late may ask what it had been, of the stand-in,
+ * too. What the worker has said before is no safer for it: the clock that is under way counts once. */
 static void test_a_snapshot_that_was_taken_is_kept_nowhere(void **state) {
     (void)state;
     static const char *const consistency[] = { "bsp", "async" };
@@ -540,8 +540,8 @@ static void stand_in(fixture *f, int64_t n, const uint64_t *rows) {
     run(f);
 }
 
-/* Workers stood in for one in a clock that is over, and the log knows it by the next SUM only: who serves from then on is
- * told once more. */
+/* Workers stood in for one in a clock that is over, and the log knows it by the next SUM only: who serves from then on
+ * is told once more. */
 static void test_who_stood_in_says_so_to_the_next(void **state) {
     (void)state;
     fixture    f;

@@ -1,5 +1,5 @@
-/* plait_table_flush where something goes wrong, or where leaving early would count half of a clock: no update is lost, of the
- * worker or of others, unless a call says so. */
+/* plait_table_flush where something goes wrong, or where leaving early would count half of a clock: no update is lost,
+ * of the worker or of others, unless a call says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "table/replica.h"
+#include "table/copies/replica.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
 

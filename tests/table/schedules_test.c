@@ -36,9 +36,9 @@
 
 #include "comm/collective.h"
 #include "direct/direct.h"
+#include "table/copies/replica.h"
 #include "table/events.h"
-#include "table/leases.h"
-#include "table/replica.h"
+#include "table/server/leases.h"
 
 #include "sure.h"
 #include "witness.h"
@@ -492,8 +492,8 @@ static void push(world *w, int32_t k, int t, pli_kind kind) {
     direct_leave(w->d, k, PLI_PORT_CLIENT);
 }
 
-/* What plait_table_flush does where pushes are applied at clocks: nothing more is added to the table in this clock, and what
- * departs leaves now or with the next that does. */
+/* What plait_table_flush does where pushes are applied at clocks: nothing more is added to the table in this clock, and
+ * what departs leaves now or with the next that does. */
 static void depart(world *w, int32_t k, int t) {
     worker  *me = &w->worker[k];
     uint64_t now;

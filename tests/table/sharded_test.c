@@ -11,7 +11,7 @@
 
 #include "comm/collective.h"
 #include "comm/forms/forms.h"
-#include "table/replica.h"
+#include "table/copies/replica.h"
 #include "table/table.h"
 
 #define CHECK(condition)                                                                           \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "table/state.h"
+#include "table/state/state.h"
 #include "table/table.h"
 
 enum { ROWS = 700, COLS = 3, TABLES = 3, BLOCKS = 12, CUT = 5, CLOCKS = 12, KEYS_MOST = 400 };

@@ -1,5 +1,5 @@
-/* plait/checkpoint.h: tables saved and put back by a program of its own. A save is a capture (table/state.h) that is
- * taken to its end at once; what plait_train does beside its training is keep.c's. */
+/* plait/checkpoint.h: tables saved and put back by a program of its own. A save is a capture (table/state/state.h) that
+ * is taken to its end at once; what plait_train does beside its training is keep.c's. */
 #include <plait/checkpoint.h>
 
 #include <inttypes.h>

@@ -2,9 +2,9 @@
  * one.
  *
  * A checkpoint is a cut at a clock that all workers have ended and none has passed: they meet at a barrier, tables
- * begin a capture there (table/state.h), and train on. From then on each worker hands a few pieces to its writer after
- * each clock (writer.h), and when all parts are written the lead commits them (data/checkpoint.h). Nobody waits for a
- * disk, save where a checkpoint is due while the one before is not complete, and at the end.
+ * begin a capture there (table/state/state.h), and train on. From then on each worker hands a few pieces to its writer
+ * after each clock (writer.h), and when all parts are written the lead commits them (data/checkpoint.h). Nobody waits
+ * for a disk, save where a checkpoint is due while the one before is not complete, and at the end.
  *
  * What all workers must do at the same clock they agree on at *asks*, which come so often that a tenth of a second
  * passes between two, at the same clocks on each: has somebody been asked to stop, is a checkpoint due, has everybody

@@ -3,7 +3,7 @@
 #define PLI_LEARN_KEPT_TABLES_H
 
 #include "learn/keep/writer.h"
-#include "table/state.h"
+#include "table/state/state.h"
 
 /** The tensors of what this worker takes, in the order in which it does. */
 void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_part_plan *plan);

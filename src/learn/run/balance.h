@@ -1,16 +1,16 @@
 /* learn/balance.h - `--balance dynamic`: which blocks a worker computes follows how fast it is.
  *
- * The shares of a clock are a property of the data; only who computes a block's share changes. table/leases.h decides, at
- * clocks that both sides know beforehand, and this is its asker: it measures how many rows the worker computes a second,
- * asks every PLI_LEASE_EVERY clocks and at the beginning of an epoch, and makes a clock's batch of the blocks that the
- * worker's leases cover. What a clock costs besides its rows (messages, waits) is left out: it would make a worker look
- * the faster the more rows it has, and so draw ever more to it.
+ * The shares of a clock are a property of the data; only who computes a block's share changes. table/server/leases.h
+ * decides, at clocks that both sides know beforehand, and this is its asker: it measures how many rows the worker
+ * computes a second, asks every PLI_LEASE_EVERY clocks and at the beginning of an epoch, and makes a clock's batch of
+ * the blocks that the worker's leases cover. What a clock costs besides its rows (messages, waits) is left out: it
+ * would make a worker look the faster the more rows it has, and so draw ever more to it.
  */
 #ifndef PLI_LEARN_BALANCE_H
 #define PLI_LEARN_BALANCE_H
 
 #include "learn/run/run.h"
-#include "table/leases.h"
+#include "table/server/leases.h"
 
 typedef struct pli_balance {
     pli_run        *run;

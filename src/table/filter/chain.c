@@ -2,7 +2,7 @@
  * See filter.h. */
 #include "table/filter/filter.h"
 
-#include "table/values.h"
+#include "table/state/values.h"
 
 enum { PACKED = 1, PLAIN = 2, SOME = 4, TOKEN = 8, WHOLE = 16, FLAGS_END = 32 }; /* PLAIN: without losses; WHOLE: a list
                                                                                     to learn */

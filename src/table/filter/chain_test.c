@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "table/filter/filter.h"
+#include "table/state/values.h"
 #include "table/topology/topology.h"
-#include "table/values.h"
 
 enum { ROWS = 600, COLS_MAX = 3, ROUNDS = 12, LISTS = 4 };
 

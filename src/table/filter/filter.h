@@ -2,8 +2,8 @@
  * filter is: plait/filter.h.
  *
  * One file a filter, listed once in filters.c; a job's own come beside them. chain.c puts a part through the filters
- * and back; residual.c keeps what did not travel. Neither knows messages: those belong to table/client_filter.c and
- * table/server_filter.c.
+ * and back; residual.c keeps what did not travel. Neither knows messages: those belong to table/client/client_filter.c
+ * and table/server/server_filter.c.
  *
  * A filtered part is a byte of flags, and then, as they apply and packed by the bytes filters together:
  *     which rows of n travel   number, form, and a bit a row or the gaps between them
@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 #include "table/filter/bytes.h"
-#include "table/rowset.h"
+#include "table/state/rowset.h"
 
 enum { PLI_FILTERS_MAX = 8, PLI_FILTERS_TEXT = 96 };
 

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "table/store.h"
+#include "table/state/store.h"
 
 typedef struct zeros {
     int64_t        first, count; /* dense: rows of the shard; count 0: sparse */

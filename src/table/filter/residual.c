@@ -6,8 +6,8 @@
  * converges as fast as without compression). */
 #include "table/filter/filter.h"
 
-#include "table/store.h"
-#include "table/values.h"
+#include "table/state/store.h"
+#include "table/state/values.h"
 
 void pli_residual_init(pli_residual *residual, const plait_filter_table *table) {
     *residual = (pli_residual){ .type = table->type, .cols = table->cols,

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "table/values.h"
+#include "table/state/values.h"
 
 typedef struct threshold {
     double least;

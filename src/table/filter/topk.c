@@ -5,7 +5,7 @@
  * al., "Deep Gradient Compression", ICLR 2018. */
 #include "table/filter/filter.h"
 
-#include "table/values.h"
+#include "table/state/values.h"
 
 typedef struct choice {
     double fraction;

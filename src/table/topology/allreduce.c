@@ -1,23 +1,23 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
- * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h). A
- * sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited for when a
- * later clock cannot start without it. What of the sums of all tables goes together, and that it goes in an order that does not
- * depend on who has flushed what, buckets.h says.
+ * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h).
+ * A sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited
+ * for when a later clock cannot start without it. What of the sums of all tables goes together, and that it goes in an
+ * order that does not depend on who has flushed what, buckets.h says.
  *
- * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is applied
- * to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
- * Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
+ * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is
+ * applied to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
+ * Trillion Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
 #include <stdio.h>
 
+#include "table/copies/replica.h"
 #include "table/events.h"
-#include "table/functions.h"
-#include "table/replica.h"
+#include "table/server/functions.h"
+#include "table/state/values.h"
 #include "table/topology/buckets.h"
-#include "table/values.h"
 
 enum { WHAT_BYTES = 128 };
 
-/* --- a sharded table: each worker has a slice of each part that the sum is cut into ---------------------------------------- */
+/* --- a sharded table: each worker has a slice of each part that the sum is cut into ------------------------------- */
 
 typedef struct slice {
     int64_t part, n;    /* the part's values (of a sum)                            */
@@ -82,7 +82,7 @@ static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_
     return PLAIT_OK;
 }
 
-/* --- opening, reading, adding ---------------------------------------------------------------------------------------------- */
+/* --- opening, reading, adding ------------------------------------------------------------------------------------- */
 
 static plait_status replica_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job      *job = table->job;
@@ -121,7 +121,7 @@ static plait_status replica_inc(plait_table *table, const pli_rows *rows, const 
     return pli_replica_inc(table->replica, rows->n, rows->keys, rows->first, delta, examples, err);
 }
 
-/* --- clocks --------------------------------------------------------------------------------------------------------- */
+/* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
@@ -141,7 +141,8 @@ static plait_status replica_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be begun. */
+/* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be
+ * begun. */
 static plait_status replica_clock_end(plait_table *table, plait_error *err) {
     pli_replica *replica = table->replica;
     int64_t      clock = table->job->clock;
@@ -196,7 +197,7 @@ static plait_status replica_clock(plait_table *table, plait_error *err) {
     return replica_clock_end(table, err);
 }
 
-/* --- server functions: each replica runs its own, nothing is sent ------------------------------------------------------- */
+/* --- server functions: each replica runs its own, nothing is sent ------------------------------------------------- */
 
 static plait_status replica_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                                  size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "comm/reduce.h"
-#include "table/values.h"
+#include "table/state/values.h"
 
 typedef struct part { /* of a sum */
     plait_table *table;
@@ -55,7 +55,7 @@ int64_t pli_bucket_first(const plait_table *table, int64_t n, int64_t i) {
     return i == pli_buckets_of(table, n) ? n : i * values_of_bucket(&table->spec);
 }
 
-/* --- laying out ---------------------------------------------------------------------------------------------------- */
+/* --- laying out --------------------------------------------------------------------------------------------------- */
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", table->spec.name);
@@ -89,7 +89,8 @@ static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_b
 
 static bool is_small(const pli_spec *spec, int64_t n) { return n * spec->sum_width <= PLI_JOIN_BYTES; }
 
-/* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more small. */
+/* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more
+ * small. */
 static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table *table, const pli_bucket *like,
                               int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
@@ -225,8 +226,8 @@ static bool travels(const pli_bucket *bucket) {
            pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
 }
 
-/* In order. Of those that are waited for one at a time, unless `together`: side by side they would end together, and nothing
- * could be applied while others are under way. */
+/* In order. Of those that are waited for one at a time, unless `together`: side by side they would end together, and
+ * nothing could be applied while others are under way. */
 static plait_status begin_travelling(const plait_job *job, bool together, plait_error *err) {
     bool busy = false;
     for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next) {
@@ -247,8 +248,8 @@ static bool has_travellers_left(const plait_job *job) {
     return false;
 }
 
-/* One bucket has landed, or the clock ends: the next one flies while others are applied, and when all fly, the transport's own
- * sums follow. */
+/* One bucket has landed, or the clock ends: the next one flies while others are applied, and when all fly, the
+ * transport's own sums follow. */
 static plait_status go_on(const plait_job *job, plait_error *err) {
     PLI_TRY(begin_travelling(job, false, err));
     if (job->laid || has_travellers_left(job)) return PLAIT_OK;
@@ -268,7 +269,7 @@ plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* --- landing ------------------------------------------------------------------------------------------------------- */
+/* --- landing ------------------------------------------------------------------------------------------------------ */
 
 /* Its sum is complete: it is every sum's of which it has a part. */
 static plait_status hand_over(pli_bucket *bucket, plait_error *err) {

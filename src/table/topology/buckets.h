@@ -2,9 +2,9 @@
  *
  * A clock of a job has a sum for each table under allreduce (replica.h). What one collective sums is a *bucket*:
  *
- *   small sums of the same type lie in one side by side until it is no more small, so that a clock of small tables costs
- *   one collective and not one a table. Small is what a collective takes about as long to begin as to move: up to
- *   PLI_JOIN_BYTES
+ *   small sums of the same type lie in one side by side until it is no more small, so that a clock of small tables
+ *   costs one collective and not one a table. Small is what a collective takes about as long to begin as to move: up
+ *   to PLI_JOIN_BYTES
  *   a large sum is cut into several of PLI_BUCKET_BYTES, where it goes by messages: while one is under way, the one
  *   before it is applied. They go one after the other, from the last to the first, since behind the last values stands
  *   what the rule must know
@@ -14,11 +14,11 @@
  * transport that sums by itself (shared memory) has all workers at work on one sum: nothing is left to overlap, and it
  * is not cut.
  *
- * What a bucket holds, and where it stands among the others, depends on the tables alone: they are laid out from the table
- * that was created last to the first, as the gradients of a net come. Buckets that go by messages (and the lists of keyed
- * tables) are begun in this order and before those that the transport sums by itself, whenever their sums were taken. So
- * all workers begin the same collectives in the same order, though some may have flushed a table, in whatever order, that
- * others have not:
+ * What a bucket holds, and where it stands among the others, depends on the tables alone: they are laid out from the
+ * table that was created last to the first, as the gradients of a net come. Buckets that go by messages (and the lists
+ * of keyed tables) are begun in this order and before those that the transport sums by itself, whenever their sums were
+ * taken. So all workers begin the same collectives in the same order, though some may have flushed a table, in whatever
+ * order, that others have not:
  *
  *   lay    the clock's buckets are there, empty, from the first flush or the clock's end on
  *   add    a table's sum is taken: its parts are full
@@ -30,13 +30,13 @@
 #ifndef PLI_TABLE_TOPOLOGY_BUCKETS_H
 #define PLI_TABLE_TOPOLOGY_BUCKETS_H
 
-#include "table/replica.h"
+#include "table/copies/replica.h"
 #include "table/table.h"
 
 enum { PLI_BUCKET_BYTES = 4 << 20, PLI_JOIN_BYTES = PLI_BUCKET_BYTES / 16 };
 
-/** Lays out the buckets of this clock for all tables of the job, if that is not done yet; or (table) of a table that is none
- *  of the job's, for a sum of its own. Errors: ENOMEM. */
+/** Lays out the buckets of this clock for all tables of the job, if that is not done yet; or (table) of a table that is
+ *  none of the job's, for a sum of its own. Errors: ENOMEM. */
 plait_status pli_buckets_lay(plait_job *job, plait_error *err);
 plait_status pli_buckets_lay_table(plait_table *table, plait_error *err);
 /** The table's newest sum, which was just taken: it fills its buckets' parts. */

@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/client/pending.h"
+#include "table/copies/gossip.h"
 #include "table/events.h"
-#include "table/gossip.h"
-#include "table/pending.h"
-#include "table/shard.h"
+#include "table/state/shard.h"
+#include "table/state/updates.h"
+#include "table/state/values.h"
 #include "table/table.h"
-#include "table/updates.h"
-#include "table/values.h"
 
 enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
 

@@ -17,10 +17,10 @@
 #include <string.h>
 
 #include "table/events.h"
-#include "table/functions.h"
+#include "table/server/functions.h"
+#include "table/state/values.h"
 #include "table/table.h"
 #include "table/topology/hogwild_rows.h"
-#include "table/values.h"
 
 enum { PACK = 64, WHAT_BYTES = 128 };
 

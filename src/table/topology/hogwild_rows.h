@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "table/store.h"
+#include "table/state/store.h"
 
 enum { PLI_HOGWILD_FIRST_LOG2 = 12, PLI_HOGWILD_CHUNKS = 48 };
 

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/replica.h"
+#include "table/copies/replica.h"
+#include "table/state/values.h"
 #include "table/table.h"
-#include "table/values.h"
 
 struct pli_local {
     plait_table common; /* ops: the topology's own */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "optim/optim.h"
+#include "table/state/updates.h"
 #include "table/topology/topology.h"
-#include "table/updates.h"
 
 /* What of a refused policy's parameters its nearest takes. */
 typedef enum carry { NOTHING, FIRST, ALL } carry;
@@ -210,7 +210,7 @@ static plait_status check_spares(const pli_pair *pair, plait_error *err) {
                     "use; nearest are 2 replicas", pair->spares);
 }
 
-/* Copies of what servers hold (table/copies.h). */
+/* Copies of what servers hold (table/copies/copies.h). */
 static plait_status check_replicas(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     static const char *const with[] = { "bsp", "ssp", "essp", "async" };
     const size_t             name = strcspn(pair->consistency, ":");

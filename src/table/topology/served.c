@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "table/events.h"
-#include "table/functions.h"
+#include "table/server/functions.h"
+#include "table/state/values.h"
 #include "table/table.h"
-#include "table/values.h"
 
 enum { WHAT_BYTES = 128 };
 

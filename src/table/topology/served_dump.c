@@ -2,8 +2,8 @@
  * what the worker may read from its copies, it reads from them. Else a get behind it could show an older value. */
 #include <string.h>
 
+#include "table/state/values.h"
 #include "table/table.h"
-#include "table/values.h"
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a dump", table->spec.name);

@@ -1,4 +1,4 @@
-/* Runs with two copies of each shard (table/copies.h), in which a rank may have died.
+/* Runs with two copies of each shard (table/copies/copies.h), in which a rank may have died.
  *
  * Each copy's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update
  * must be, once; in the others none may be twice, and what a copy applied until it served itself must be what its

@@ -1,4 +1,5 @@
-/* On which ranks the copies of a server's shards lay (table/copies.h), one after the other, and which of them counts.
+/* On which ranks the copies of a server's shards lay (table/copies/copies.h), one after the other, and which of them
+ * counts.
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
  * have a copy. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are

@@ -1,0 +1,292 @@
+/* A worker and the copies of servers' shards: what it keeps until it is safe, where it goes when who serves has died,
+ * and how it stands in for a worker that died. copies.h has the idea. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/client/client.h"
+#include "table/copies/copies.h"
+#include "table/events.h"
+
+plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
+    const pli_layout *layout = &client->layout;
+    const int32_t     past = layout->first_server + layout->servers;
+    client->dead = pli_calloc((size_t)layout->workers, 3);
+    client->absent = pli_calloc((size_t)(past > layout->workers ? past : layout->workers), sizeof *client->absent);
+    if (client->dead == NULL || client->absent == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a client of %d servers", client->layout.servers);
+    client->replaced = client->dead + client->layout.workers;
+    client->next = client->replaced + client->layout.workers;
+    return PLAIT_OK;
+}
+
+void pli_client_copies_close(pli_client *client) {
+    pli_free(client->dead);
+    pli_free(client->absent);
+    client->absent = NULL;
+    client->dead = client->replaced = client->next = NULL;
+}
+
+int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
+    const pli_layout *layout = &client->layout;
+    const int32_t     server = pli_client_has_copies(client) ? msg->head.server : msg->head.src - layout->first_server;
+    if (server < 0 || server >= layout->servers) return -1;
+    const int32_t from = pli_copy_rank(layout, server, client->link[server].place);
+    return from == msg->head.src ? server : -1; /* else from before another took over */
+}
+
+/* --- what is kept ------------------------------------------------------------------------------------------------- */
+
+static bool is_request(const pli_msg *msg) {
+    switch (msg->head.kind) {
+    case PLI_CREATE:
+    case PLI_PULL:
+    case PLI_CALL:
+    case PLI_BARRIER:
+    case PLI_GATHER:
+    case PLI_SNAP:
+    case PLI_PIECE:
+    case PLI_RESTORE:
+    case PLI_BYE: return true;
+    default: return false;
+    }
+}
+
+/* Does somebody wait for the answer of this server? */
+static bool is_open(const pli_client *client, int32_t server, const pli_msg *msg) {
+    const pli_ticket *ticket = client->tickets;
+    while (ticket != NULL && ticket->id != msg->head.arg32) ticket = ticket->next;
+    if (ticket == NULL) return false;
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next)
+        if (reply->head.src == client->layout.first_server + server) return false;
+    return true;
+}
+
+/* What waits for its answer stays, to be asked again. */
+void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    uint64_t         seq = (uint64_t)msg->head.clock;
+    if (seq < atomic_load_explicit(&link->safe, memory_order_relaxed) || seq >= link->tx.next) return;
+    atomic_store_explicit(&link->safe, seq, memory_order_release);
+    for (const pli_msg *kept = link->tx.kept; kept != NULL && kept->head.seq <= seq; kept = kept->next)
+        if (is_request(kept) && is_open(client, server, kept)) seq = kept->head.seq - 1;
+    pli_tx_acked(&link->tx, seq);
+    pli_out_ring(out);
+}
+
+/* To be let go: all workers have asked for it, so whatever dies from now on, nobody needs what is kept. */
+void pli_client_answered(pli_client *client, const pli_msg *reply) {
+    pli_client_link *link = &client->link[reply->head.src - client->layout.first_server];
+    for (const pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        if (kept->head.kind != PLI_BYE || kept->head.arg32 != reply->head.arg32) continue;
+        pli_tx_acked(&link->tx, link->tx.next - 1);
+        return;
+    }
+}
+
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
+
+/* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */
+static bool may_repeat(const pli_msg *msg) {
+    return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_SNAP || msg->head.kind == PLI_RESTORE;
+}
+
+/* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were
+ * answered as mere numbers. */
+static void send_again(pli_client *client, int32_t server, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        kept->head.dst = pli_copy_rank(&client->layout, server, link->place);
+        kept->head.port = pli_copy_port(link->place);
+        kept->head.epoch = client->epoch;
+        kept->head.arg64 = 0; /* what it had heard from the dead one is no acknowledgement here */
+        if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
+            kept->head.kind = PLI_VOID;
+            kept->head.body_bytes = 0;
+            pli_slab_unref(&kept->body);
+        }
+        pli_msg *copy = pli_msg_copy(kept);
+        if (copy != NULL) pli_out_send(out, copy);
+        else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again what rank %d has not got", kept->head.dst);
+    }
+}
+
+/* Is nothing asked of the server any more but to be let go? Then it is, and its answer, which may yet come, counts no
+ * more. */
+static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    pli_ticket      *bye = NULL;
+    for (const pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
+        if (!is_request(kept) || !is_open(client, server, kept)) continue;
+        if (kept->head.kind != PLI_BYE) return false;
+        bye = client->tickets;
+        while (bye->id != kept->head.arg32) bye = bye->next;
+    }
+    if (bye == NULL) return true;
+    link->lost = true;
+    atomic_fetch_sub_explicit(&bye->pending, 1, memory_order_release);
+    pli_out_ring(out);
+    return true;
+}
+
+enum { ABSENT_DIED = 1, ABSENT_LEFT };
+
+/* Has a rank that may have had a copy ended in good order? It does so when all workers have let it go. */
+static bool has_ended(const pli_client *client, int32_t server) {
+    const int32_t places = pli_copy_places(&client->layout);
+    for (int32_t place = 0; place < places; place++)
+        if (client->absent[pli_copy_rank(&client->layout, server, place)] == ABSENT_LEFT) return true;
+    return false;
+}
+
+/* Nobody has its shards any more. */
+static void lose(pli_client *client, int32_t server, int32_t rank, const char *why, pli_out *out) {
+    pli_client_link *link = &client->link[server];
+    bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
+    pli_tx_end(&link->tx);
+    link->lost = true;
+    if (!gone) pli_out_lost(out, rank, "rank %d, which held the last copy of shards, is lost: %s", rank, why);
+}
+
+void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
+    lose(client, server, client->layout.first_server + server, "so are all who had one, and no other was whole", out);
+}
+
+/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
+ * copies. */
+static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
+
+/* A VIEW of these, without those of whom it is known. NULL: out of memory. */
+static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uint8_t *known, int64_t clock) {
+    const int32_t workers = client->layout.workers;
+    size_t        n = 0;
+    for (int32_t w = 0; w < workers; w++) n += whom[w] && (known == NULL || !known[w]);
+    pli_msg *msg = pli_msg_new(n * sizeof(uint32_t));
+    if (msg == NULL) return NULL;
+    uint32_t *at = pli_msg_body(msg);
+    for (int32_t w = 0; w < workers; w++)
+        if (whom[w] && (known == NULL || !known[w])) *at++ = (uint32_t)w;
+    msg->head.clock = clock;
+    return msg;
+}
+
+/* Whom the worker has stood in for in clocks that have ended: a log tells of it by its next SUM only. */
+static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_out *out) {
+    plait_error why = { 0 };
+    if (!client->link[server].used || !has_clocks(client)) return;
+    if (memchr(client->replaced, 1, (size_t)client->layout.workers) == NULL) return;
+    pli_msg *msg = view_of(client, client->replaced, NULL, client->clock - 1);
+    if (pli_client_send(client, now_ns, server, PLI_VIEW, msg, NULL, out, &why) < 0)
+        pli_out_fail(out, why.code, "%s", why.text);
+}
+
+static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const pli_member_event *event,
+                     pli_out *out) {
+    const pli_layout *layout = &client->layout;
+    const int32_t     places = pli_copy_places(layout);
+    pli_client_link  *link = &client->link[server];
+    int32_t           place = link->place + 1;
+    while (place < places && client->absent[pli_copy_rank(layout, server, place)] == ABSENT_DIED) place++;
+    if (place >= places || client->absent[pli_copy_rank(layout, server, place)] == ABSENT_LEFT) {
+        lose(client, server, event->rank, event->why.text, out);
+        return;
+    }
+    link->place = place;
+    pli_rx_destroy(&link->rx);
+    pli_rx_init(&link->rx); /* the other counts what it says from 1 */
+    link->state = 0;
+    link->tx.arrived = 0;
+    send_again(client, server, out);
+    view_again(client, now_ns, server, out);
+}
+
+void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    const pli_layout *layout = &client->layout;
+    bool              died = event->kind == PLI_MEMBER_DIED;
+    if (event->kind == PLI_MEMBER_JOINED) return;
+    if (event->rank >= 0 &&
+        event->rank < (layout->first_server > 0 ? layout->first_server + layout->servers : layout->workers))
+        client->absent[event->rank] = died ? ABSENT_DIED : ABSENT_LEFT;
+    for (int32_t s = 0; s < layout->servers; s++) {
+        pli_client_link *link = &client->link[s];
+        if (link->lost) continue;
+        if (pli_copy_rank(layout, s, link->place) != event->rank) continue;
+        if (died) {
+            redirect(client, now_ns, s, event, out);
+        } else {
+            (void)lets_go(client, s, out);
+            pli_tx_end(&link->tx); /* it needs nothing any more */
+        }
+    }
+    if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;
+    client->dead[event->rank] = 1;
+    atomic_fetch_add_explicit(&client->deaths, 1, memory_order_release);
+    pli_out_ring(out);
+}
+
+/* --- the end of a clock ------------------------------------------------------------------------------------------- */
+
+bool pli_client_is_safe(const pli_client *client) {
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        const pli_client_link *link = &client->link[s];
+        if (link->used && atomic_load_explicit(&link->safe, memory_order_acquire) < link->closing) return false;
+    }
+    return true;
+}
+
+bool pli_client_must_stand_in(const pli_client *client) {
+    return has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
+}
+
+void pli_client_begin_standing_in(pli_client *client) {
+    memcpy(client->next, client->dead, (size_t)client->layout.workers);
+    pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
+}
+
+plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err) {
+    const int32_t workers = client->layout.workers;
+    int32_t       n = 0;
+    PLI_TRY(pli_client_send_push(client, now_ns, PLI_PUSH, out, err));
+    for (int32_t w = 0; w < workers; w++) n += client->next[w] && !client->replaced[w];
+    for (int32_t s = 0; s < client->layout.servers; s++) {
+        if (!client->link[s].used) continue;
+        pli_msg *msg = view_of(client, client->next, client->replaced, client->clock);
+        for (int32_t w = 0; msg != NULL && w < workers; w++)
+            if (client->next[w] && !client->replaced[w]) pli_raise_view(client, s, w);
+        PLI_TRY(pli_client_send(client, now_ns, s, PLI_VIEW, msg, NULL, out, err));
+    }
+    pli_client_keep_events(client);
+    memcpy(client->replaced, client->next, (size_t)workers);
+    client->views += n;
+    return PLAIT_OK;
+}
+
+void pli_client_end_clock(pli_client *client) {
+    const bool alone = !has_clocks(client);
+    pli_raise_clock(client->sink, client->rank, client->clock);
+    pli_client_keep_events(client);
+    client->ending = false;
+    client->clock++;
+    for (int32_t w = 0; alone && w < client->layout.workers; w++) {
+        client->views += client->dead[w] && !client->replaced[w];
+        client->replaced[w] = client->next[w] = client->dead[w];
+    }
+}
+
+int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next) {
+    const pli_layout *layout = &client->layout;
+    return pli_heir_of(next ? client->next : client->replaced, layout->workers, layout->spares, home, item);
+}
+
+int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item) {
+    int32_t  best = home;
+    uint64_t most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
+    if (dead == NULL || home < 0 || home >= workers || !dead[home]) return home;
+    for (int32_t w = workers - 1; w >= 0; w--) {
+        if (w < workers - spares && best != home) break; /* a spare lives */
+        const uint64_t draw = pli_hash_u64(seed + (uint64_t)w) | 1;
+        if (dead[w] || draw <= most) continue;
+        most = draw;
+        best = w;
+    }
+    return best;
+}

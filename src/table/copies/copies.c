@@ -1,0 +1,348 @@
+/* The log of a server's shards: what goes from the copy that serves to the other, what becomes safe by it, and what is
+ * answered only then: tables, rows put back, barriers, the end. copies.h has the idea; copies_sum.c has clocks,
+ * copies_follow.c the other end of the log. */
+#include "table/copies/copies.h"
+
+#include <string.h>
+
+#include "table/state/values.h"
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err) {
+    const pli_layout *layout = &server->layout;
+    size_t            workers = (size_t)layout->workers;
+    pli_copies       *c = pli_calloc(1, sizeof *c);
+    if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    c->place = place;
+    c->serves = place == 0;
+    c->whole = place <= 1;
+    c->other_place = place == 0 ? 1 : 0;
+    c->other = place <= 1 && pli_copy_places(layout) > 1 ? pli_copy_rank(layout, server->number, c->other_place) : -1;
+    pli_tx_init(&c->tx, layout->resend_after_ns);
+    pli_rx_init(&c->rx);
+    c->last = &c->first;
+    c->early_last = &c->early;
+    c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
+    c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
+    c->views = pli_calloc(workers + 2, workers);
+    server->copies = c;
+    if (c->safe == NULL || c->redo == NULL || c->views == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    c->ended = c->safe + workers;
+    c->again = c->ended + workers;
+    c->in_log = c->again + workers;
+    c->dead = c->views + workers * workers;
+    c->logged = c->dead + workers;
+    return PLAIT_OK;
+}
+
+void pli_entry_free(pli_entry *entry) {
+    pli_msg_free_list(&entry->requests);
+    pli_msg_free_list(&entry->answers);
+    pli_free(entry->all);
+    pli_free(entry);
+}
+
+void pli_copies_close(pli_server *server) {
+    pli_copies *c = server->copies;
+    if (c == NULL) return;
+    while (c->first != NULL) {
+        pli_entry *entry = c->first;
+        c->first = entry->next;
+        pli_entry_free(entry);
+    }
+    for (int32_t i = 0; c->redo != NULL && i < 2 * server->layout.workers; i++) pli_msg_free_list(&c->redo[i]);
+    pli_tx_destroy(&c->tx);
+    pli_rx_destroy(&c->rx);
+    pli_msg_free(&c->sum);
+    pli_msg_free(&c->gathered);
+    pli_msg_free_list(&c->early);
+    pli_free(c->safe);
+    pli_free(c->redo);
+    pli_free(c->views);
+    pli_free(c->events);
+    pli_free(c->listed);
+    pli_same_close(&c->same);
+    pli_free(c);
+    server->copies = NULL;
+}
+
+/* --- who serves: what is safe ------------------------------------------------------------------------------------- */
+
+static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (seq <= c->safe[worker]) return;
+    c->safe[worker] = seq;
+    if (!server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
+}
+
+/* The entry (taken) is with the other copy, or there is none. */
+static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_out *out) {
+    while (entry->requests != NULL) {
+        pli_msg *request = entry->requests, *answer = entry->answers;
+        entry->requests = request->next;
+        entry->answers = answer->next;
+        answer->next = NULL;
+        if (entry->ends || !server->peer[request->head.src].gone)
+            pli_server_reply(server, now_ns, request, answer, out);
+        else pli_msg_free(&answer);
+        pli_msg_free(&request);
+    }
+    if (entry->all == NULL && entry->seq > 0) tell_safe(server, entry->worker, entry->seq, out);
+    for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
+        tell_safe(server, w, entry->all[w], out);
+    if (entry->ends) pli_server_end(server, out);
+    pli_entry_free(entry);
+}
+
+void pli_copies_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
+    pli_copies *c = server->copies;
+    while (c->first != NULL && c->first->number <= number) {
+        pli_entry *entry = c->first;
+        c->first = entry->next;
+        if (c->first == NULL) c->last = &c->first;
+        release(server, now_ns, entry, out);
+    }
+}
+
+void pli_copies_address(const pli_server *server, pli_msg *msg) {
+    const pli_copies *c = server->copies;
+    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_BACKUP : 0));
+    msg->head.server = server->number;
+    msg->head.src = server->rank;
+    msg->head.dst = c->other;
+    msg->head.port = pli_copy_port(c->other_place);
+    msg->head.epoch = server->epoch;
+    msg->head.incarnation = server->incarnation;
+}
+
+static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    msg->head.flags &= PLI_MSG_UNCOUNTED;
+    pli_copies_address(server, msg);
+    return pli_tx_send(&server->copies->tx, now_ns, msg, out);
+}
+
+void pli_copies_await(pli_copies *copies, pli_entry *entry) {
+    *copies->last = entry;
+    copies->last = &entry->next;
+}
+
+static void note(pli_server *server, const pli_entry *entry) {
+    pli_copies *c = server->copies;
+    if (entry->all == NULL && entry->seq > 0 && entry->seq > c->in_log[entry->worker])
+        c->in_log[entry->worker] = entry->seq;
+    for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
+        if (entry->all[w] > c->in_log[w]) c->in_log[w] = entry->all[w];
+}
+
+void pli_copies_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out) {
+    pli_copies *c = server->copies;
+    bool        well = msg != NULL && entry != NULL;
+    if (well) note(server, entry);
+    if (well && c->other < 0) {
+        if (c->abandoned && !entry->ends)
+            pli_entry_free(entry);
+        else
+            release(server, now_ns, entry, out);
+        pli_msg_free(&msg);
+        return;
+    }
+    if (well) entry->number = c->tx.next;
+    if (well && send_to_other(server, now_ns, msg, out)) {
+        pli_copies_await(c, entry);
+        return;
+    }
+    pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
+    pli_msg_free(&msg);
+    if (entry != NULL) pli_entry_free(entry);
+}
+
+pli_entry *pli_entry_of(int32_t worker, uint64_t seq) {
+    pli_entry *entry = pli_calloc(1, sizeof *entry);
+    if (entry == NULL) return NULL;
+    entry->worker = worker;
+    entry->seq = seq;
+    return entry;
+}
+
+/* The message as the log has it. */
+static pli_msg *logged(const pli_msg *msg) {
+    pli_msg *copy = pli_msg_copy(msg);
+    if (copy == NULL) return NULL;
+    copy->head.arg64 = pli_log_whose(msg->head.src, msg->head.seq);
+    return copy;
+}
+
+void pli_copies_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
+    pli_copies_append(server, now_ns, logged(msg), pli_entry_of(msg->head.src, msg->head.seq), out);
+}
+
+bool pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer) {
+    pli_msg *head = pli_msg_new(0);
+    if (head == NULL || answer == NULL) {
+        pli_msg_free(&head);
+        pli_msg_free(&answer);
+        return false;
+    }
+    head->head = request->head;
+    head->head.body_bytes = 0;
+    head->next = entry->requests;
+    answer->next = entry->answers;
+    entry->requests = head;
+    entry->answers = answer;
+    return true;
+}
+
+/* The worker's message goes into the log, and is answered (taken) when it is safe. */
+static void log_with(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    pli_entry *entry = pli_entry_of(msg->head.src, msg->head.seq);
+    if (entry != NULL && !pli_entry_answer(entry, msg, answer)) {
+        pli_entry_free(entry);
+        entry = NULL;
+    }
+    pli_copies_append(server, now_ns, logged(msg), entry, out);
+}
+
+void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    pli_copies *c = server->copies;
+    int64_t     tables = 0;
+    for (int64_t i = 0; i < server->tables; i++) tables += server->table[i] != NULL;
+    if (!c->serves) {
+        c->created = tables;
+        pli_msg_free(&answer);
+        return;
+    }
+    if (tables == c->created) {
+        pli_server_reply(server, now_ns, msg, answer, out);
+        return;
+    }
+    c->created = tables;
+    log_with(server, now_ns, msg, answer, out);
+}
+
+void pli_copies_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    if (server->copies->serves) log_with(server, now_ns, msg, answer, out);
+    else pli_msg_free(&answer);
+}
+void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
+    pli_copies_append(server, now_ns, pli_msg_copy(msg), pli_entry_of(-1, 0), out);
+}
+
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const pli_copies *c, const pli_msg *barrier) {
+    uint64_t number = c->met + 1;
+    if (barrier->head.body_bytes >= sizeof number) memcpy(&number, pli_msg_body(barrier), sizeof number);
+    return number;
+}
+
+static pli_msg *barrier_answer(const pli_server *server) {
+    const pli_msg *gathered = server->copies->gathered;
+    if (gathered != NULL) return pli_msg_of_slab(gathered->body, gathered->offset, gathered->head.body_bytes);
+    pli_msg *answer = pli_msg_new(sizeof server->dropped);
+    if (answer != NULL) memcpy(pli_msg_body(answer), &server->dropped, sizeof server->dropped);
+    return answer;
+}
+
+/* What each has brought who is at the barrier. */
+static pli_msg *gather(const pli_server *server) {
+    const size_t workers = (size_t)server->layout.workers;
+    uint64_t     bytes = workers * sizeof(uint64_t), own = sizeof(uint64_t);
+    for (size_t w = 0; w < workers; w++)
+        if (server->peer[w].barrier != NULL) bytes += pli_pad8(server->peer[w].barrier->head.body_bytes - own);
+    pli_msg *msg = pli_msg_new(bytes);
+    if (msg == NULL) return NULL;
+    uint64_t      *brought = pli_msg_body(msg);
+    unsigned char *at = (unsigned char *)(brought + workers);
+    memset(brought, 0, bytes);
+    for (size_t w = 0; w < workers; w++) {
+        pli_msg *barrier = server->peer[w].barrier;
+        brought[w] = barrier == NULL ? PLI_GONE : barrier->head.body_bytes - own;
+        if (barrier == NULL || brought[w] == 0) continue;
+        memcpy(at, pli_at_const(pli_msg_body(barrier), (int64_t)own), brought[w]);
+        at += pli_pad8(brought[w]);
+    }
+    return msg;
+}
+
+/* Everybody is there: with the same in mind? */
+static bool gathers(const pli_server *server, bool *gathers_out, pli_out *out) {
+    int32_t first = -1;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        const pli_msg *barrier = server->peer[w].barrier;
+        if (barrier == NULL) continue;
+        if (first < 0) first = w;
+        if (barrier->head.kind == server->peer[first].barrier->head.kind) continue;
+        pli_out_fail(out, PLAIT_EMISMATCH, "rank %d is at a barrier of tables, rank %d in a collective",
+                     barrier->head.kind == PLI_GATHER ? first : w, barrier->head.kind == PLI_GATHER ? w : first);
+        return false;
+    }
+    *gathers_out = server->peer[first].barrier->head.kind == PLI_GATHER;
+    return true;
+}
+
+void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies *c = server->copies;
+    int32_t     waiting = 0;
+    bool        all = true;
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->barrier != NULL && number_of(c, peer->barrier) <= c->met) {
+            pli_server_reply(server, now_ns, peer->barrier, barrier_answer(server), out);
+            pli_msg_free(&peer->barrier);
+        }
+        waiting += peer->barrier != NULL;
+        all = all && (peer->barrier != NULL || peer->gone);
+    }
+    bool brings = false;
+    if (!all || waiting == 0 || !pli_copies_reach(server, INT64_MAX, out) || !gathers(server, &brings, out)) return;
+    pli_entry *entry = pli_entry_of(-1, 0);
+    pli_msg   *msg = brings ? gather(server) : pli_msg_new(0);
+    pli_msg_free(&c->gathered);
+    if (brings && msg != NULL) c->gathered = pli_msg_of_slab(msg->body, msg->offset, msg->head.body_bytes);
+    if (brings && c->gathered == NULL) pli_msg_free(&msg);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->barrier == NULL) continue;
+        c->met = number_of(c, peer->barrier);
+        if (entry != NULL && !pli_entry_answer(entry, peer->barrier, barrier_answer(server))) {
+            pli_entry_free(entry);
+            entry = NULL;
+        }
+        pli_msg_free(&peer->barrier);
+    }
+    if (msg != NULL) {
+        msg->head.kind = PLI_MET;
+        msg->head.clock = (int64_t)c->met;
+    }
+    pli_copies_append(server, now_ns, msg, entry, out);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* The other copy hears of it first, so that whoever is left answers who has not been answered. */
+void pli_copies_end(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_copies *c = server->copies;
+    if (!c->serves || (server->present > 0 && !c->over)) return;
+    pli_entry *entry = c->over ? NULL : pli_entry_of(-1, 0);
+    for (int32_t w = 0; w < server->layout.workers; w++) {
+        pli_peer *peer = &server->peer[w];
+        if (peer->bye == NULL) continue;
+        if (c->over) {
+            pli_server_reply(server, now_ns, peer->bye, pli_msg_new(0), out);
+        } else if (entry != NULL && !pli_entry_answer(entry, peer->bye, pli_msg_new(0))) {
+            pli_entry_free(entry);
+            entry = NULL;
+        }
+        pli_msg_free(&peer->bye);
+    }
+    if (c->over) return;
+    c->over = true;
+    pli_msg *msg = pli_msg_new(0);
+    if (msg != NULL) msg->head.kind = PLI_END;
+    if (entry != NULL) entry->ends = true;
+    pli_copies_append(server, now_ns, msg, entry, out);
+}

@@ -1,0 +1,183 @@
+/* A new copy of a server's shards, in place of one that died: what the copy that is left tells it, and what it makes of
+ * that. copies.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, so that nothing
+ * comes between the state and the entries that follow it. */
+#include <string.h>
+
+#include "table/copies/copies.h"
+#include "table/state/snap.h"
+#include "table/state/values.h"
+
+/* --- telling ------------------------------------------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_copies_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
+}
+
+static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
+    const pli_store *store = &table->shard.store;
+    const size_t     bytes = store->penalty == NULL ? 0 : (size_t)(store->rows * pli_row_bytes(store->spec));
+    pli_wire_create  create = { .job_hash = server->layout.job_hash, .spec_hash = table->hash, .penalty_bytes = bytes };
+    pli_msg         *msg = pli_msg_new(sizeof create + pli_pad8(bytes));
+    if (msg == NULL) return NULL;
+    pli_spec_encode(&table->shard.spec, &create.spec);
+    memset(pli_msg_body(msg), 0, sizeof create + pli_pad8(bytes));
+    memcpy(pli_msg_body(msg), &create, sizeof create);
+    if (bytes > 0) memcpy(pli_at(pli_msg_body(msg), sizeof create), store->penalty, bytes);
+    msg->head.kind = PLI_CREATE;
+    msg->head.clock = server->first_clock;
+    return msg;
+}
+
+/* Rows first .. first + n - 1 of an array, by numbers of the store's own. */
+static pli_msg *rows_of(const pli_server_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys) {
+    const pli_spec *spec = &table->shard.spec;
+    const size_t    key_bytes = keys == NULL ? 0 : (size_t)n * sizeof *keys;
+    pli_wire_state  state = { .table = (uint32_t)spec->id, .array = (uint32_t)array, .n = n };
+    if (keys == NULL) state.first = table->shard.first + first;
+    pli_msg *msg = pli_msg_new(sizeof state + key_bytes + (size_t)(n * pli_state_row_bytes(spec, array)));
+    if (msg == NULL) return NULL;
+    memcpy(pli_msg_body(msg), &state, sizeof state);
+    if (keys != NULL) memcpy(pli_at(pli_msg_body(msg), sizeof state), keys + first, key_bytes);
+    pli_snap_copy(&table->shard.store, array, first, n, pli_at(pli_msg_body(msg), (int64_t)(sizeof state + key_bytes)));
+    msg->head.kind = PLI_RESTORE;
+    return msg;
+}
+
+static pli_msg *units_of(const pli_server_table *table) {
+    const pli_wire_state state = { .table = (uint32_t)table->shard.spec.id, .array = PLI_STATE_UNITS };
+    pli_msg             *msg = pli_msg_new(sizeof state + sizeof table->shard.store.units);
+    if (msg == NULL) return NULL;
+    memcpy(pli_msg_body(msg), &state, sizeof state);
+    memcpy(pli_at(pli_msg_body(msg), sizeof state), &table->shard.store.units, sizeof table->shard.store.units);
+    msg->head.kind = PLI_RESTORE;
+    return msg;
+}
+
+static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_table *table,
+                      pli_out *out) {
+    const pli_store *store = &table->shard.store;
+    const bool       sparse = table->shard.spec.rows == 0;
+    const int64_t    each = pli_snap_piece_rows(&table->shard.spec);
+    uint64_t        *keys = sparse ? pli_array((size_t)store->map.n, sizeof *keys) : NULL;
+    if (sparse && keys == NULL) {
+        say(server, now_ns, NULL, out);
+        return;
+    }
+    if (sparse) pli_keymap_keys(&store->map, keys);
+    for (int32_t a = PLI_STATE_VALUES; a < PLI_STATE_KEYS; a++) {
+        if (pli_state_row_bytes(&table->shard.spec, a) == 0) continue;
+        for (int64_t first = 0; first < store->rows && out->error.code >= 0; first += each) {
+            const int64_t n = store->rows - first < each ? store->rows - first : each;
+            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(n * table->shard.spec.cols));
+            say(server, now_ns, rows_of(table, a, first, n, keys), out);
+        }
+    }
+    pli_free(keys);
+}
+
+/* What all workers' streams and clocks are as far as they are logged. */
+static pli_msg *whole_of(const pli_server *server) {
+    const pli_copies    *c = server->copies;
+    const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
+    const uint64_t       gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
+    const bool           at_clock = pli_server_has_clocks(server);
+    const pli_wire_whole whole = { .first_clock = server->first_clock,
+                                   .applied = server->applied,
+                                   .met = c->met,
+                                   .snapped = server->snapped,
+                                   .created = (uint64_t)c->created,
+                                   .gathered = c->gathered == NULL ? PLI_GONE : gathered };
+    pli_msg *msg = pli_msg_new(sizeof whole + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t) +
+                               (size_t)pli_pad8(gathered));
+    if (msg == NULL) return NULL;
+    memset(pli_msg_body(msg), 0, msg->head.body_bytes);
+    memcpy(pli_msg_body(msg), &whole, sizeof whole);
+    pli_wire_logged *logged = pli_at(pli_msg_body(msg), sizeof whole);
+    uint64_t        *version = (uint64_t *)(logged + workers);
+    for (size_t w = 0; w < workers; w++) {
+        const int64_t ended = server->peer[w].ended;
+        logged[w] = (pli_wire_logged){ .seq = c->in_log[w],
+                                       .ended = at_clock && ended > server->applied ? server->applied : ended,
+                                       .state = c->logged[w] };
+    }
+    for (size_t t = 0; t < tables; t++) version[t] = server->table[t] == NULL ? 0 : server->table[t]->state;
+    if (gathered > 0) memcpy(version + tables, pli_msg_body(c->gathered), gathered);
+    msg->head.kind = PLI_WHOLE;
+    msg->head.arg32 = (uint32_t)tables;
+    return msg;
+}
+
+void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
+    for (int64_t t = 0; t < server->tables; t++) {
+        const pli_server_table *table = server->table[t];
+        if (table == NULL) continue;
+        say(server, now_ns, create_of(server, table), out);
+        say(server, now_ns, units_of(table), out);
+        tell_rows(server, now_ns, table, out);
+    }
+    if (server->copies->sum != NULL) say(server, now_ns, pli_msg_copy(server->copies->sum), out);
+    say(server, now_ns, whole_of(server), out);
+}
+
+/* --- hearing ------------------------------------------------------------------------------------------------------ */
+
+static bool is_sound(const pli_server *server, const pli_wire_whole *whole, const pli_wire_logged *logged) {
+    if (whole->first_clock < 0 || whole->applied < whole->first_clock) return false;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (logged[w].seq == UINT64_MAX || logged[w].ended < whole->first_clock || logged[w].state > PLI_LOG_LEFT)
+            return false;
+    return true;
+}
+
+static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *logged) {
+    pli_copies   *c = server->copies;
+    const int32_t workers = server->layout.workers;
+    server->peer[w].rx.expected = logged->seq + 1;
+    server->peer[w].ended = logged->ended;
+    c->ended[w] = logged->seq;
+    c->logged[w] = (uint8_t)logged->state;
+    if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_copies_bury(server, w);
+    for (int32_t v = 0; logged->state == PLI_LOG_DEAD && v < workers; v++) c->views[(int64_t)v * workers + w] = 1;
+    pli_server_move_clock(server, w, logged->state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
+}
+
+static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_error *err) {
+    pli_copies    *c = server->copies;
+    const size_t   workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
+    const uint64_t fixed = sizeof(pli_wire_whole) + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t);
+    pli_wire_whole whole;
+    if (msg->head.body_bytes < fixed || msg->offset % 8 != 0 || msg->head.arg32 != tables)
+        return pli_fail(err, PLAIT_EFORMAT, "the state of shards is cut short");
+    memcpy(&whole, pli_msg_body(msg), sizeof whole);
+    const uint64_t         gathered = whole.gathered == PLI_GONE ? 0 : whole.gathered;
+    const pli_wire_logged *logged = pli_at_const(pli_msg_body(msg), sizeof whole);
+    const uint64_t        *version = (const uint64_t *)(logged + workers);
+    if (gathered > msg->head.body_bytes - fixed || !is_sound(server, &whole, logged) ||
+        !pli_server_begin_at(server, whole.first_clock))
+        return pli_fail(err, PLAIT_EFORMAT, "the state of shards does not hold together");
+    if (whole.gathered != PLI_GONE) {
+        c->gathered = pli_msg_of_slab(msg->body, msg->offset + fixed, gathered);
+        if (c->gathered == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    }
+    for (size_t w = 0; w < workers; w++) take_worker(server, (int32_t)w, &logged[w]);
+    for (size_t t = 0; t < tables; t++)
+        if (server->table[t] != NULL) server->table[t]->state = version[t];
+    server->applied = whole.applied;
+    server->snapped = whole.snapped;
+    c->met = whole.met;
+    c->created = (int64_t)whole.created;
+    c->whole = true;
+    return PLAIT_OK;
+}
+
+plait_status pli_copies_hear(pli_server *server, const pli_msg *entry, plait_error *err) {
+    switch (entry->head.kind) {
+    case PLI_CREATE: return pli_server_create(server, entry, err);
+    case PLI_RESTORE: return pli_server_put_back(server, entry, err);
+    case PLI_WHOLE: return take_whole(server, entry, err);
+    default:
+        return pli_fail(err, PLAIT_EFORMAT, "an entry of kind %u in the log of shards that are not here",
+                        (unsigned)entry->head.kind);
+    }
+}

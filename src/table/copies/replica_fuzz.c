@@ -1,0 +1,57 @@
+/* A replica whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and
+ * nothing is read or written outside of it. Input: which table (a byte), the list as it came. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/copies/replica.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { WORKERS = 2, ROWS = 300, SHAPES = 4 };
+
+/* Sparse; sparse with a rule whose penalty is lazy; of fixed rows; of fixed rows, exact. */
+static pli_spec spec_of(int shape) {
+    plait_table_opts opts;
+    pli_spec         spec;
+    plait_table_opts_init(&opts);
+    opts.name = "t";
+    opts.type = shape % 2 == 0 ? PLAIT_F32 : PLAIT_F64;
+    opts.rows = shape < 2 ? 0 : ROWS;
+    opts.cols = 2;
+    opts.keyed = shape >= 2;
+    opts.exact = shape == 3;
+    opts.rule.name = shape % 2 == 0 ? NULL : "adam";
+    opts.rule.l2 = shape == 1 ? 0.1 : 0;
+    if (pli_spec_make(0, &opts, "allreduce", "bsp", 1, NULL, &spec, NULL) < 0) abort();
+    spec.placement = pli_placement_make(spec.rows, pli_row_bytes(&spec), true, 1, 0);
+    return spec;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0) return 0;
+    const pli_spec  spec = spec_of(data[0] % SHAPES);
+    const pli_scope scope = { .setting = { .workers = WORKERS } };
+    const uint64_t  keys[] = { 7, 8, 250 };
+    const double    delta[2 * 3] = { 1, 2, 3, 4, 5, 6 }; /* any bits are floats, too */
+    pli_replica    *replica;
+    pli_sum        *sum;
+    int64_t         n = 0;
+    uint64_t       *held = NULL;
+    void           *values = NULL;
+    if (pli_replica_open(&spec, &scope, 0, NULL, NULL, NULL, &replica, NULL) < 0) abort();
+    if (pli_replica_inc(replica, 3, keys, 0, delta, 3, NULL) < 0) abort();
+    if (pli_replica_take(replica, 0, PLI_SUM_LISTS, false, &sum, NULL) < 0) abort();
+    sum->piece[0] = sum->list;
+    sum->list = NULL;
+    sum->piece[1] = pli_msg_new(size - 1);
+    if (sum->piece[1] == NULL) abort();
+    if (size > 1) memcpy(pli_msg_body(sum->piece[1]), data + 1, size - 1);
+    plait_status status = pli_replica_apply(replica, NULL);
+    if (status != PLAIT_OK && status != PLAIT_EFORMAT) abort();
+    if (spec.rows == 0 && pli_replica_dump(replica, 0, &n, &held, &values, NULL) < 0) abort();
+    if (spec.rows == 0 && status == PLAIT_OK && n < 3) abort();
+    pli_free(held);
+    pli_free(values);
+    pli_replica_close(&replica);
+    return 0;
+}

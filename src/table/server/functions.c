@@ -1,0 +1,106 @@
+/* Server functions: a shard's rows shown to a user's function. See functions.h.
+ *
+ * Paper: Li et al., OSDI 2014, section 4.4 (user-defined functions on the server). Sandblaster's idea: the vectors of
+ * an optimiser never leave the shards, only coefficients travel (Dean et al., NIPS 2012). */
+#include "table/server/functions.h"
+
+#include <string.h>
+
+#include "comm/callback.h"
+#include "table/state/snap.h"
+#include "table/state/values.h"
+
+/* Dense: the values themselves (paid up in place: owing nothing changes no reader's view). */
+static plait_status show_dense(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
+    pli_store *store = &shard->store;
+    if ((fn->updates || shard->spec.lazy) && !pli_store_own(store))
+        return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for function %s", shard->spec.name, fn->name);
+    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
+    pli_store_pay_all(store);
+    slice->rows = shard->rows;
+    slice->first = shard->first;
+    slice->values = store->slab->memory;
+    return PLAIT_OK;
+}
+
+/* Sparse: a contiguous copy of keys and values, in one piece of memory. */
+static plait_status show_sparse(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
+    pli_store *store = &shard->store;
+    int64_t    n = store->rows;
+    uint64_t  *keys = pli_array((size_t)n, (size_t)(8 + pli_row_bytes(&shard->spec)));
+    if (keys == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for function %s", shard->spec.name, fn->name);
+    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, 0, n);
+    pli_store_pay_all(store);
+    if (n > 0) {
+        pli_keymap_keys(&store->map, keys);
+        pli_store_get_rows(store, 0, n, keys + n);
+    }
+    slice->rows = n;
+    slice->first = -1;
+    slice->keys = keys;
+    slice->values = keys + n;
+    return PLAIT_OK;
+}
+
+static void take_back(const plait_function *fn, pli_shard *shard, const plait_slice *slice) {
+    int64_t row_bytes = pli_row_bytes(&shard->spec);
+    for (int64_t row = 0; fn->updates && row < slice->rows; row++)
+        memcpy(pli_store_row(&shard->store, row, row_bytes), pli_at_const(slice->values, row * row_bytes),
+               (size_t)row_bytes);
+}
+
+static plait_status show(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
+    slice->type = shard->spec.type;
+    slice->cols = shard->spec.cols;
+    return shard->spec.rows > 0 ? show_dense(fn, shard, slice, err) : show_sparse(fn, shard, slice, err);
+}
+
+static plait_status called_plait(const plait_function *fn, const char *called, plait_error *err) {
+    if (called == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "server function %s called %s: a server function must not call into Plait",
+                    fn->name, called);
+}
+
+static plait_status run(const plait_function *fn, const plait_slice *slices, int32_t n, const void *args,
+                        size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+    pli_callback_begin();
+    plait_status status = fn->run(fn->user, slices, n, args, args_bytes, answer, answer_bytes);
+    const char  *called = pli_callback_end();
+    PLI_TRY(called_plait(fn, called, err));
+    return status < 0 ? pli_fail(err, status, "server function %s: %s", fn->name, plait_status_text(status)) : status;
+}
+
+plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards, int32_t n, const void *args,
+                              size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    plait_slice *slices = pli_calloc((size_t)n, sizeof *slices);
+    if (slices == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for function %s", fn->name);
+    if (answer_bytes > 0) memset(answer, 0, answer_bytes);
+    for (int32_t i = 0; status >= 0 && i < n; i++) status = show(fn, shards[i], &slices[i], err);
+    if (status >= 0) {
+        status = run(fn, slices, n, args, args_bytes, answer, answer_bytes, err);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (slices[i].keys == NULL) continue;
+        if (status >= 0) take_back(fn, shards[i], &slices[i]);
+        pli_free((void *)slices[i].keys);
+    }
+    pli_free(slices);
+    return status;
+}
+
+static void add_doubles(size_t n, const double *x, double *y) {
+    for (size_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+plait_status pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes,
+                                plait_error *err) {
+    if (fn->merge == NULL) {
+        add_doubles(answer_bytes / sizeof(double), other, answer);
+        return PLAIT_OK;
+    }
+    pli_callback_begin();
+    fn->merge(fn->user, answer, other, answer_bytes);
+    return called_plait(fn, pli_callback_end(), err);
+}

@@ -1,0 +1,72 @@
+/* The server's way with calls of server functions. */
+#include <string.h>
+
+#include "table/server/functions.h"
+#include "table/server/server.h"
+
+static const uint32_t *tables_of(const pli_wire_call *call) { return (const uint32_t *)(call + 1); }
+
+static const unsigned char *args_of(const pli_wire_call *call) {
+    return (const unsigned char *)(call + 1) + pli_pad8((uint64_t)call->n_tables * 4);
+}
+
+bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err) {
+    const pli_wire_call *call = pli_msg_body(msg);
+    uint64_t             bytes = msg->head.body_bytes;
+    pli_fail(err, PLAIT_EFORMAT, "a call of a server function is malformed");
+    if (bytes < sizeof *call || msg->offset % 8 != 0 || call->n_tables == 0 || call->n_tables > PLI_CALL_TABLES_MAX ||
+        call->function >= (uint32_t)server->layout.n_functions || call->answer_bytes > PLI_ANSWER_BYTES_MAX)
+        return false;
+    uint64_t tables = pli_pad8((uint64_t)call->n_tables * 4);
+    if (bytes - sizeof *call < tables || bytes - sizeof *call - tables != call->args_bytes) return false;
+    if ((server->layout.functions[call->function].updates != 0) != (call->updates != 0)) return false;
+    for (uint32_t i = 0; i < call->n_tables; i++) {
+        const pli_server_table *table = pli_server_table_of(server, tables_of(call)[i]);
+        if (table == NULL || (call->updates && !table->at_clock)) return false;
+    }
+    return true;
+}
+
+static bool has_left(const pli_server *server, const pli_msg *msg) {
+    return server->clocks[msg->head.src] == PLAIT_LEFT;
+}
+
+/* The clock of one who has left stands still. */
+static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg *b) {
+    return a->head.body_bytes == b->head.body_bytes &&
+           (a->head.clock == b->head.clock || has_left(server, a) || has_left(server, b)) &&
+           memcmp(pli_msg_body(a), pli_msg_body(b), a->head.body_bytes) == 0;
+}
+
+/* Runs the function that request asks for; the answer's bytes, or NULL with err. */
+static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err) {
+    const pli_wire_call *call = pli_msg_body(request);
+    pli_shard           *shards[PLI_CALL_TABLES_MAX];
+    pli_msg             *answer = pli_msg_new(call->answer_bytes);
+    if (answer == NULL) {
+        pli_fail(err, PLAIT_ENOMEM, "no memory for a server function's answer");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < call->n_tables; i++) shards[i] = &server->table[tables_of(call)[i]]->shard;
+    if (pli_function_run(&server->layout.functions[call->function], shards, (int32_t)call->n_tables, args_of(call),
+                         call->args_bytes, pli_msg_body(answer), call->answer_bytes, err) < 0)
+        pli_msg_free(&answer);
+    return answer;
+}
+
+void pli_server_run_call(pli_server *server, uint64_t now_ns, pli_msg *const *requests, int32_t n, pli_out *out) {
+    plait_error why = { 0 };
+    pli_msg    *answer = NULL;
+    int32_t     first = 0, odd = 0;
+    while (first < n - 1 && has_left(server, requests[first])) first++;
+    while (odd < n && same_call(server, requests[first], requests[odd])) odd++;
+    if (odd < n)
+        pli_fail(&why, PLAIT_EMISMATCH, "ranks %d and %d call server functions with different arguments or clocks",
+                 requests[first]->head.src, requests[odd]->head.src);
+    else answer = run(server, requests[0], &why);
+    for (int32_t i = 0; i < n; i++) {
+        if (answer == NULL) pli_server_reply_failure(server, now_ns, requests[i], &why, out);
+        else pli_server_reply(server, now_ns, requests[i], pli_msg_copy(answer), out);
+    }
+    pli_msg_free(&answer);
+}

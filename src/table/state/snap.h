@@ -1,0 +1,77 @@
+/* table/state/snap.h - the rows of a store as they were at one moment, taken away piece by piece while the store goes
+ * on changing.
+ *
+ * Begun between two events, a snapshot costs nothing at first: the rows lie in the store, and are copied from there
+ * when they are asked for. Who is about to change rows says so before (pli_snap_rows_change and the like, which store.c
+ * calls); of those that nobody has taken yet the old state is then set aside. So a snapshot is a cut through all rows
+ * at one moment, its memory is what is changed before it is taken, and the pause is that of a few pieces, never of the
+ * whole table.
+ *
+ * What is taken are *arrays*: the values, each of the rule's arrays, up to where rows have paid, and of a sparse store
+ * the keys. An array goes in pieces of a fixed number of rows, so that a reader who wants one array after the other
+ * reads each from its first to its last row. Keys never change for a row, and are never set aside.
+ *
+ * No thread, lock or message: whoever owns the store owns its snapshot.
+ *
+ * Paper: Chandy, Lamport, "Distributed Snapshots", TOCS 1985, for what a cut is; copy on write by pieces as in Redis'
+ * and databases' fuzzy checkpoints (Salem, Garcia-Molina, "Checkpointing Memory-Resident Databases", ICDE 1989). */
+#ifndef PLI_TABLE_SNAP_H
+#define PLI_TABLE_SNAP_H
+
+#include "table/state/store.h"
+
+/* The arrays of a table's state. PLI_STATE_UNITS is no array of rows: one number, where lazy penalties stand. */
+enum {
+    PLI_STATE_VALUES = 0,
+    PLI_STATE_SLOT = 1, /* .. PLI_STATE_SLOT + slots - 1 */
+    PLI_STATE_PAID = PLI_STATE_SLOT + PLI_RULE_SLOTS_MAX,
+    PLI_STATE_KEYS,
+    PLI_STATE_ARRAYS,
+    PLI_STATE_UNITS = PLI_STATE_ARRAYS
+};
+
+/** Bytes of a row in an array of a table; 0: it has no such array. */
+int64_t pli_state_row_bytes(const pli_spec *spec, int32_t array);
+/** Rows of a piece: the same on both sides of a message. */
+int64_t pli_snap_piece_rows(const pli_spec *spec);
+
+typedef struct pli_snap_piece pli_snap_piece;
+
+typedef struct pli_snap {
+    pli_store      *store;       /* borrowed                                                    */
+    int64_t         first, rows; /* numbers of the store's own: the snapshot is of these        */
+    int64_t         units;       /* of the store, then                                          */
+    int64_t         piece_rows, pieces;
+    pli_snap_piece *piece;   /* [pieces]                                                        */
+    uint64_t       *keys;    /* [first + rows] of a sparse store, while they are taken           */
+    int64_t         left;    /* pieces of arrays not yet taken                                  */
+    bool            starved; /* there was no memory to set something aside: it cannot be taken  */
+} pli_snap;
+
+/** Of the rows first .. first + rows - 1; attaches itself to the store, which has one at most. Errors: ENOMEM. */
+plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_snap **snap_out, plait_error *err);
+void         pli_snap_end(pli_snap **snap);
+/** As if all of it had been taken: nothing is kept, or set aside, any more. */
+void pli_snap_release(pli_snap *snap);
+
+/** The rows first .. first + n - 1 (the store's own numbers) of an array, which are one of its pieces, as a message's
+ *  body; they can be taken once. Errors: EINVAL no such piece, or it was taken; ENOMEM. */
+plait_status pli_snap_take(pli_snap *snap, int32_t array, int64_t first, int64_t n, pli_msg **msg_out,
+                           plait_error *err);
+
+/* Before rows change, by numbers of the store's own. */
+void pli_snap_rows_change(pli_snap *snap, int64_t n, const int64_t *rows);
+void pli_snap_range_changes(pli_snap *snap, int64_t first, int64_t n);
+
+/** Copies an array's rows first .. first + n - 1 as they are now, by numbers of the store's own; no keys. */
+void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to);
+
+/** Puts rows back: array's rows [n] of these numbers (of the store's own, in range; NULL: first .. first + n - 1). A
+ *  dense store must own its slab. */
+void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, const int64_t *rows, const void *data);
+
+#ifdef PLI_TESTING /* tests have small tables, and want many pieces */
+extern _Atomic int64_t pli_snap_piece_bytes;
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* table/state/state.h - what a checkpoint holds of tables: taken from them while the workers go on, and put back into
+ * tables that may lie otherwise.
+ *
+ * Taking. At a barrier, when all updates of the clocks before are applied and none of the next has begun, a *capture*
+ * begins: a cut through all tables of the job. From then on each worker takes its share of the rows, a piece at a time,
+ * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Of what lies on shards
+ * each shard has one worker that takes it, the one that lives with it where there is one; of copies (allreduce), which
+ * are equal, each worker takes a part of the rows. So servers need no files, and a capture costs its worker copies
+ * only. Where shards have two copies (copies.h) a server may die meanwhile; a worker that dies leaves the capture
+ * without its part, and whoever hears of that (pli_comm_absent) begins another.
+ *
+ * What is taken is logical: rows by number or key, array by array (PLI_STATE_*), whatever shards there were.
+ *
+ * Putting back. Into new tables, before their job's first clock (plait_job_opts.first_clock: the capture's): any rows
+ * by any worker, sent to those who own them now. Of copies each worker puts all rows into its own. Then a barrier.
+ *
+ * Tables of which each worker has a copy that differs from the others' (gossip, local-sgd) are refused, as are sharded
+ * ones, whose rule's state lies in slices of values, memory that workers write without a lock, and filters that round,
+ * which keep what is left of a worker's updates. Of those that keep whole rows back the barrier sends all. */
+#ifndef PLI_TABLE_STATE_H
+#define PLI_TABLE_STATE_H
+
+#include <plait/table.h>
+
+#include "comm/msg.h"
+#include "table/state/snap.h"
+
+/** Can a table be captured? EREFUSED with the reason and the nearest. Not collective. */
+plait_status pli_state_check(const plait_table *table, plait_error *err);
+
+/** The arrays of a table's rows: PLI_STATE_VALUES ..; how many. */
+int32_t pli_state_arrays(const plait_table *table, int32_t arrays[PLI_STATE_ARRAYS]);
+/** "values", "slot.m", "paid", "keys". */
+const char *pli_state_name(const plait_table *table, int32_t array, char text[64]);
+/** Of a row of the array; of PAID and KEYS, whose numbers have 8 bytes, *type_out is PLAIT_I64. */
+int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *type_out);
+
+/** This worker's share of rows that all workers that live divide among them. */
+void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out);
+
+/* --- taking --------------------------------------------------------------------------------------------------- */
+
+typedef struct pli_capture pli_capture;
+
+/* Rows of one array that this worker takes: they come one part after the other, each from its first row on. */
+typedef struct pli_state_part {
+    int32_t table, array; /* table: place in the list given to begin                              */
+    int64_t first, rows;  /* of the table; of a sparse one its shards' rows lie one behind another */
+    int64_t all;          /* rows of the whole table                                              */
+} pli_state_part;
+
+/** Passes a barrier and begins a capture of tables [n] as they are then; one capture of a job at a time. Gets until the
+ *  next inc take no turn, as behind any barrier. Collective over the workers, with the same tables. */
+plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *tables, pli_capture **capture_out,
+                               plait_error *err);
+const pli_state_part *pli_capture_parts(const pli_capture *capture, int64_t *n_out);
+/** Up to where lazy penalties go: of table i of the list. */
+int64_t pli_capture_units(const pli_capture *capture, int32_t table);
+
+/* Takes the next rows: their bytes are a message's body (taken by the callee, who frees it, in any thread). */
+typedef void pli_capture_take_fn(void *user, pli_msg *rows);
+
+/** Asks for pieces and hands on those that have come, in the parts' order: about `bytes` of them, or less where they
+ *  have not come yet and wait is not set. *done_out: all have been handed on. The rank's own thread, at any time. */
+plait_status pli_capture_pump(pli_capture *capture, int64_t bytes, bool wait, pli_capture_take_fn *take, void *user,
+                              bool *done_out, plait_error *err);
+/** Can it not be completed, since who has shards now came after the cut (copies.h)? Then no more rows come; whoever
+ *  takes from it knows, the others do not. */
+bool pli_capture_is_torn(const pli_capture *capture);
+/** Ends it, complete or not. NULL is fine. Before the job ends. */
+void pli_capture_end(pli_capture **capture);
+
+/* --- putting back ----------------------------------------------------------------------------------------------- */
+
+/** Does each worker put all rows into a copy of its own? Else any worker may put a row, and one shall. */
+bool pli_state_is_copied(const plait_table *table);
+/** Puts rows of an array back: of a dense table first .. first + n - 1 (keys NULL), of a sparse one keys [n]. Units
+ *  come first. Returns when they are where they belong. Errors: EFORMAT. Not collective. */
+plait_status pli_state_put(plait_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
+                           const void *rows, plait_error *err);
+plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error *err);
+
+#endif

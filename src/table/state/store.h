@@ -1,0 +1,91 @@
+/* table/state/store.h - the rows of one shard: values, the rule's state, and how far the penalty has come.
+ *
+ * Structure of arrays: a chunk holds the values of its rows, then each of the rule's state arrays apart, so that a
+ * rule runs over consecutive values. A dense store is one chunk whose values are a slab, which may be handed out
+ * as the body of a message; a sparse one grows by chunks of a power of two of rows and finds a key's row in a
+ * keymap. Everything but the way from key to row is the same for both.
+ *
+ * Nobody writes a slab that was handed out: pli_store_own gives the dense store a copy of its own first, where
+ * somebody still holds the old one.
+ *
+ * Lazy penalties: where updates come by key, a row that a push does not touch still owes the penalty's steps. A row
+ * remembers up to where it has paid (in `units`, of which `per_clock` make a clock's step) and pays before its
+ * next update; a read gets the paid values without writing them, so what is stored depends on the updates alone. */
+#ifndef PLI_TABLE_STORE_H
+#define PLI_TABLE_STORE_H
+
+#include "comm/msg.h"
+#include "table/state/spec.h"
+
+typedef struct pli_chunk {
+    void    *values, *slot[PLI_RULE_SLOTS_MAX];
+    int64_t *paid; /* lazy: units up to which each row has paid; else NULL */
+} pli_chunk;
+
+typedef struct pli_store {
+    const pli_spec *spec; /* borrowed */
+    int64_t         rows; /* held */
+    int             shift;
+    int64_t         mask; /* row r is row r & mask of chunk r >> shift */
+    pli_chunk      *chunk;
+    int64_t         chunks, chunks_capacity;
+    int64_t         units, per_clock; /* lazy: see above */
+    /* dense */
+    int64_t   first; /* number of the first row    */
+    pli_slab *slab;  /* values of the one chunk    */
+    void     *penalty; /* [rows, cols], or NULL: 1 */
+    int64_t   states; /* values whose state there is: all, save where spec->sharded */
+    struct pli_snap *snap; /* snap.h: told before rows change; NULL: there is none */
+    /* sparse */
+    pli_keymap map;
+} pli_store;
+
+enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbers fit into the first-level cache */
+
+/* store_dense.c */
+plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  const void *initial, const void *penalty, plait_error *err);
+bool         pli_store_own(pli_store *store); /* false: out of memory */
+/** Where spec->sharded: makes the state of n values; which, says who updates them. */
+plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
+/** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store
+ *  owns its slab. */
+void         pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const plait_step *step,
+                                     const void *delta);
+void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
+
+/* store_sparse.c */
+plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);
+bool         pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
+void         pli_store_sparse_close(pli_store *store);
+
+/* store.c */
+plait_status pli_store_open(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
+                            const void *penalty, plait_error *err);
+void         pli_store_close(pli_store *store);
+/** out [n, cols] receives the rows of keys [n] (dense: in range), paid up; zeros for a key that is not held. */
+void pli_store_get(const pli_store *store, int64_t n, const uint64_t *keys, void *out);
+/** The same for the rows first .. first + n - 1 of this store (numbers of the store's own). */
+void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *out);
+/** Adds (additive) or applies the rule to the rows of keys [n], which do not repeat. own_units: what the step itself
+ *  pays. Dense: the store must own its slab. false: out of memory. */
+bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
+                      const void *delta);
+/** Adds to rows [n] (numbers of the store's own) of a dense store of an additive table, which owns its slab. */
+void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
+/** Adds or applies the rule to the rows first .. first + n - 1 of a dense store, which owns its slab. */
+void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta);
+/** Every row pays what it owes. Dense: the store must own its slab. */
+void pli_store_pay_all(pli_store *store);
+
+static inline void *pli_store_row(const pli_store *store, int64_t row, int64_t row_bytes) {
+    return (unsigned char *)store->chunk[row >> store->shift].values + (row & store->mask) * row_bytes;
+}
+
+/* The steps that a row owes, in whole clocks. */
+static inline int64_t pli_store_owed(const pli_store *store, int64_t row) {
+    const int64_t *paid = store->chunk[row >> store->shift].paid;
+    return paid == NULL ? 0 : (store->units - paid[row & store->mask]) / store->per_clock;
+}
+
+#endif

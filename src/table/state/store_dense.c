@@ -1,0 +1,61 @@
+/* Dense rows: one chunk, whose values are a slab. See store.h. */
+#include <string.h>
+
+#include "table/state/store.h"
+#include "table/state/values.h"
+
+plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err) {
+    const pli_spec *spec = store->spec;
+    size_t          bytes = (size_t)(n * spec->width);
+    store->states = n;
+    for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++) {
+        void *slot = store->chunk->slot[k] = pli_aligned(bytes);
+        if (slot == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the state of %lld values of table %s", (long long)n,
+                            spec->name);
+        memset(slot, 0, bytes);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status make_arrays(pli_store *store, plait_error *err) {
+    const pli_spec *spec = store->spec;
+    if (!spec->sharded) PLI_TRY(pli_store_open_state(store, store->rows * spec->cols, err));
+    if (!spec->lazy) return PLAIT_OK;
+    store->chunk->paid = pli_calloc((size_t)store->rows, sizeof *store->chunk->paid);
+    return store->chunk->paid != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s",
+                                                            (long long)store->rows, spec->name);
+}
+
+plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
+                                  const void *initial, const void *penalty, plait_error *err) {
+    size_t bytes = (size_t)(rows * pli_row_bytes(spec));
+    *store = (pli_store){ .spec = spec, .rows = rows, .shift = 62, .mask = INT64_MAX >> 1, .per_clock = 1,
+                          .first = first };
+    store->chunk = pli_calloc(1, sizeof *store->chunk);
+    store->slab = pli_slab_new(bytes);
+    store->penalty = penalty == NULL ? NULL : pli_aligned(bytes);
+    if (store->chunk == NULL || store->slab == NULL || (penalty != NULL && store->penalty == NULL))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)rows, spec->name);
+    store->chunks = 1;
+    store->chunk->values = store->slab->memory;
+    if (initial != NULL) memcpy(store->slab->memory, initial, bytes);
+    else memset(store->slab->memory, 0, bytes);
+    if (penalty != NULL) memcpy(store->penalty, penalty, bytes);
+    return make_arrays(store, err);
+}
+
+bool pli_store_own(pli_store *store) {
+    if (store->slab == NULL || pli_slab_is_mine(store->slab)) return true;
+    pli_slab *copy = pli_slab_new(store->slab->bytes);
+    if (copy == NULL) return false;
+    memcpy(copy->memory, store->slab->memory, store->slab->bytes);
+    pli_store_swap(store, copy);
+    return true;
+}
+
+void pli_store_swap(pli_store *store, pli_slab *values) {
+    pli_slab_unref(&store->slab);
+    store->slab = values;
+    store->chunk->values = values->memory;
+}

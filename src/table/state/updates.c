@@ -1,0 +1,102 @@
+/* See updates.h. */
+#include "table/state/updates.h"
+
+#include <string.h>
+
+#include "table/state/values.h"
+#include "tensor/exact_cells.h"
+
+enum { STRIP = 256 };
+
+plait_status pli_exact_check(const char *consistency, int32_t backup, const char *filter, const pli_filter_scope *scope,
+                             plait_error *err) {
+    pli_filters_list list;
+    if (strcmp(consistency, "bsp") != 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "exact sums with consistency %s are refused: they are of whole clocks, which only bsp "
+                        "has, and elsewhere what is read depends on when updates come; nearest is bsp",
+                        consistency);
+    if (backup > 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "exact sums with backup workers are refused: whose updates are dropped depends on "
+                        "who is late; nearest is bsp without them");
+    PLI_TRY(pli_filters_read(filter, scope, &list, err));
+    for (int32_t i = 0; i < list.n; i++)
+        if (list.filter[i]->loss != PLAIT_EXACT || list.filter[i]->values.encode != NULL ||
+            list.filter[i]->rows.choose != NULL)
+            return pli_fail(err, PLAIT_EREFUSED,
+                            "filter %s with exact sums is refused: it changes or picks values on their way; "
+                            "nearest is a filter without loss, as key-cache,key-delta,zstd",
+                            list.filter[i]->name);
+    return PLAIT_OK;
+}
+
+static bool is_wide(const pli_spec *spec) { return spec->type == PLAIT_F64; }
+
+void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum) {
+    if (spec->exact) pli_cells_add(is_wide(spec), n, delta, sum);
+    else pli_values_add(spec->type, n, delta, sum);
+}
+
+void pli_updates_scatter(const pli_spec *spec, int64_t rows, const int64_t *at, const void *delta, void *sum) {
+    int64_t row_bytes = pli_row_bytes(spec), sum_bytes = pli_sum_row_bytes(spec);
+    if (!spec->exact) {
+        pli_values_scatter_add(spec->type, rows, spec->cols, at, delta, sum);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        pli_cells_add(is_wide(spec), spec->cols, pli_at_const(delta, i * row_bytes), pli_at(sum, at[i] * sum_bytes));
+}
+
+void pli_updates_merge(const pli_spec *spec, int64_t n, const void *other, void *sum) {
+    if (spec->exact) pli_cells_merge(is_wide(spec), n, sum, other, sum);
+    else pli_values_add(spec->type, n, other, sum);
+}
+
+void pli_updates_merge_rows(const pli_spec *spec, int64_t rows, const int64_t *at, const void *other, void *sum) {
+    int64_t sum_bytes = pli_sum_row_bytes(spec);
+    if (!spec->exact) {
+        pli_values_scatter_add(spec->type, rows, spec->cols, at, other, sum);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        void *into = pli_at(sum, at[i] * sum_bytes);
+        pli_cells_merge(is_wide(spec), spec->cols, into, pli_at_const(other, i * sum_bytes), into);
+    }
+}
+
+void pli_updates_lay_over(const pli_spec *spec, double scale, int64_t n, const void *sum, void *values) {
+    double rounded[STRIP];
+    if (!spec->exact) {
+        pli_values_add_scaled(spec->type, n, scale, sum, values);
+        return;
+    }
+    for (int64_t first = 0, m; first < n; first += m) {
+        m = n - first < STRIP ? n - first : STRIP;
+        pli_cells_round(is_wide(spec), m, pli_at_const(sum, first * spec->sum_width), rounded);
+        pli_values_add_scaled(spec->type, m, scale, rounded, pli_at(values, first * spec->width));
+    }
+}
+
+double pli_updates_at(const pli_spec *spec, const void *sum, int64_t i) {
+    float       f32;
+    double      f64;
+    const void *value = pli_at_const(sum, i * spec->sum_width);
+    if (spec->exact) {
+        pli_cells_round(is_wide(spec), 1, value, is_wide(spec) ? (void *)&f64 : &f32);
+        value = is_wide(spec) ? (void *)&f64 : &f32;
+    }
+    return is_wide(spec) ? *(const double *)value : (double)*(const float *)value;
+}
+
+void pli_updates_set(const pli_spec *spec, void *sum, int64_t i, double x) {
+    void       *at = pli_at(sum, i * spec->sum_width);
+    const float narrow = (float)x;
+    const void *value = is_wide(spec) ? (const void *)&x : &narrow;
+    if (!spec->exact) {
+        memcpy(at, value, (size_t)spec->width);
+        return;
+    }
+    memset(at, 0, (size_t)spec->sum_width);
+    pli_cells_add(is_wide(spec), 1, value, at);
+}

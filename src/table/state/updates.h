@@ -1,0 +1,36 @@
+/* table/state/updates.h - sums of updates: arrays of the table's type, or, where spec->exact says so, cells
+ * (tensor/exact_cells.h), whose sum depends neither on who added what nor in which order. Zeroed memory is sums of
+ * nothing in either case; n counts values, each spec->sum_width bytes of a sum. */
+#ifndef PLI_TABLE_UPDATES_H
+#define PLI_TABLE_UPDATES_H
+
+#include "table/state/spec.h"
+
+/** May a table be exact under this consistency, with so many backup workers and these filters? EREFUSED, and what
+ *  pli_filters_read says. */
+plait_status pli_exact_check(const char *consistency, int32_t backup, const char *filter, const pli_filter_scope *scope,
+                             plait_error *err);
+
+/** sum [n] += delta [n], values of the table's type. */
+void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum);
+/** sum [at[i], :] += delta [i, :] for rows i in [0, rows), in order. */
+void pli_updates_scatter(const pli_spec *spec, int64_t rows, const int64_t *at, const void *delta, void *sum);
+/** sum [n] += other [n], a sum too. */
+void pli_updates_merge(const pli_spec *spec, int64_t n, const void *other, void *sum);
+/** sum [at[i], :] += other [i, :], rows of a sum too. */
+void pli_updates_merge_rows(const pli_spec *spec, int64_t rows, const int64_t *at, const void *other, void *sum);
+/** values [n] += scale sum [n]. */
+void pli_updates_lay_over(const pli_spec *spec, double scale, int64_t n, const void *sum, void *values);
+
+/** Value i of a sum, and what makes a sum of it alone. */
+double pli_updates_at(const pli_spec *spec, const void *sum, int64_t i);
+void   pli_updates_set(const pli_spec *spec, void *sum, int64_t i, double x);
+
+/** Filters, of which none looks at values (pli_exact_check), see the cells of a part as so many doubles. */
+static inline void pli_part_of_sums(const pli_spec *spec, plait_part *part) {
+    if (!spec->exact) return;
+    part->type = PLAIT_F64;
+    part->cols = pli_sum_row_bytes(spec) / (int64_t)sizeof(double);
+}
+
+#endif
