@@ -91,30 +91,67 @@ static bool has_option(const pli_opt *rows, const char *name) {
     return rows->name != NULL;
 }
 
-/* Does the error's text name this word behind `before`, and nothing more? */
-static bool is_named(const char *text, const char *before, const char *name, size_t length) {
-    const char *at = strstr(text, before);
-    at = at != NULL ? at + strlen(before) : NULL;
-    return at != NULL && strncmp(at, name, length) == 0 && (at[length] == ';' || at[length] == '\0');
+/* What an error of reading options is about, as its text says: an option or variable that nobody knows, by its `name`,
+ * or with `value` one that is none of an option's choices. `length`: of the text up to where a hint goes. */
+typedef struct mistake {
+    char   name[64], value[64];
+    size_t length;
+} mistake;
+
+static bool copy_word(char *to, size_t bytes, const char *from, size_t length) {
+    if (length == 0 || length >= bytes) return false;
+    snprintf(to, bytes, "%.*s", (int)length, from);
+    return true;
 }
 
-/* Where an option or a value is another tool's word, what it is here takes the place of the nearest spelling. */
-static void hint(const pli_opt *rows, int argc, char *const *argv, plait_error *err) {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        char        name[64];
-        const char *say = NULL, *bare = argv[i] + strspn(argv[i], "-");
-        size_t      dashes = (size_t)(bare - argv[i]), length = strcspn(bare, "=");
-        if (dashes == 0 || dashes > 2 || length == 0 || length >= sizeof name) continue;
-        snprintf(name, sizeof name, "%.*s", (int)length, bare);
-        const char *value = bare[length] == '=' ? bare + length + 1 : i + 1 < argc ? argv[i + 1] : NULL;
-        if (is_named(err->text, "unknown option ", argv[i], dashes + length)) {
-            say = pli_words_option(rows, name);
-            if (say != NULL) pli_fail(err, err->code, "unknown option %.*s; %s", (int)(dashes + length), argv[i], say);
-        } else if (strstr(err->text, " wants one of ") != NULL && strncmp(err->text, argv[i], dashes + length) == 0) {
-            say = pli_words_value(name, value);
-            if (say != NULL) pli_fail(err, err->code, "--%s '%s': %s", name, value, say);
-        }
-        if (say != NULL) return;
+/* "unknown option --lr; ...", "run.yaml:3: unknown option 'lr'; ...", "unknown variable PLAIT_LR: ...". */
+static bool is_unknown_name(const char *text, mistake *m) {
+    static const char *const befores[] = { "unknown option ", "unknown variable PLAIT_" };
+    for (size_t i = 0; i < sizeof befores / sizeof *befores; i++) {
+        const char *at = strstr(text, befores[i]);
+        if (at == NULL) continue;
+        at += strlen(befores[i]);
+        at += strspn(at, "-'");
+        const size_t length = strcspn(at, "';:=");
+        m->length = (size_t)(at - text) + length + (at[length] == '\'');
+        return copy_word(m->name, sizeof m->name, at, length);
+    }
+    return false;
+}
+
+/* "--model wants one of a|b, not 'svm'; ...", "run.yaml:3: model wants ...", "PLAIT_MODEL wants ...". */
+static bool is_no_choice(const char *text, mistake *m) {
+    const char *wants = strstr(text, " wants one of "), *value = wants != NULL ? strstr(wants, ", not '") : NULL;
+    if (value == NULL) return false;
+    const char *name = wants;
+    while (name > text && name[-1] != ' ') name--;
+    name += strspn(name, "-");
+    if (strncmp(name, "PLAIT_", 6) == 0) name += 6;
+    value += strlen(", not '");
+    m->length = (size_t)(wants - text);
+    return copy_word(m->name, sizeof m->name, name, (size_t)(wants - name)) &&
+           copy_word(m->value, sizeof m->value, value, strcspn(value, "'"));
+}
+
+/* Of the command's own rows first; a variable may be meant for another command. */
+static const char *word_for(const pli_opt *rows, const char *name) {
+    const char *say = pli_words_option(rows, name);
+    for (size_t i = 0; say == NULL && commands[i] != NULL; i++) say = pli_words_option(commands[i]->rows, name);
+    return say;
+}
+
+/* Where an option or a value is another tool's word, what it is here takes the place of the nearest spelling: the same
+ * answer for a flag, a variable and a line of the configuration. */
+static void hint(const pli_opt *rows, plait_error *err) {
+    mistake     m = { .length = 0 };
+    plait_error before = *err;
+    const bool  variable = strncmp(err->text, "unknown variable ", 17) == 0;
+    if (is_unknown_name(before.text, &m)) {
+        const char *say = variable ? word_for(rows, m.name) : pli_words_option(rows, m.name);
+        if (say != NULL) pli_fail(err, err->code, "%.*s; %s", (int)m.length, before.text, say);
+    } else if (is_no_choice(before.text, &m)) {
+        const char *say = pli_words_value(m.name, m.value);
+        if (say != NULL) pli_fail(err, err->code, "%.*s '%s': %s", (int)m.length, before.text, m.value, say);
     }
 }
 
@@ -139,7 +176,7 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
         pli_cli_help(command, pli_terminal_columns(1), &text);
         *code_out = pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
     } else if (status < 0) {
-        hint(command->rows, argc, argv, &err);
+        hint(command->rows, &err);
         pli_fail_at(&err, "%s", command->name);
         *code_out = pli_cli_fail(&err);
         if (status == PLAIT_EFORMAT) *code_out = PLI_EXIT_USAGE; /* a line of the configuration, not of data */
@@ -230,7 +267,7 @@ int pli_cli_main(int argc, char *const *argv) {
         return PLI_EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0) name = "version";
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
     if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
         if (argc == 2) {
             short_usage(stdout);

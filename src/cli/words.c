@@ -14,7 +14,7 @@ static const struct option_word {
     { "|batch-size|batchsize|minibatch|mini-batch|mini-batch-size|minibatch-size|bs|per-device-train-batch-size|",
       "batch", "here it is --batch, the rows of all workers together in one clock" },
     { "|n-epochs|num-epochs|nb-epoch|max-epochs|epoch|passes|iters|iter|iterations|n-iter|max-iter|num-iter|num-iters|"
-      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|max-steps|steps|",
+      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|num-round|num-boost-round|nrounds|max-steps|steps|",
       "epochs", "here it is --epochs, passes over the data" },
     { "|num-workers|n-workers|nworkers|nproc|np|n-jobs|num-proc|nproc-per-node|world-size|num-processes|n-procs|",
       "workers", "here it is --workers, of the whole job; processes are started by 'plait launch -n N'" },
@@ -60,6 +60,16 @@ static const struct option_word {
     { "|profile|profiler|timeline|", "trace", "here it is --trace" },
     { "|silent|q|no-progress|", "quiet", "here it is --quiet" },
     { "|check|validate-only|dryrun|", "dry-run", "here it is --dry-run" },
+    { "|gpu|gpus|n-gpus|num-gpus|use-gpu|device|devices|cuda|accelerator|", "threads",
+      "this version computes on the processor alone; --threads takes more or fewer of its cores" },
+    { "|verbose|v|verbosity|log-level|loglevel|debug|", "quiet",
+      "here a run tells what it does unless --quiet is said; 'plait doctor PID' shows what it waits for" },
+    { "|shuffle|no-shuffle|shuffle-data|", "seed",
+      "here rows are always shuffled, by --seed; a single pass (--epochs 1) takes them in their own order" },
+    { "|dropout|dropout-rate|drop|drop-rate|keep-prob|", "graph",
+      "the built-in nets have none; a graph of --graph FILE may have dropout, and --l2 and --patience hold a net back" },
+    { "|hosts|hostfile|host|machinefile|machines|nodes|nnodes|n-nodes|num-nodes|", "workers",
+      "machines are named to what starts the ranks: 'plait launch -n N --hosts A,B:4 -- plait train ...'" },
     { "|bits|b|bit-precision|hash|n-features|num-features|", "hash-bits", "here it is --hash-bits" },
     { "|m|model|model-path|checkpoint|load|model-in|initial-regressor|i|", "model-file", "here it is --model-file" },
     { "|probability|probabilities|predict-proba|prob|", "proba", "here it is --proba" },
@@ -156,6 +166,13 @@ static bool is_one_of(const char *theirs, const char *word) {
     return n > 2 && strchr(word, '|') == NULL && strstr(theirs, key) != NULL;
 }
 
+/* Is name, perhaps a variable's spelling of it, the option? */
+static bool is_name_of(const char *option, const char *name) {
+    for (; *option != '\0' && *name != '\0'; option++, name++)
+        if (*option != (*name == '_' ? '-' : tolower((unsigned char)*name))) return false;
+    return *option == *name;
+}
+
 static bool has_row(const pli_opt *rows, const char *name) {
     while (rows->name != NULL && (strcmp(rows->name, name) != 0 || rows->kind == PLI_OPT_LATER)) rows++;
     return rows->name != NULL;
@@ -169,7 +186,7 @@ const char *pli_words_option(const pli_opt *rows, const char *name) {
 
 const char *pli_words_value(const char *option, const char *value) {
     for (size_t i = 0; value != NULL && i < sizeof values / sizeof *values; i++)
-        if (strcmp(values[i].option, option) == 0 && is_one_of(values[i].theirs, value)) return values[i].say;
+        if (is_name_of(values[i].option, option) && is_one_of(values[i].theirs, value)) return values[i].say;
     return NULL;
 }
 

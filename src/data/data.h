@@ -37,6 +37,9 @@ int64_t      pli_schema_row_labels(const pli_schema *schema);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
 bool         pli_schema_label_is_text(const pli_schema *schema); /* cells of a table, numbered in their order */
+/** A label as written, such as "347,200", where at least half of the label's texts look like numbers, with something
+ *  between thousands, a decimal comma or a unit, and nobody has asked for texts. Borrowed; NULL: it is not so. */
+const char  *pli_schema_odd_label(const pli_schema *schema);
 /** The column of a table's labels; NULL: they stand in none. */
 const char  *pli_schema_label_name(const pli_schema *schema);
 double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */

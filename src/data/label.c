@@ -1,4 +1,4 @@
-/* Says in words where the labels of a data set stand. */
+/* Says in words where the labels of a data set stand, and whether its texts are numbers in disguise. */
 #include <string.h>
 
 #include "data/idx.h"
@@ -40,4 +40,21 @@ void pli_dataset_label(const pli_dataset *dataset, pli_text *text) {
         pli_text_add(text, "%.80s", file != NULL ? file : "none");
         return;
     }
+}
+
+/* --- texts that look like numbers --------------------------------------------------------------------------------- */
+
+const char *pli_schema_odd_label(const pli_schema *schema) {
+    const pli_column *column = pli_schema_label_column(schema);
+    const char       *example = NULL;
+    int64_t           like = 0;
+    if (schema->label_kind != PLI_LABEL_TEXT || column == NULL || schema->label_asked) return NULL;
+    for (int64_t i = 0; i < column->dict.n; i++) {
+        const char    *text = column->dict.text[i];
+        const pli_cell cell = { .text = (const unsigned char *)text, .length = strlen(text) };
+        const bool     odd = pli_cell_odd_number(&cell) != PLI_ODD_NONE;
+        like += odd || pli_cell_is_number(&cell, false);
+        if (odd && example == NULL) example = text;
+    }
+    return 2 * like >= column->dict.n ? example : NULL;
 }

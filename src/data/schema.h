@@ -50,6 +50,7 @@ struct pli_schema {
     int64_t         labels;
     bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */
+    bool            label_asked; /* --text-columns names the label: its cells are texts on purpose */
     char            delimiter;
     bool            decimal_comma; /* numbers were written so: 1,5 */
     pli_column     *column; /* table: all columns but ignored ones, in the file's order */

@@ -79,6 +79,7 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_object_set_new(object, "has_names", json_boolean(schema->has_names));
         if (schema->delimiter != '\0') json_object_set_new(object, "delimiter", json_string(delimiter));
         if (schema->decimal_comma) json_object_set_new(object, "decimal_comma", json_true());
+        if (schema->label_asked && !for_model) json_object_set_new(object, "label_asked", json_true());
     }
     if (!for_model) json_object_set_new(object, "whole", json_boolean(schema->whole));
     if (!for_model && schema->segments > 0) {
@@ -203,6 +204,7 @@ static bool read_table(const json_t *object, pli_schema *schema) {
     schema->delimiter = delimiter != NULL ? delimiter[0] : '\0';
     schema->decimal_comma = json_is_true(json_object_get(object, "decimal_comma"));
     schema->has_names = json_is_true(json_object_get(object, "has_names"));
+    schema->label_asked = json_is_true(json_object_get(object, "label_asked"));
     if (!json_is_array(columns)) return false;
     for (size_t i = 0; i < json_array_size(columns); i++)
         if (!read_column(json_array_get(columns, i), schema)) return false;

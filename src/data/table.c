@@ -212,7 +212,9 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
          name != NULL && status == PLAIT_OK; name = strtok_r(NULL, ",", &next)) {
         int64_t at = 0;
         status = find_column(d, "texts", name, &at, err);
-        if (status == PLAIT_OK) t->cell[at].role = PLI_ROLE_TEXT;
+        if (status < 0) break;
+        t->cell[at].role = PLI_ROLE_TEXT;
+        t->cell[at].asked = true;
     }
     pli_free(copy);
     pli_free(found);
@@ -254,6 +256,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
         cell->label_is_text = i == label && text;
         cell->column = (int32_t)schema->columns;
         if (cell->label_is_text) schema->label_kind = PLI_LABEL_TEXT;
+        if (cell->label_is_text) schema->label_asked = cell->asked;
         if (pli_schema_add_column(schema, t->name[i], strlen(t->name[i]), cell->role) == NULL)
             return pli_table_no_memory(err);
     }

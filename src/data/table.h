@@ -15,6 +15,7 @@ typedef struct pli_table_cell {
     int32_t  column; /* of the schema; -1: ignored */
     pli_role role;
     bool     label_is_text;
+    bool     asked;  /* for its cells as texts, by --text-columns */
     uint32_t hashed; /* key of a number with hashing */
     uint64_t seed;   /* hash of the name             */
 } pli_table_cell;

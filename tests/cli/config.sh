@@ -28,14 +28,14 @@ printf 'epochs: none\n' >value.yaml
 exits 2 "value.yaml:1" value train --data part --config value.yaml
 # A mistyped variable is answered as a mistyped flag is, by every command that reads options; one that is no option, or
 # another command's, is left alone.
-PLAIT_EPOCH=3
-export PLAIT_EPOCH
-exits 2 "unknown variable PLAIT_EPOCH; did you mean PLAIT_EPOCHS" variable train --data part
+PLAIT_EPOHCS=3
+export PLAIT_EPOHCS
+exits 2 "unknown variable PLAIT_EPOHCS; did you mean PLAIT_EPOCHS" variable train --data part
 exits 2 "did you mean PLAIT_EPOCHS" variable predict --model-file m --data part
 works help train -h
-PLAIT_EPOCH=
+PLAIT_EPOHCS=
 works empty config --data part
-unset PLAIT_EPOCH
+unset PLAIT_EPOHCS
 PLAIT_XYZZYFOO=1
 export PLAIT_XYZZYFOO
 exits 2 "unknown variable PLAIT_XYZZYFOO.*unset it" variable config --data part

@@ -93,6 +93,14 @@ word "here it is --patience" $t --early-stopping 3
 word "here it is --out" $t -o model
 word "here it is --seed" $t --random-state 3
 word "here it is --layers" $t --hidden-layer-sizes 3
+for name in num_round nrounds; do word "unknown option --$name; here it is --epochs" $t --$name 3; done
+word "option --gpu; this version computes on the processor alone" $t --gpu
+word "option --device; this version computes on the processor alone" $t --device cuda
+word "option --verbose; here a run tells what it does" $t --verbose
+word "option -v; here a run tells what it does" $t -v
+word "option --dropout; .*--graph FILE may have dropout" $t --dropout 0.5
+word "option --shuffle; here rows are always shuffled" $t --shuffle
+word "option --hosts; .*plait launch -n N --hosts A,B:4 -- plait train" $t --hosts a,b
 word "model 'svm': here it is hinge" $t --model svm
 word "model 'linear': here it is squared" $t --model=linear
 word "model 'LogReg': here it is logistic" $t --model LogReg
@@ -105,6 +113,26 @@ word "topology ddp: here it is allreduce" $t --topology ddp
 word "consistency sync: here it is bsp" $t --consistency sync
 word "eval tells loss, accuracy" eval --model-file m --data part --confusion
 word "here it is --model-file" predict -m m --data part
+# In a configuration file and as a variable the same answer as for a flag.
+for line in 'lr: 0.1' "'lr': 0.1"; do
+    echo "$line" >words.yaml
+    word "^plait: train: words.yaml:1: unknown option 'lr'; here it is --learning-rate$" $t --config words.yaml
+done
+printf 'epochs: 1\nmodel: svm\n' >words.yaml
+word "^plait: train: words.yaml:2: model 'svm': here it is hinge$" $t --config words.yaml
+for variable in LR BATCH_SIZE; do
+    case $variable in LR) here=--learning-rate ;; *) here=--batch ;; esac
+    export "PLAIT_$variable=1"
+    word "unknown variable PLAIT_$variable; here it is $here" $t
+    word "unknown variable PLAIT_$variable; here it is $here" eval --model-file m --data part
+    unset "PLAIT_$variable"
+done
+PLAIT_MODEL=svm
+export PLAIT_MODEL
+word "^plait: train: PLAIT_MODEL 'svm': here it is hinge$" $t
+unset PLAIT_MODEL
+works version -V
+grep -q '^plait ' version.out || fail "plait -V: $(cat version.out)"
 word "here it is 'plait train'" fit --data part
 word "here it is 'plait eval'" score --data part
 # Values that help, the manual and the completion offer are there: each is taken, or refused with a reason of its own.

@@ -16,6 +16,7 @@ enum { FEW_CLASSES = 100, ROWS_A_CLASS = 10, APART = 4 };
 typedef enum doubt {
     NO_DOUBT,
     NOT_INTEGERS, /* or more than can be kept                                      */
+    ODD_NUMBERS,  /* texts that are numbers, all but for how they are written      */
     TOO_MANY,     /* more than half as many as rows: a row's own name, or a number */
     APART_NUMBERS /* many, of few rows each, and far apart, as prices are          */
 } doubt;
@@ -23,6 +24,8 @@ typedef enum doubt {
 static doubt doubt_of(const pli_run *run) {
     const pli_schema *schema = run->schema;
     const int64_t     n = pli_schema_labels(schema), rows = pli_schema_rows(schema);
+    const bool        many = n < 0 || n > FEW_CLASSES || (n > 2 && n > rows / 2);
+    if (many && run->start == NULL && pli_schema_odd_label(schema) != NULL) return ODD_NUMBERS;
     if (n < 0) return NOT_INTEGERS;
     if (run->start != NULL || pli_schema_symbols(schema) > 0) return NO_DOUBT; /* classes as they are */
     if (n > 2 && n > rows / 2) return TOO_MANY;
@@ -34,8 +37,11 @@ static doubt doubt_of(const pli_run *run) {
 static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
     const char *column = pli_schema_label_name(run->schema),
                *option = run->loss == run->opts->model ? "--model" : "--loss";
-    const bool  numbers = !pli_schema_label_is_text(run->schema);
-    if (numbers) pli_text_add(text, "for numbers take %s squared", option);
+    const bool  numbers = !pli_schema_label_is_text(run->schema) || why == ODD_NUMBERS;
+    if (why == ODD_NUMBERS)
+        pli_text_add(text, "cells such as %.40s look like numbers: write them as 1234.5 is, with a point and neither "
+                           "parted thousands nor a unit, and take %s squared", pli_schema_odd_label(run->schema), option);
+    else if (numbers) pli_text_add(text, "for numbers take %s squared", option);
     if (column != NULL) pli_text_add(text, "%s--label COLUMN names another column", numbers ? "; " : "");
     if (column != NULL && numbers && why != TOO_MANY)
         pli_text_add(text, "; --text-columns %.40s takes them for names", column);
@@ -44,12 +50,13 @@ static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
 
 static plait_status refuse_classes(const pli_run *run, const char *where, doubt why) {
     pli_text text = { 0 };
-    if (why == NOT_INTEGERS) {
-        pli_text_add(
-            &text, "labels are no classes: %s: numbers that are not integers below 2^53, or more than 65,536; ", where);
+    if (why == NOT_INTEGERS && !pli_schema_label_is_text(run->schema)) {
+        pli_text_add(&text, "label: %s: its numbers can be no classes: not all are integers below 2^53, or more than "
+                            "65,536 of them differ; ", where);
     } else {
-        pli_text_add(&text, "label: %s: ", where);
-        pli_text_add_count(&text, pli_schema_labels(run->schema));
+        const int64_t n = pli_schema_labels(run->schema);
+        pli_text_add(&text, "label: %s: %s", where, n < 0 ? "more than 65,536" : "");
+        if (n >= 0) pli_text_add_count(&text, n);
         pli_text_add(&text, " classes in ");
         pli_text_add_count(&text, pli_schema_rows(run->schema));
         pli_text_add(&text, " rows%s are refused; ", why == APART_NUMBERS ? ", far apart," : "");
@@ -61,6 +68,11 @@ static plait_status refuse_classes(const pli_run *run, const char *where, doubt 
 }
 
 static plait_status refuse_numbers(const pli_run *run, const char *where) {
+    const char *odd = pli_schema_odd_label(run->schema);
+    if (odd != NULL)
+        return pli_fail(run->err, PLAIT_EFORMAT,
+                        "label: %s: its cells are read as texts, since some, such as %.40s, are not written as 1234.5 "
+                        "is, with a point and neither parted thousands nor a unit: write them so", where, odd);
     return pli_fail(run->err, PLAIT_EFORMAT,
                     "label: %s: its cells are texts, and %s %s learns numbers; --label COLUMN names another column, "
                     "%s logistic takes classes", where, run->loss == run->opts->model ? "model" : "loss", run->loss,
