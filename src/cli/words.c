@@ -14,7 +14,8 @@ static const struct option_word {
     { "|batch-size|batchsize|minibatch|mini-batch|mini-batch-size|minibatch-size|bs|per-device-train-batch-size|",
       "batch", "here it is --batch, the rows of all workers together in one clock" },
     { "|n-epochs|num-epochs|nb-epoch|max-epochs|epoch|passes|iters|iter|iterations|n-iter|max-iter|num-iter|num-iters|"
-      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|num-round|num-boost-round|nrounds|max-steps|steps|",
+      "num-iterations|n-iterations|num-train-epochs|rounds|num-rounds|num-round|num-boost-round|nrounds|max-steps|"
+      "steps|",
       "epochs", "here it is --epochs, passes over the data" },
     { "|num-workers|n-workers|nworkers|nproc|np|n-jobs|num-proc|nproc-per-node|world-size|num-processes|n-procs|",
       "workers", "here it is --workers, of the whole job; processes are started by 'plait launch -n N'" },
@@ -67,7 +68,8 @@ static const struct option_word {
     { "|shuffle|no-shuffle|shuffle-data|", "seed",
       "here rows are always shuffled, by --seed; a single pass (--epochs 1) takes them in their own order" },
     { "|dropout|dropout-rate|drop|drop-rate|keep-prob|", "graph",
-      "the built-in nets have none; a graph of --graph FILE may have dropout, and --l2 and --patience hold a net back" },
+      "the built-in nets have none; a graph of --graph FILE may have dropout, and --l2 and --patience hold a net "
+      "back" },
     { "|hosts|hostfile|host|machinefile|machines|nodes|nnodes|n-nodes|num-nodes|", "workers",
       "machines are named to what starts the ranks: 'plait launch -n N --hosts A,B:4 -- plait train ...'" },
     { "|bits|b|bit-precision|hash|n-features|num-features|", "hash-bits", "here it is --hash-bits" },

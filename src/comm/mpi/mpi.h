@@ -136,6 +136,8 @@ struct pli_transport {
 
 /* Tells an MPI that is about to start what its own launcher would have told it (settle.c). */
 void         pli_mpi_settle(void);
+/* Of an MPI that has started one process alone: takes the names of the files in memory away that nobody else would. */
+void         pli_mpi_leave_nothing(void);
 plait_status pli_mpi_begin_receiving(pli_transport *t, plait_error *err);
 void         pli_mpi_end_receiving(pli_transport *t);
 void         pli_mpi_send(pli_transport *t, pli_msg *msg);

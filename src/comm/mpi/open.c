@@ -42,7 +42,7 @@ static void outlive_broken_pipes(void) {
 }
 
 static plait_status start_mpi(plait_error *err) {
-    int running = 0, over = 0, provided = 0;
+    int running = 0, over = 0, provided = 0, size = 0;
     MPI_Initialized(&running);
     MPI_Finalized(&over);
     if (over) return pli_fail(err, PLAIT_EMODULE, "this process has already ended its MPI; it cannot be started again");
@@ -54,6 +54,7 @@ static plait_status start_mpi(plait_error *err) {
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
             return pli_fail(err, PLAIT_EMODULE, "MPI does not start");
         atexit(finalize);
+        if (MPI_Comm_size(MPI_COMM_WORLD, &size) == MPI_SUCCESS && size == 1) pli_mpi_leave_nothing();
     }
     if (provided < MPI_THREAD_SERIALIZED)
         return pli_fail(err, PLAIT_EMODULE, "this MPI gives thread level %d only; MPI_THREAD_SERIALIZED is needed",
@@ -114,14 +115,19 @@ static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_e
 
 static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
     if (opts->servers >= t->size)
-        return pli_fail(err, PLAIT_EINVAL, "%d processes were started, and %d servers leave no worker", t->size,
-                        opts->servers);
-    int32_t workers = t->size - opts->servers;
-    if (opts->workers != 0 && opts->workers != workers)
         return pli_fail(err, PLAIT_EINVAL,
-                        "%d processes were started, less %d servers that is %d workers, not %d: leave "
-                        "--workers out, or start %d processes",
-                        t->size, opts->servers, workers, opts->workers, opts->workers + opts->servers);
+                        "%d process%s started, and with --servers %d no worker is left: start more, or fewer servers",
+                        t->size, t->size == 1 ? " was" : "es were", opts->servers);
+    const int32_t workers = t->size - opts->servers, wanted = opts->workers + opts->servers;
+    if (opts->workers != 0 && opts->workers != workers) {
+        char less[32] = "";
+        if (opts->servers > 0) snprintf(less, sizeof less, ", less --servers %d", opts->servers);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%d process%s started%s, which makes %d worker%s, not %d: leave --workers out, or start %d "
+                        "processes (`plait launch -n %d -- ...`)",
+                        t->size, t->size == 1 ? " was" : "es were", less, workers, pli_plural(workers), opts->workers,
+                        wanted, wanted);
+    }
     place->workers = t->workers = workers;
     place->servers = opts->servers;
     place->first = t->rank;

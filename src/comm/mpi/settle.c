@@ -1,4 +1,5 @@
-/* What an MPI must be told before it starts, where another launcher than its own has started the process.
+/* What an MPI must be told before it starts, where another launcher than its own has started the process, and what it
+ * leaves behind where none has.
  *
  * mpirun tells each rank where its MPI lies, and that cores are shared. Slurm's srun knows nothing of the MPI, and
  * three things go wrong under it with a private one (PyPI's, in .venv/):
@@ -8,10 +9,16 @@
  *     component prints a page about it on every rank, then takes the native one. So munge is taken off the list for it.
  *   - More ranks than cores wait for each other by spinning. mpi_yield_when_idle gives the core away.
  * A system's MPI knows its own place, and what a user has set stays as it is. MPI reads all this from the environment
- * alone, in MPI_Init, so this file writes there; it is called once a process, right before MPI_Init. */
+ * alone, in MPI_Init, so this file writes there; it is called once a process, right before MPI_Init.
+ *
+ * Open MPI gives each process a file in /dev/shm for the messages of its host and leaves it to the launcher to remove
+ * that. A process without a launcher would leave 16 MiB of memory behind with every run. Nobody but itself maps the file
+ * then, so its name goes as soon as MPI has started, and the memory with the process, however that ends. */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm/launcher.h"
 #include "comm/mpi/mpi.h"
@@ -58,4 +65,24 @@ void pli_mpi_settle(void) {
     }
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     pli_free(prefix);
+}
+
+/* The path at the end of a line of /proc/self/maps, without its newline; NULL: no file is mapped there. */
+static char *mapped_path(char *line) {
+    char *path = strchr(line, '/');
+    if (path != NULL) path[strcspn(path, "\n")] = '\0';
+    return path;
+}
+
+void pli_mpi_leave_nothing(void) {
+    static const char name[] = "sm_segment."; /* .HOST.USER.JOB.RANK */
+    char  *line = NULL;
+    size_t capacity = 0;
+    FILE  *maps = fopen("/proc/self/maps", "re");
+    while (maps != NULL && getline(&line, &capacity, maps) > 0) {
+        const char *path = mapped_path(line), *last = path != NULL ? strrchr(path, '/') + 1 : NULL;
+        if (last != NULL && strncmp(last, name, sizeof name - 1) == 0) unlink(path);
+    }
+    free(line);
+    if (maps != NULL) fclose(maps);
 }

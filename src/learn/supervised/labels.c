@@ -39,8 +39,9 @@ static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
                *option = run->loss == run->opts->model ? "--model" : "--loss";
     const bool  numbers = !pli_schema_label_is_text(run->schema) || why == ODD_NUMBERS;
     if (why == ODD_NUMBERS)
-        pli_text_add(text, "cells such as %.40s look like numbers: write them as 1234.5 is, with a point and neither "
-                           "parted thousands nor a unit, and take %s squared", pli_schema_odd_label(run->schema), option);
+        pli_text_add(text,
+                     "cells such as %.40s look like numbers: write them as 1234.5 is, with a point and neither parted "
+                     "thousands nor a unit, and take %s squared", pli_schema_odd_label(run->schema), option);
     else if (numbers) pli_text_add(text, "for numbers take %s squared", option);
     if (column != NULL) pli_text_add(text, "%s--label COLUMN names another column", numbers ? "; " : "");
     if (column != NULL && numbers && why != TOO_MANY)
