@@ -71,7 +71,7 @@ typedef struct plait_part {
     uint64_t        seed;                  /* plait_job_opts.seed                                          */
     int64_t         clock;                 /* the worker's                                                 */
     int64_t         examples;              /* PUSHED: rows of data that the updates are the sum over       */
-    plait_type      type;                  /* PLAIT_F32 or PLAIT_F64                                       */
+    plait_type      type;                  /* PLAIT_F32 or PLAIT_F64; of a filter without loss PLAIT_I64, too */
     int64_t         n, cols;               /* values, where there are some, are [n, cols] of type          */
     int64_t         first;                 /* rows first .. first + n - 1, where keys is NULL              */
     const uint64_t *keys;                  /* [n]                                                          */

@@ -1,11 +1,11 @@
 /* plait/table.h - parameter tables: all shared state of every algorithm.
  *
  * A *job* is what a worker (or server) takes part in; it owns *tables* and their common clock. A table is
- * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32 or
- * float64. A worker reads with `get`, updates with `inc`, and ends an iteration with `clock`, which ticks
- * all tables of the job. How an update travels is the table's *topology* (local, allreduce, ps; hybrid is
- * allreduce for a dense table and ps for a sparse or keyed one), what a get may miss is its *consistency* (bsp, ssp:S,
- * async and others, see plait/consistency.h); an algorithm does not see either.
+ * rows of fixed width, dense (rows 0 .. rows-1) or sparse (any 64-bit key, growing by key), of float32,
+ * float64 or 64-bit whole numbers. A worker reads with `get`, updates with `inc`, and ends an iteration with
+ * `clock`, which ticks all tables of the job. How an update travels is the table's *topology* (local, allreduce,
+ * ps; hybrid is allreduce for a dense table and ps for a sparse or keyed one), what a get may miss is its
+ * *consistency* (bsp, ssp:S, async and others, see plait/consistency.h); an algorithm does not see either.
  *
  * A table is *additive* (no rule: an inc is a delta; own incs are visible at once) or *ruled* (an inc is a
  * gradient for an update rule; a get in clock c holds the worker's own pushes of clocks before c).
@@ -137,7 +137,8 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
  *  that worker. holder: the home while it lives, as far as the caller's clocks have shown, else another, a spare while
  *  one lives, alike for all who know of the same deaths; a further death moves only what the dead had. inherits: after
  *  PLAIT_STAND_IN, is the item the caller's, and was not in this clock so far? From the next clock holder says so, too.
- *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random weight). */
+ *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998 (highest random
+ *  weight). */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
 /** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends
@@ -170,7 +171,8 @@ PLAIT_API plait_status plait_job_leave(plait_job *job);
 typedef struct plait_table_opts {
     size_t          size;         /* set by plait_table_opts_init                                      */
     const char     *name;         /* unique in the job; used in messages and files                     */
-    plait_type      type;         /* PLAIT_F32 (default) or PLAIT_F64                                  */
+    plait_type      type;         /* PLAIT_F32 (default), PLAIT_F64 or PLAIT_I64. Whole numbers count exactly: a sum is
+                                     the same in any order, and wraps around. Additive tables only, not under gossip */
     int64_t         rows;         /* dense: > 0; 0: sparse, grows by key                               */
     int64_t         cols;         /* values of a row, > 0; default 1                                   */
     int             keyed;        /* 1: a dense table whose updates are sparse and are pushed by key   */
@@ -181,7 +183,7 @@ typedef struct plait_table_opts {
                                      does: each delta of an inc is a term, and the values' bits depend on neither the
                                      topology nor on which worker pushed what. Under bsp without backup workers only;
                                      filters that look at values are refused. An update takes 4 times the memory and
-                                     bytes.  */
+                                     bytes, save one of whole numbers, whose sums are exact as they are. */
     int             sharded;      /* 1: each worker holds the rule's state of its part of the values only, applies the
                                      rule there, and the values are gathered: less memory, the same bits
                                      (docs/collectives.md).

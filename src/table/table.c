@@ -77,6 +77,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
                                         .rule = opts->rule.name,
+                                        .type = opts->type,
                                         .sharded = opts->sharded != 0,
                                         .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates,

@@ -18,6 +18,7 @@
  *     topology/      which way updates travel: served.c (local and ps: messages to shards), allreduce.c (sums of
  *                    replicas; buckets.h), gossip.c, local_sgd.c, hogwild.c (async over local: the shared values
  *                    themselves); topologies.c is the list, pairs.c says what goes with what
+ *     combine/       how what several workers push to a row comes together: one file each
  *     filter/        filters on messages, one a file; client_filter.c and server_filter.c put messages through them
  *
  * Only job.c, table.c, topology/, state/state.c and client/lease.c know of ports and waits; everything else is fed.

@@ -15,6 +15,8 @@ const update *update_of(const group *g, int32_t worker, int32_t call) {
     return NULL;
 }
 
+plait_type type_of(const plan *t) { return t->whole ? PLAIT_I64 : t->wide ? PLAIT_F64 : PLAIT_F32; }
+
 bool is_read(verb kind) { return kind <= CALL; }
 
 bool is_inc(verb kind) { return kind >= INC && kind <= ADD_BEGIN; }
@@ -34,7 +36,10 @@ static void describe_table(const plan *t, FILE *out) {
         fprintf(out, "sparse, ");
     else
         fprintf(out, "%" PRId64 " rows, ", t->rows);
-    fprintf(out, "%d columns of %s, %s", t->cols, t->wide ? "F64" : "F32",
+    fprintf(out, "%d columns of %s, %s", t->cols,
+            t->whole  ? "I64"
+            : t->wide ? "F64"
+                      : "F32",
             !t->ruled     ? "additive"
             : t->own_rule ? "a rule of its own"
                           : "sgd");

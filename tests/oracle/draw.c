@@ -143,6 +143,12 @@ static void draw_rule(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     t->own_rule = !averaged && (whole || draw_one_in(s, 2));
 }
 
+/* Whole numbers? By draws of its own, so that what else is drawn does not hang on it. */
+static bool counts(const program *p, const plan *t) {
+    uint64_t own = p->seed * UINT64_C(0x9fb21c651e98df25) + (uint64_t)(t - p->tables);
+    return t->wide && !t->ruled && t->way != GOSSIP && draw_one_in(&own, 3);
+}
+
 static void draw_shape(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     static const char *const filters[] = { "key-cache",           "key-delta",      "zstd",
                                            "key-cache,key-delta", "key-cache,zstd", "key-cache,key-delta,zstd" };
@@ -160,6 +166,7 @@ static void draw_shape(const program *p, plan *t, int64_t cycle, uint64_t *s) {
         t->policy == BSP && t->way == SUMS && t->ruled && !t->sparse && !t->keyed && !t->exact && draw_one_in(s, 3);
     if (t->way == SERVERS && p->replicas == 1 && draw_one_in(s, 4)) t->filter = filters[draw_below(s, 6)];
     t->initial = !t->sparse && !t->hammered && draw_one_in(s, 3);
+    t->whole = counts(p, t);
     choose_digits(p, t);
     if (t->sparse)
         draw_keys(t, s);

@@ -70,7 +70,7 @@ typedef struct plan {
     int64_t     bound, period; /* the policy's numbers: S, T, F, H; W, P */
     double      norm;          /* vap's                                   */
     bool        weak;
-    bool        sparse, keyed, wide /* F64 */, ruled, own_rule, exact, sharded;
+    bool        sparse, keyed, wide /* F64 or I64 */, whole /* I64 */, ruled, own_rule, exact, sharded;
     bool        initial;  /* rows begin with values of their own */
     bool        hammered; /* async over shared memory, updates in many pieces: only what all have ended is whole */
     int64_t     rows;
@@ -156,6 +156,7 @@ double        weight(const plan *t, int32_t digit, int32_t col);
 const char   *name_of(verb kind);
 bool          is_read(verb kind);
 bool          is_inc(verb kind);
+plait_type    type_of(const plan *t);
 void          describe(const program *p, FILE *out);
 void          describe_calls(const program *p, FILE *out);
 
@@ -163,6 +164,7 @@ void          describe_calls(const program *p, FILE *out);
 extern const plait_rule     own_rule;     /* "take": subtracts a gradient as it is */
 extern const plait_function own_function; /* "pick": the values of the keys that its arguments name */
 double                      initial(const plan *t, uint64_t row, int32_t col);
+double                      value_at(plait_type type, const void *values, size_t at);
 
 /* play.c */
 plait_status play(const program *p, diary *diaries /* [workers] */, const char *cluster, plait_error *error_out);

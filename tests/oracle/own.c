@@ -18,6 +18,11 @@ static void take_f64(const plait_rule_numbers *rule, const plait_step *step, int
 
 const plait_rule own_rule = { .name = "take", .learning_rate = 1, .apply_f32 = take_f32, .apply_f64 = take_f64 };
 
+double value_at(plait_type type, const void *values, size_t at) {
+    if (type == PLAIT_I64) return (double)((const int64_t *)values)[at];
+    return type == PLAIT_F64 ? ((const double *)values)[at] : (double)((const float *)values)[at];
+}
+
 /* args: keys or rows [n]; answer [n, cols]: those that the shard owns. Answers of shards are added. */
 static plait_status pick(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes) {
@@ -31,8 +36,7 @@ static plait_status pick(void *user, const plait_slice *slices, int32_t n_slices
         for (size_t i = 0; i < args_bytes / sizeof *wanted; i++)
             for (int64_t j = 0; wanted[i] == key && j < s->cols; j++) {
                 const int64_t at = row * s->cols + j;
-                to[(int64_t)i * s->cols + j] =
-                    s->type == PLAIT_F64 ? ((const double *)s->values)[at] : (double)((const float *)s->values)[at];
+                to[(int64_t)i * s->cols + j] = value_at(s->type, s->values, (size_t)at);
             }
     }
     return PLAIT_OK;

@@ -47,7 +47,9 @@ static uint64_t *words(diary *d, size_t n) {
 /* --- updates ------------------------------------------------------------------------------------------------------ */
 
 static void store(const plan *t, void *values, size_t at, double value) {
-    if (t->wide)
+    if (t->whole)
+        ((int64_t *)values)[at] = (int64_t)value;
+    else if (t->wide)
         ((double *)values)[at] = value;
     else
         ((float *)values)[at] = (float)value;
@@ -108,7 +110,7 @@ static void write_values(player *y, const plan *t, record *r, const void *values
     r->n = n;
     r->at = (size_t)(to - y->d->words);
     for (size_t i = 0; i < total; i++) {
-        const double value = t->wide ? ((const double *)values)[i] : (double)((const float *)values)[i];
+        const double value = value_at(type_of(t), values, i);
         memcpy(&to[i], &value, sizeof value);
     }
 }
@@ -231,7 +233,7 @@ static plait_status make_table(player *y, int32_t i) {
     plait_table_opts o;
     plait_table_opts_init(&o);
     o.name = t->name;
-    o.type = t->wide ? PLAIT_F64 : PLAIT_F32;
+    o.type = type_of(t);
     o.rows = t->sparse ? 0 : t->rows;
     o.cols = t->cols;
     o.keyed = t->keyed;

@@ -39,13 +39,16 @@ typedef struct job {
 /* --- training: what a block pushes in a clock is its own affair ------------------------------------------------ */
 
 static void put(plait_type type, void *to, int64_t i, double x) {
-    if (type == PLAIT_F64)
+    if (type == PLAIT_I64)
+        ((int64_t *)to)[i] = (int64_t)(x * 1e15);
+    else if (type == PLAIT_F64)
         ((double *)to)[i] = x;
     else
         ((float *)to)[i] = (float)x;
 }
 
 static double at(plait_type type, const void *from, int64_t i) {
+    if (type == PLAIT_I64) return (double)((const int64_t *)from)[i];
     return type == PLAIT_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
 }
 
@@ -286,6 +289,8 @@ static void test_servers_apart_are_taken_from_and_put_to(void **state) {
     check_goes_on("adagrad", PLAIT_F32, "ps", 2, 3, "ps", 3, 2);
     check_goes_on("momentum", PLAIT_F32, "ps", 3, 1, "local", 2, 0);
     check_goes_on(NULL, PLAIT_F64, "ps", 1, 4, "allreduce", 4, 0);
+    check_goes_on(NULL, PLAIT_I64, "ps", 3, 2, "allreduce", 2, 0);
+    check_goes_on(NULL, PLAIT_I64, "allreduce", 2, 0, "local", 3, 0);
 }
 
 /* Under a stale policy the pushes of one worker are in order, so that a run of one repeats; and the cut is what the

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/events.h"
+#include "table/state/updates.h"
 #include "table/state/values.h"
 
 plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layout, pli_client_table **table_out,
@@ -184,8 +185,9 @@ static void write_rows_through(pli_client_table *table, double scale) {
         pli_rowset_find(&table->rows, m, pending->set.keys + from, at);
         for (int64_t i = 0; i < m; i++)
             if (at[i] >= 0)
-                pli_values_add_scaled(spec->type, spec->cols, scale, pli_at_const(pending->sum, (from + i) * row_bytes),
-                                      pli_at(table->row_values, at[i] * row_bytes));
+                pli_updates_lay_over(spec, scale, spec->cols,
+                                     pli_at_const(pending->sum, (from + i) * pli_sum_row_bytes(spec)),
+                                     pli_at(table->row_values, at[i] * row_bytes));
     }
 }
 

@@ -168,7 +168,7 @@ static void gather_add(const pli_spec *spec, double scale, int64_t n, const int6
                        void *values) {
     int64_t row_bytes = pli_row_bytes(spec), sum_bytes = pli_sum_row_bytes(spec);
     if (scale == 1 && !spec->exact) {
-        pli_values_gather_add(spec->type, n, spec->cols, at, sum, values);
+        pli_merge_gather(spec->merge, n, spec->cols, at, sum, values);
         return;
     }
     for (int64_t i = 0; i < n; i++)

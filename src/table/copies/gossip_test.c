@@ -126,7 +126,7 @@ static void end_round(network *net, int32_t me) {
     for (int32_t i = 0; i < n; i++) {
         pli_msg *copy = pli_gossip_take(w->table, w->clock, list[i]);
         assert_non_null(copy);
-        pli_values_add(PLAIT_F64, N, pli_msg_body(copy), sum);
+        pli_values_add_scaled(PLAIT_F64, N, 1, pli_msg_body(copy), sum);
         pli_msg_free(&copy);
         assert_null(pli_gossip_take(w->table, w->clock, list[i]));
     }

@@ -35,17 +35,17 @@ static void *range_at(const pli_residual *residual, const plait_part *part) {
 }
 
 void pli_residual_add_to(pli_residual *residual, const plait_part *part, void *values) {
-    int64_t at[PLI_BLOCK];
+    const pli_merge *add = &pli_add_combine.of[residual->type];
+    int64_t          at[PLI_BLOCK];
     if (residual->values == NULL || part->n == 0) return;
     if (part->keys == NULL) {
-        pli_values_add(residual->type, part->n * residual->cols, range_at(residual, part), values);
+        add->fold(part->n * residual->cols, range_at(residual, part), values);
         return;
     }
     for (int64_t from = 0; from < part->n; from += PLI_BLOCK) {
         int64_t m = part->n - from < PLI_BLOCK ? part->n - from : PLI_BLOCK;
         pli_rowset_find(&residual->set, m, part->keys + from, at);
-        pli_values_gather_add(residual->type, m, residual->cols, at, residual->values,
-                              pli_at(values, from * residual->row_bytes));
+        pli_merge_gather(add, m, residual->cols, at, residual->values, pli_at(values, from * residual->row_bytes));
     }
 }
 

@@ -9,8 +9,8 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
     const char *name = opts->name == NULL ? "" : opts->name;
     if (name[0] == '\0' || strlen(name) > PLI_TABLE_NAME_MAX)
         return pli_fail(err, PLAIT_EINVAL, "a table needs a name of 1 to %d bytes", PLI_TABLE_NAME_MAX);
-    if (opts->type != PLAIT_F32 && opts->type != PLAIT_F64)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: values are float32 or float64, not type %d", name,
+    if (opts->type != PLAIT_F32 && opts->type != PLAIT_F64 && opts->type != PLAIT_I64)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: values are float32, float64 or int64, not type %d", name,
                         (int)opts->type);
     if (opts->rows < 0 || opts->cols <= 0)
         return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows of %lld columns; rows >= 0 and cols > 0 are needed",
@@ -27,7 +27,9 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
 }
 
 static void finish(pli_spec *spec) {
-    spec->width = (int64_t)plait_type_bytes(spec->type);
+    spec->merge = &pli_add_combine.of[spec->type];
+    spec->width = spec->merge->width;
+    spec->exact = spec->exact && spec->type != PLAIT_I64; /* whole numbers are */
     spec->sum_width = spec->exact ? pli_cell_bytes(spec->type == PLAIT_F64) : spec->width;
     bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;
@@ -107,7 +109,8 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
 static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope *rules, plait_rule_numbers *rule,
                                 plait_error *err) {
     const plait_rule *ops = pli_rule_find(wire->rule, rules);
-    if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->schedule > PLI_COSINE)
+    if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->type == PLAIT_I64 ||
+        wire->schedule > PLI_COSINE)
         return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
     *rule = (plait_rule_numbers){ .ops = ops,
                                   .learning_rate = wire->learning_rate,

@@ -6,6 +6,7 @@
 #include <plait/table.h>
 
 #include "optim/optim.h"
+#include "table/combine/combine.h"
 #include "table/consistency/consistency.h"
 #include "table/filter/filter.h"
 #include "table/state/placement.h"
@@ -20,10 +21,11 @@ enum { PLI_TABLE_NAME_MAX = 63 };
 typedef struct pli_spec {
     int32_t      id; /* 0, 1, 2, ... in order of creation, the same on all ranks                  */
     char         name[PLI_TABLE_NAME_MAX + 1];
-    plait_type   type;  /* F32 or F64                                                               */
+    plait_type   type;  /* F32, F64 or I64                                                          */
+    const pli_merge *merge; /* of the type: how what is pushed to a row comes together              */
     int64_t      width; /* bytes of a value                                                         */
     bool         sharded; /* ruled: each worker has the rule's state of its slice of the values only  */
-    bool         exact; /* a clock's updates are summed exactly, in cells (updates.h)               */
+    bool         exact; /* a clock's updates are summed exactly, in cells (updates.h): of floats    */
     int64_t      sum_width; /* bytes of a value in a sum of updates: width, or those of a cell      */
     int64_t      rows;  /* 0: sparse                                                                */
     int64_t      cols;

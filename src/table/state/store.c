@@ -205,7 +205,7 @@ static void apply_row(pli_store *store, int64_t row, const plait_step *step, con
 
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta) {
     if (store->snap != NULL) pli_snap_rows_change(store->snap, n, rows);
-    pli_values_scatter_add(store->spec->type, n, store->spec->cols, rows, delta, store->chunk->values); /* one chunk */
+    pli_merge_scatter(store->spec->merge, n, store->spec->cols, rows, delta, store->chunk->values); /* one chunk */
 }
 
 static void update_block(pli_store *store, int64_t n, const int64_t *rows, const plait_step *step, int64_t own_units,
@@ -220,8 +220,7 @@ static void update_block(pli_store *store, int64_t n, const int64_t *rows, const
     if (!spec->ruled) {
         for (int64_t i = 0; i < n; i++) {
             if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, false);
-            pli_values_add(spec->type, spec->cols, pli_at_const(delta, i * row_bytes),
-                           pli_store_row(store, rows[i], row_bytes));
+            spec->merge->fold(spec->cols, pli_at_const(delta, i * row_bytes), pli_store_row(store, rows[i], row_bytes));
         }
         return;
     }
@@ -257,7 +256,7 @@ void pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t
     if (store->snap != NULL && n > 0)
         pli_snap_range_changes(store->snap, first / spec->cols, (first + n - 1) / spec->cols - first / spec->cols + 1);
     if (!spec->ruled) {
-        pli_values_add(spec->type, n, delta, pli_at(store->chunk->values, at));
+        spec->merge->fold(n, delta, pli_at(store->chunk->values, at));
         return;
     }
     for (int32_t k = 0; k < spec->rule.ops->slots; k++) slot[k] = pli_at(store->chunk->slot[k], state * spec->width);

@@ -1,5 +1,5 @@
-/* table/state/values.h - the few operations on rows of either type that tables need. One real function a type; x and y
- * do not overlap. */
+/* table/state/values.h - the few operations on rows of any type that tables need, beside those of combine/combine.h.
+ * One real function a type; x and y do not overlap. */
 #ifndef PLI_TABLE_VALUES_H
 #define PLI_TABLE_VALUES_H
 
@@ -8,16 +8,10 @@
 
 #include <plait/comm.h>
 
-/** y [n] += x [n]. */
-void pli_values_add(plait_type type, int64_t n, const void *x, void *y);
-/** y [n] += scale x [n]. */
+/** y [n] += scale x [n]. Whole numbers: scale is whole. */
 void pli_values_add_scaled(plait_type type, int64_t n, double scale, const void *x, void *y);
-/** y [n] *= scale. */
+/** y [n] *= scale: floats. */
 void pli_values_scale(plait_type type, int64_t n, double scale, void *y);
-/** y[at[i], :] += x[i, :] for i in [0, n), in order; rows with at[i] < 0 are passed over. */
-void pli_values_scatter_add(plait_type type, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
-/** y[i, :] += x[at[i], :]; rows with at[i] < 0 are passed over. */
-void pli_values_gather_add(plait_type type, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
 /** y[at[i], :] = x[i, :], rows of row_bytes. */
 void pli_rows_scatter(int64_t n, int64_t row_bytes, const uint32_t *at, const void *x, void *y);
 

@@ -101,6 +101,8 @@ static inline void add_f64(double *to, double x) {
     while (!__atomic_compare_exchange(to, &was, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+static inline void add_i64(int64_t *to, int64_t x) { __atomic_fetch_add(to, x, __ATOMIC_RELAXED); } /* wraps around */
+
 static int64_t paid_of(const place *p) { return __atomic_load_n(p->paid, __ATOMIC_RELAXED); }
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
@@ -448,8 +450,10 @@ static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows
         const void *from = pli_at_const(delta, i * row_bytes);
         if (h->spec.type == PLAIT_F32) {
             for (int64_t j = 0; j < cols; j++) add_f32((float *)to + j, ((const float *)from)[j]);
-        } else {
+        } else if (h->spec.type == PLAIT_F64) {
             for (int64_t j = 0; j < cols; j++) add_f64((double *)to + j, ((const double *)from)[j]);
+        } else {
+            for (int64_t j = 0; j < cols; j++) add_i64((int64_t *)to + j, ((const int64_t *)from)[j]);
         }
     }
 }

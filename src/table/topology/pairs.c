@@ -196,6 +196,22 @@ static plait_status check_rule(const pli_topology_kind *kind, const pli_pair *pa
                     pair->rule, pair->topology, pair->consistency);
 }
 
+/* Whole numbers: what is made of them must be whole, too. */
+static plait_status check_type(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
+    if (pair->type != PLAIT_I64) return PLAIT_OK;
+    if (pair->rule != NULL)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "update rule %s on a table of whole numbers is refused: its steps are no whole numbers; "
+                        "nearest is a table of float64",
+                        pair->rule);
+    if (kind->averages)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "a table of whole numbers with topology %s is refused: an average of them is no whole number; "
+                        "nearest is allreduce",
+                        pair->topology);
+    return PLAIT_OK;
+}
+
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err) {
     if (spares >= 0 && (spares == 0 || spares < workers)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL, "%d spares of %d workers; expected 0 or more, and one worker that is none",
@@ -255,6 +271,7 @@ plait_status pli_pair_check(const pli_pair *pair, plait_error *err) {
     PLI_TRY(check_aggregate(topology.kind, pair, err));
     PLI_TRY(check_sharded(topology.kind, pair, err));
     PLI_TRY(check_rule(topology.kind, pair, err));
+    PLI_TRY(check_type(topology.kind, pair, err));
     /* what travels */
     bool adds = pair->rule == NULL || pli_pair_averages(topology.kind, pair->consistency, pair->scope);
     int32_t backup = pair->scope == NULL ? 0 : pair->scope->setting.backup;

@@ -1,0 +1,79 @@
+/* combine add - a row is the sum of all that was pushed to it. The sum of whole numbers, which wraps around, depends on
+ * no order; that of floats does, save where a table is exact (state/updates.h). The rows that a push names lie anywhere
+ * in memory: those a few places ahead are asked for at once. */
+#include "table/combine/combine.h"
+
+enum { AHEAD = 16 };
+
+static void add_f32(int64_t n, const void *x_in, void *y_in) {
+    const float *x = x_in;
+    float       *y = y_in;
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+static void add_f64(int64_t n, const void *x_in, void *y_in) {
+    const double *x = x_in;
+    double       *y = y_in;
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+static void add_i64(int64_t n, const void *x_in, void *y_in) {
+    const uint64_t *x = x_in; /* which wrap around */
+    uint64_t       *y = y_in;
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+static void scatter_f32(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const float *x = x_in;
+    float       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] += x[i];
+        else add_f32(cols, &x[i * cols], &y[at[i] * cols]);
+    }
+}
+
+static void scatter_f64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const double *x = x_in;
+    double       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] += x[i];
+        else add_f64(cols, &x[i * cols], &y[at[i] * cols]);
+    }
+}
+
+static void scatter_i64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const uint64_t *x = x_in;
+    uint64_t       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && at[i + AHEAD] >= 0) __builtin_prefetch(&y[at[i + AHEAD] * cols], 1);
+        if (at[i] < 0) continue;
+        if (cols == 1) y[at[i]] += x[i];
+        else add_i64(cols, &x[i * cols], &y[at[i] * cols]);
+    }
+}
+
+static void gather_f32(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const float *x = x_in;
+    float       *y = y_in;
+    for (int64_t i = 0; i < n; i++)
+        if (at[i] >= 0) add_f32(cols, &x[at[i] * cols], &y[i * cols]);
+}
+
+static void gather_f64(int64_t n, int64_t cols, const int64_t *at, const void *x_in, void *y_in) {
+    const double *x = x_in;
+    double       *y = y_in;
+    for (int64_t i = 0; i < n; i++)
+        if (at[i] >= 0) add_f64(cols, &x[at[i] * cols], &y[i * cols]);
+}
+
+const pli_combine pli_add_combine = {
+    .name = "add",
+    .summary = "the sum of all that was pushed",
+    .of = { [PLAIT_F32] = { .width = 4, .fold = add_f32, .scatter = scatter_f32, .gather = gather_f32 },
+            [PLAIT_F64] = { .width = 8, .fold = add_f64, .scatter = scatter_f64, .gather = gather_f64 },
+            [PLAIT_I64] = { .width = 8, .fold = add_i64, .scatter = scatter_i64 } },
+};

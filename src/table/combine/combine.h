@@ -1,0 +1,42 @@
+/* table/combine/combine.h - how that which several workers push to a row becomes one value.
+ *
+ * A combine is one file and a line in combine.c, found by name. It says for each type of values what x, which comes
+ * later, makes of y, which is there, and what a row holds before anything has come. Whatever adds up updates (pending,
+ * shards, replicas, collectives) asks the table's combine and no name.
+ *
+ * The operations are one real function a type. x and y do not overlap. Where an operation is not given, the general
+ * one below does the same row by row. */
+#ifndef PLI_TABLE_COMBINE_COMBINE_H
+#define PLI_TABLE_COMBINE_COMBINE_H
+
+#include <string.h>
+
+#include <plait/comm.h>
+
+#include "base/base.h"
+
+typedef struct pli_merge { /* of one type */
+    int64_t width;         /* bytes of a value                              */
+    void (*fold)(int64_t n, const void *x, void *y); /* y [n] becomes y combined with x */
+    /* NULL: by fold. Rows of cols values, in the order of i; at[i] < 0: passed over. */
+    void (*scatter)(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y); /* y[at[i], :] with x[i, :] */
+    void (*gather)(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);  /* y[i, :] with x[at[i], :] */
+    void (*clear)(int64_t n, void *y); /* y [n]: nothing has come yet. NULL: zeros */
+} pli_merge;
+
+typedef struct pli_combine {
+    const char *name, *summary;
+    pli_merge   of[PLAIT_U8]; /* by type: PLAIT_F32, PLAIT_F64, PLAIT_I64 */
+} pli_combine;
+
+extern const pli_combine pli_add_combine;
+
+void pli_merge_scatter(const pli_merge *merge, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
+void pli_merge_gather(const pli_merge *merge, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
+
+static inline void pli_merge_clear(const pli_merge *merge, int64_t n, void *y) {
+    if (merge->clear != NULL) merge->clear(n, y);
+    else memset(y, 0, (size_t)(n * merge->width));
+}
+
+#endif
