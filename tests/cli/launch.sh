@@ -31,13 +31,13 @@ exits 2 '^plait: 2 processes were started, which makes 2 workers, not 5: leave -
     count launch -n 2 -- plait train --data part --workers 5
 exits 2 '^plait: 2 processes were started, less --servers 1, which makes 1 worker, not 5: .* start 6 processes' \
     count launch -n 2 -- plait train --data part --workers 5 --servers 1
-exits 2 '^plait: 1 process was started, and with --servers 1 no worker is left' count train --data part --transport mpi --servers 1
 
 # A process that nobody has launched leaves nothing in /dev/shm, whether it trains, is refused or is killed.
 segments() { ls /dev/shm 2>/dev/null | grep '^sm_segment' | sort >"$1"; }
 segments before
 TMPDIR=$scratch # Open MPI leaves empty folders of its own there
 works lone train --data part --transport mpi --epochs 1 --quiet
+exits 2 '^plait: 1 process was started, and with --servers 1 no worker is left' lone train --data part --transport mpi --servers 1
 exits 2 '1 process was started, which makes 1 worker, not 3: .*launch -n 3' lone train --data part --transport mpi --workers 3
 exits 1 'gone' lone train --data gone --transport mpi
 "$PLAIT" train --data part --transport mpi --epochs 1000000 --metrics lone.m 2>/dev/null >lone.out &
