@@ -3,7 +3,7 @@
 #ifndef PLI_GRAPH_RECURRENT_H
 #define PLI_GRAPH_RECURRENT_H
 
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 

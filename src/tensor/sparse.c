@@ -1,9 +1,8 @@
 /* sparse - kernels over CSR rows and index lists. Random gathers bound them, so they fetch ahead, across the ends of
  * rows where rows follow each other. */
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "tensor/kernels.h"
+#include "tensor/span.h"
 
 void pli_gather_f32(int64_t n, const uint32_t *index, const float *x, float *out) {
     for (int64_t i = 0; i < n; i++) {
@@ -33,39 +32,6 @@ void pli_scatter_add_f64(int64_t n, const uint32_t *index, const double *x, doub
     }
 }
 
-/* The entries of one row, and how far it is safe and useful to look ahead. */
-typedef struct span {
-    const uint32_t      *col;
-    const unsigned char *packed; /* instead of col; or NULL */
-    const float         *value;  /* NULL: ones              */
-    int64_t              n, ahead;
-} span;
-
-static inline span span_of(const pli_csr *x, pli_rows rows, int64_t i) {
-    const int64_t row = pli_row_at(rows, i), first = x->row_start[row], end = x->row_start[row + 1];
-    const int64_t last = rows.order == NULL ? x->row_start[rows.first + rows.n] : end;
-    return (span){ .col = x->packed == NULL ? x->col + first : NULL,
-                   .packed = x->packed == NULL ? NULL : x->packed + 3 * first,
-                   .value = x->value == NULL ? NULL : x->value + first,
-                   .n = end - first,
-                   .ahead = last - first };
-}
-
-/* Entries whose successor by the prefetch distance is there. */
-static inline int64_t fetched_of(span s) {
-    const int64_t there = s.ahead - PLI_PREFETCH_ENTRIES;
-    return there < s.n ? there : s.n;
-}
-
-static inline double span_value(span s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
-
-/* The loops below are made for each form of columns and values: packed and ones are known to the compiler. */
-static inline uint32_t column(span s, int64_t k, const bool packed) {
-    return packed ? pli_packed_at(s.packed, k) : s.col[k];
-}
-
-static inline uint32_t span_column(span s, int64_t k) { return column(s, k, s.packed != NULL); }
-
 /* In a shuffled batch the next row's columns are far away: fetch their line, and their weights a row later. */
 static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
     if (rows.order == NULL || i + 2 >= rows.n) return;
@@ -76,36 +42,38 @@ static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
     if (x->value != NULL) __builtin_prefetch(&x->value[next]);
 }
 
-static inline double dot_f32(span s, const float *w, const bool packed, const bool ones) {
+static inline double dot_f32(pli_span s, const float *w, const bool packed, const bool ones) {
     double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
-        __builtin_prefetch(&w[column(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&w[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
     for (; k + 4 <= s.n; k += 4)
         for (int64_t j = 0; j < 4; j++)
-            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[column(s, k + j, packed)];
+            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_span_at(s, k + j, packed)];
     for (int64_t j = 0; k + j < s.n; j++)
-        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[column(s, k + j, packed)];
+        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_span_at(s, k + j, packed)];
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static inline double dot_f64(span s, const double *w, const bool packed, const bool ones) {
+static inline double dot_f64(pli_span s, const double *w, const bool packed, const bool ones) {
     double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
-        __builtin_prefetch(&w[column(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&w[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
     for (; k + 4 <= s.n; k += 4)
-        for (int64_t j = 0; j < 4; j++) sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[column(s, k + j, packed)];
-    for (int64_t j = 0; k + j < s.n; j++) sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[column(s, k + j, packed)];
+        for (int64_t j = 0; j < 4; j++)
+            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_span_at(s, k + j, packed)];
+    for (int64_t j = 0; k + j < s.n; j++)
+        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_span_at(s, k + j, packed)];
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static double row_dot_f32(span s, const float *w) {
+static double row_dot_f32(pli_span s, const float *w) {
     if (s.packed != NULL) return s.value == NULL ? dot_f32(s, w, true, true) : dot_f32(s, w, true, false);
     return s.value == NULL ? dot_f32(s, w, false, true) : dot_f32(s, w, false, false);
 }
 
-static double row_dot_f64(span s, const double *w) {
+static double row_dot_f64(pli_span s, const double *w) {
     if (s.packed != NULL) return s.value == NULL ? dot_f64(s, w, true, true) : dot_f64(s, w, true, false);
     return s.value == NULL ? dot_f64(s, w, false, true) : dot_f64(s, w, false, false);
 }
@@ -113,29 +81,29 @@ static double row_dot_f64(span s, const double *w) {
 /* A few columns of the answer at a time, so that their sums stay in registers. */
 enum { WIDE = 8 };
 
-static void row_dots_f32(span s, int64_t cols, int64_t from, const float *w, double *y) {
+static void row_dots_f32(pli_span s, int64_t cols, int64_t from, const float *w, double *y) {
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const float *row = w + (int64_t)span_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * (double)row[c];
+        const float *row = w + (int64_t)pli_span_column(s, k) * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += pli_span_value(s, k) * (double)row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
-static void row_dots_f64(span s, int64_t cols, int64_t from, const double *w, double *y) {
+static void row_dots_f64(pli_span s, int64_t cols, int64_t from, const double *w, double *y) {
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const double *row = w + (int64_t)span_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += span_value(s, k) * row[c];
+        const double *row = w + (int64_t)pli_span_column(s, k) * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += pli_span_value(s, k) * row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
 void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const span s = span_of(x, rows, i);
+        const pli_span s = pli_span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             y[i] = row_dot_f32(s, w);
@@ -147,7 +115,7 @@ void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float 
 
 void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const span s = span_of(x, rows, i);
+        const pli_span s = pli_span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             y[i] = row_dot_f64(s, w);
@@ -157,26 +125,26 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
     }
 }
 
-static inline void add_f32(span s, float r, float *g, const bool packed, const bool ones) {
-    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
-        __builtin_prefetch(&g[column(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
-    for (int64_t k = 0; k < s.n; k++) g[column(s, k, packed)] += ones ? r : s.value[k] * r;
+static inline void add_f32(pli_span s, float r, float *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&g[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[pli_span_at(s, k, packed)] += ones ? r : s.value[k] * r;
 }
 
-static inline void add_f64(span s, double r, double *g, const bool packed, const bool ones) {
-    for (int64_t e = 0, fetched = fetched_of(s); e < fetched; e++)
-        __builtin_prefetch(&g[column(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
-    for (int64_t k = 0; k < s.n; k++) g[column(s, k, packed)] += ones ? r : (double)s.value[k] * r;
+static inline void add_f64(pli_span s, double r, double *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&g[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[pli_span_at(s, k, packed)] += ones ? r : (double)s.value[k] * r;
 }
 
-static void row_add_f32(span s, float r, float *g) {
+static void row_add_f32(pli_span s, float r, float *g) {
     if (s.packed != NULL && s.value == NULL) add_f32(s, r, g, true, true);
     else if (s.packed != NULL) add_f32(s, r, g, true, false);
     else if (s.value == NULL) add_f32(s, r, g, false, true);
     else add_f32(s, r, g, false, false);
 }
 
-static void row_add_f64(span s, double r, double *g) {
+static void row_add_f64(pli_span s, double r, double *g) {
     if (s.packed != NULL && s.value == NULL) add_f64(s, r, g, true, true);
     else if (s.packed != NULL) add_f64(s, r, g, true, false);
     else if (s.value == NULL) add_f64(s, r, g, false, true);
@@ -185,7 +153,7 @@ static void row_add_f64(span s, double r, double *g) {
 
 void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const span s = span_of(x, rows, i);
+        const pli_span s = pli_span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             row_add_f32(s, r[i], g);
@@ -193,7 +161,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
         }
         for (int64_t k = 0; k < s.n; k++) {
             const float v = s.value == NULL ? 1.0F : s.value[k];
-            float      *to = g + (int64_t)span_column(s, k) * cols;
+            float      *to = g + (int64_t)pli_span_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }
@@ -201,7 +169,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
 
 void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const span s = span_of(x, rows, i);
+        const pli_span s = pli_span_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             row_add_f64(s, r[i], g);
@@ -209,7 +177,7 @@ void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const dou
         }
         for (int64_t k = 0; k < s.n; k++) {
             const double v = s.value == NULL ? 1.0 : (double)s.value[k];
-            double      *to = g + (int64_t)span_column(s, k) * cols;
+            double      *to = g + (int64_t)pli_span_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }

@@ -1,6 +1,6 @@
 /* conv2d: filters over images (conv.h). With G = dy: dx = conv2d_input(w, G, x), dw = conv2d_filter(x, G, w). */
 #include "graph/conv.h"
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "graph/ops/ops.h"
 #include "graph/region.h"
 

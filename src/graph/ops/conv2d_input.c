@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/conv.h"
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 #include "graph/region.h"

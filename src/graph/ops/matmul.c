@@ -1,6 +1,6 @@
 /* matmul: c = a b over the last two axes, each side as it is or transposed (ta, tb); axes before them are a batch
  * and broadcast. [m, k] [k, n] -> [m, n]. With G = dc: da = G bT, db = aT G, and the transposed cases likewise. */
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 #include "graph/region.h"

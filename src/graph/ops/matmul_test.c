@@ -1,5 +1,5 @@
 /* Products by BLAS against the plain loops, over lengths at and beside the edges of tiles, sides and batches. */
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 #include "op_gradient.h"
 
 static const double tolerance[PLAIT_TYPES] = { [PLAIT_F32] = 1e-4, [PLAIT_F64] = 1e-12, [PLAIT_BF16] = 0.02 };

@@ -1,10 +1,10 @@
 /* How BLAS is called, how b is packed once for many products, and how large products are cut for threads. */
-#include "graph/gemm.h"
+#include "tensor/gemm/gemm.h"
 
 #include <cblas.h>
 #include <limits.h>
 
-#include "graph/sgemm.h"
+#include "tensor/gemm/sgemm.h"
 
 /* BLAS's setting is its own and holds for the process; all callers of ours want the same one. */
 void pli_gemm_open(void) {

@@ -1,45 +1,21 @@
-/* graph/sgemm_loops.h - the text of sgemm.h's tiles, by what registers the file that includes it is compiled for. */
-#ifndef PLI_GRAPH_SGEMM_LOOPS_H
-#define PLI_GRAPH_SGEMM_LOOPS_H
+/* tensor/gemm/sgemm_loops.h - the text of sgemm.h's tiles, by what registers the file that includes it is compiled
+ * for. */
+#ifndef PLI_TENSOR_SGEMM_LOOPS_H
+#define PLI_TENSOR_SGEMM_LOOPS_H
 
 #include <string.h>
 
-#include "graph/sgemm.h"
+#include "tensor/gemm/sgemm.h"
+#include "tensor/lanes.h"
 
-/* A register: `lane` of LANES floats; FMA(a, b, c) = a b + c rounded once; ROWS_MAX rows of a tile whose sums
- * registers hold beside b. */
+/* Rows of a tile whose sums registers hold beside b. */
 #if defined(__AVX512F__)
-#include <immintrin.h>
-typedef __m512 lane;
-#define LOAD   _mm512_loadu_ps
-#define STORE  _mm512_storeu_ps
-#define SPREAD _mm512_set1_ps
-#define FMA    _mm512_fmadd_ps
-enum { LANES = 16 };
 #define ROWS_MAX 14
-#elif defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
-typedef __m256 lane;
-#define LOAD     _mm256_loadu_ps
-#define STORE    _mm256_storeu_ps
-#define SPREAD   _mm256_set1_ps
-#define FMA      _mm256_fmadd_ps
-enum { LANES = 8 };
+#else
 #define ROWS_MAX 6
-#else /* none: for who reads the header by itself */
-#include <math.h>
-typedef float lane;
-#define LOAD(x)     (*(x))
-#define STORE(x, y) (*(x) = (y))
-#define SPREAD(x)   ((float)(x))
-#define FMA         fmaf
-enum { LANES = 1 };
-#define ROWS_MAX    6
 #endif
 
 enum { COLS = 2 * LANES, QUADS = (ROWS_MAX + 3) / 4 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* m is a constant wherever it is inlined: all loops over rows are straight code. Rows go by fours, so that few
  * registers hold where they are. */

@@ -1,5 +1,5 @@
 /* Which tiles this processor runs, and b packed for all of them: panel after panel. */
-#include "graph/sgemm.h"
+#include "tensor/gemm/sgemm.h"
 
 #include <stddef.h>
 

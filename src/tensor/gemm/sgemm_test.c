@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "graph/gemm.h"
-#include "graph/sgemm.h"
+#include "tensor/gemm/gemm.h"
+#include "tensor/gemm/sgemm.h"
 
 #include <cmocka.h>
 

@@ -1,3 +1,3 @@
-#include "graph/sgemm_loops.h"
+#include "tensor/gemm/sgemm_loops.h"
 
 const pli_tiles *pli_tiles_avx512(void) { return &tiles; }

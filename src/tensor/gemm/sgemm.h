@@ -1,12 +1,12 @@
-/* graph/sgemm.h - tiles of a product of float matrices, compiled once for each processor.
+/* tensor/gemm/sgemm.h - tiles of a product of float matrices, compiled once for each processor.
  *
  * A tile of c, some rows of two registers, stays in registers while the sum runs over k; b comes packed, the columns
  * of a tile side by side, a as it lies (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
  * ACM TOMS 2008; Van Zee and van de Geijn, "BLIS", ACM TOMS 2015). Each element of c is one chain of fused
  * multiply-adds in the order of k, which is taken up again where it was left. So its bits depend neither on how c is
  * cut nor on which of the processors it is. */
-#ifndef PLI_GRAPH_SGEMM_H
-#define PLI_GRAPH_SGEMM_H
+#ifndef PLI_TENSOR_SGEMM_H
+#define PLI_TENSOR_SGEMM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
-/* graph/gemm.h - the product of two matrices on one thread, by our own tiles (sgemm.h) where the processor has fused
- * multiply-adds, else and in double by BLAS; what is large is cut by us (gemm_cut).
+/* tensor/gemm/gemm.h - the product of two matrices on one thread, by our own tiles (sgemm.h) where the processor has
+ * fused multiply-adds, else and in double by BLAS; what is large is cut by us (gemm_cut).
  *
  * With BLAS a tile's bits depend on its lengths, and tiles are cut by the lengths of the whole alone, so the number
  * of threads never changes a result. (Debian 12's OpenBLAS takes a new AMD processor for one without AVX-512 and
  * reaches half of its peak: hence our own.) */
-#ifndef PLI_GRAPH_GEMM_H
-#define PLI_GRAPH_GEMM_H
+#ifndef PLI_TENSOR_GEMM_H
+#define PLI_TENSOR_GEMM_H
 
 #include <stdbool.h>
 #include <stddef.h>
