@@ -15,12 +15,18 @@ static inline int64_t pli_row_at(pli_rows rows, int64_t i) {
     return rows.order == NULL ? rows.first + i : (int64_t)rows.order[rows.first + i];
 }
 
+/* (x - y)^2 of two floats, in double. */
+static inline double pli_gap_squared(float x, float y) {
+    const double gap = (double)x - (double)y;
+    return gap * gap;
+}
+
 /* Adds lanes in pairs 8, 4, 2, 1 apart. */
-static inline double pli_lanes_sum(double *lane) {
+static inline double pli_lanes_sum(double *sum) {
     for (int apart = PLI_DOT_LANES / 2; apart > 0; apart /= 2) {
-        for (int i = 0; i < apart; i++) lane[i] += lane[i + apart];
+        for (int i = 0; i < apart; i++) sum[i] += sum[i + apart];
     }
-    return lane[0];
+    return sum[0];
 }
 
 /* The kernels of the reference that processors take over as they are: bound by memory, or short. */

@@ -19,6 +19,13 @@ static inline __m256d wide(const float *x) {
     return _mm256_cvtps_pd(_mm_loadu_ps(x));
 }
 
+/* As pli_lanes_sum adds them. */
+static inline double sum_of(__m256d sum0, __m256d sum1, __m256d sum2, __m256d sum3) {
+    const __m256d four = _mm256_add_pd(_mm256_add_pd(sum0, sum2), _mm256_add_pd(sum1, sum3));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
 static double dot_f32(int64_t n, const float *x, const float *y) {
     __m256d sum0 = _mm256_setzero_pd(), sum1 = sum0, sum2 = sum0, sum3 = sum0;
     int64_t i = 0;
@@ -28,6 +35,7 @@ static double dot_f32(int64_t n, const float *x, const float *y) {
         sum2 = _mm256_fmadd_pd(wide(x + i + 8), wide(y + i + 8), sum2);
         sum3 = _mm256_fmadd_pd(wide(x + i + 12), wide(y + i + 12), sum3);
     }
+    if (i == n) return sum_of(sum0, sum1, sum2, sum3);
     double lane[PLI_DOT_LANES];
     _mm256_storeu_pd(lane, sum0);
     _mm256_storeu_pd(lane + 4, sum1);
@@ -50,6 +58,7 @@ static double dot_f64(int64_t n, const double *x, const double *y) {
         sum2 = _mm256_add_pd(sum2, times(x + i + 8, y + i + 8));
         sum3 = _mm256_add_pd(sum3, times(x + i + 12, y + i + 12));
     }
+    if (i == n) return sum_of(sum0, sum1, sum2, sum3);
     double lane[PLI_DOT_LANES];
     _mm256_storeu_pd(lane, sum0);
     _mm256_storeu_pd(lane + 4, sum1);
@@ -57,6 +66,34 @@ static double dot_f64(int64_t n, const double *x, const double *y) {
     _mm256_storeu_pd(lane + 12, sum3);
     for (int64_t j = 0; i + j < n; j++) lane[j] += x[i + j] * y[i + j];
     return pli_lanes_sum(lane);
+}
+
+static inline __m256d gap_squared(const float *x, const float *y) {
+    const __m256d gap = _mm256_sub_pd(wide(x), wide(y));
+    return _mm256_mul_pd(gap, gap);
+}
+
+static double distance_f32(int64_t n, const float *x, const float *y) {
+    __m256d sum0 = _mm256_setzero_pd(), sum1 = sum0, sum2 = sum0, sum3 = sum0;
+    int64_t i = 0;
+    for (; i + PLI_DOT_LANES <= n; i += PLI_DOT_LANES) {
+        sum0 = _mm256_add_pd(sum0, gap_squared(x + i, y + i));
+        sum1 = _mm256_add_pd(sum1, gap_squared(x + i + 4, y + i + 4));
+        sum2 = _mm256_add_pd(sum2, gap_squared(x + i + 8, y + i + 8));
+        sum3 = _mm256_add_pd(sum3, gap_squared(x + i + 12, y + i + 12));
+    }
+    if (i == n) return sum_of(sum0, sum1, sum2, sum3);
+    double lane[PLI_DOT_LANES];
+    _mm256_storeu_pd(lane, sum0);
+    _mm256_storeu_pd(lane + 4, sum1);
+    _mm256_storeu_pd(lane + 8, sum2);
+    _mm256_storeu_pd(lane + 12, sum3);
+    for (int64_t j = 0; i + j < n; j++) lane[j] += pli_gap_squared(x[i + j], y[i + j]);
+    return pli_lanes_sum(lane);
+}
+
+static void axpy_f32_f64(int64_t n, double a, const float *restrict x, double *restrict y) {
+    for (int64_t i = 0; i < n; i++) y[i] += a * (double)x[i];
 }
 
 static float max_abs_f32(int64_t n, const float *x) {
@@ -257,6 +294,8 @@ static const pli_kernels avx2 = {
     .scale_f64 = pli_scale_f64,
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
+    .distance_f32 = distance_f32,
+    .axpy_f32_f64 = axpy_f32_f64,
     .max_abs_f32 = max_abs_f32,
     .max_abs_f64 = pli_max_abs_f64,
     .gather_f32 = pli_gather_f32,

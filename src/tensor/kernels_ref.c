@@ -39,6 +39,20 @@ static double dot_f64(int64_t n, const double *x, const double *y) {
     return pli_lanes_sum(lane);
 }
 
+static double distance_f32(int64_t n, const float *x, const float *y) {
+    double  lane[PLI_DOT_LANES] = { 0.0 };
+    int64_t i = 0;
+    for (; i + PLI_DOT_LANES <= n; i += PLI_DOT_LANES) {
+        for (int64_t j = 0; j < PLI_DOT_LANES; j++) lane[j] += pli_gap_squared(x[i + j], y[i + j]);
+    }
+    for (int64_t j = 0; i + j < n; j++) lane[j] += pli_gap_squared(x[i + j], y[i + j]);
+    return pli_lanes_sum(lane);
+}
+
+static void axpy_f32_f64(int64_t n, double a, const float *restrict x, double *restrict y) {
+    for (int64_t i = 0; i < n; i++) y[i] += a * (double)x[i];
+}
+
 /* The bits of |x| are ordered as |x| is, with NaN above all: so no comparison of floats is needed. */
 static float max_abs_f32(int64_t n, const float *x) {
     uint32_t most = 0;
@@ -150,6 +164,8 @@ static const pli_kernels ref = {
     .scale_f64 = pli_scale_f64,
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
+    .distance_f32 = distance_f32,
+    .axpy_f32_f64 = axpy_f32_f64,
     .max_abs_f32 = max_abs_f32,
     .max_abs_f64 = pli_max_abs_f64,
     .gather_f32 = pli_gather_f32,

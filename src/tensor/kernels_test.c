@@ -44,14 +44,18 @@ static void test_sums_and_sizes(void **state) {
     for (size_t l = 0; l < N_LENGTHS; l++) {
         for (int at = 0; at < 9; at++) {
             const int64_t n = lengths[l];
-            double dot32 = 0, dot64 = 0, most = 0;
+            double dot32 = 0, dot64 = 0, gaps = 0, most = 0;
             for (int64_t i = at; i < at + n; i++) {
                 dot32 += (double)v.x32[i] * (double)v.y32[i];
                 dot64 += v.x64[i] * v.y64[i];
+                gaps += ((double)v.x32[i] - (double)v.y32[i]) * ((double)v.x32[i] - (double)v.y32[i]);
                 most = fmax(most, fabs(v.x64[i]));
             }
             assert_true(fabs(ref->dot_f32(n, v.x32 + at, v.y32 + at) - dot32) <= 1e-12 * (1.0 + (double)n));
             assert_true(fabs(ref->dot_f64(n, v.x64 + at, v.y64 + at) - dot64) <= 1e-12 * (1.0 + (double)n));
+            assert_true(fabs(ref->distance_f32(n, v.x32 + at, v.y32 + at) - gaps) <= 1e-11 * (1.0 + (double)n));
+            assert_true(best->distance_f32(n, v.x32 + at, v.y32 + at) ==
+                        ref->distance_f32(n, v.x32 + at, v.y32 + at));
             assert_true(ref->max_abs_f64(n, v.x64 + at) == most);
             assert_true(ref->max_abs_f32(n, v.x32 + at) == (float)most);
             assert_true(best->dot_f32(n, v.x32 + at, v.y32 + at) == ref->dot_f32(n, v.x32 + at, v.y32 + at));
@@ -91,16 +95,19 @@ static void test_axpy_and_scale(void **state) {
         ref->axpy_f64(N, 0.7, v.x64, whole.y64);
         ref->scale_f32(N, 0.3F, whole.x32);
         ref->scale_f64(N, 0.3, whole.x64);
+        ref->axpy_f32_f64(N, 1.1, v.x32, whole.y64);
         for (int part = 0; part < 2; part++) {
             const int from = part == 0 ? 0 : at, n = part == 0 ? at : N - at;
             best->axpy_f32(n, 0.7F, v.x32 + from, apart.y32 + from);
             best->axpy_f64(n, 0.7, v.x64 + from, apart.y64 + from);
             best->scale_f32(n, 0.3F, apart.x32 + from);
             best->scale_f64(n, 0.3, apart.x64 + from);
+            best->axpy_f32_f64(n, 1.1, v.x32 + from, apart.y64 + from);
         }
         assert_memory_equal(&whole, &apart, sizeof whole);
         for (int i = 0; i < N; i++)
-            assert_true(whole.y32[i] == v.y32[i] + 0.7F * v.x32[i] && whole.x64[i] == v.x64[i] * 0.3);
+            assert_true(whole.y32[i] == v.y32[i] + 0.7F * v.x32[i] && whole.x64[i] == v.x64[i] * 0.3 &&
+                        whole.y64[i] == v.y64[i] + 0.7 * v.x64[i] + 1.1 * (double)v.x32[i]);
     }
 }
 

@@ -2,7 +2,7 @@
  * rows where rows follow each other. */
 #include <stdbool.h>
 
-#include "tensor/span.h"
+#include "tensor/entries.h"
 
 void pli_gather_f32(int64_t n, const uint32_t *index, const float *x, float *out) {
     for (int64_t i = 0; i < n; i++) {
@@ -42,38 +42,38 @@ static inline void fetch_next_row(const pli_csr *x, pli_rows rows, int64_t i) {
     if (x->value != NULL) __builtin_prefetch(&x->value[next]);
 }
 
-static inline double dot_f32(pli_span s, const float *w, const bool packed, const bool ones) {
+static inline double dot_f32(pli_entries s, const float *w, const bool packed, const bool ones) {
     double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
-        __builtin_prefetch(&w[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (int64_t e = 0, fetched = pli_entries_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&w[pli_entries_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
     for (; k + 4 <= s.n; k += 4)
         for (int64_t j = 0; j < 4; j++)
-            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_span_at(s, k + j, packed)];
+            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_entries_at(s, k + j, packed)];
     for (int64_t j = 0; k + j < s.n; j++)
-        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_span_at(s, k + j, packed)];
+        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * (double)w[pli_entries_at(s, k + j, packed)];
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static inline double dot_f64(pli_span s, const double *w, const bool packed, const bool ones) {
+static inline double dot_f64(pli_entries s, const double *w, const bool packed, const bool ones) {
     double  sum[4] = { 0.0 };
     int64_t k = 0;
-    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
-        __builtin_prefetch(&w[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
+    for (int64_t e = 0, fetched = pli_entries_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&w[pli_entries_at(s, e + PLI_PREFETCH_ENTRIES, packed)]);
     for (; k + 4 <= s.n; k += 4)
         for (int64_t j = 0; j < 4; j++)
-            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_span_at(s, k + j, packed)];
+            sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_entries_at(s, k + j, packed)];
     for (int64_t j = 0; k + j < s.n; j++)
-        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_span_at(s, k + j, packed)];
+        sum[j] += (ones ? 1.0 : (double)s.value[k + j]) * w[pli_entries_at(s, k + j, packed)];
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-static double row_dot_f32(pli_span s, const float *w) {
+static double row_dot_f32(pli_entries s, const float *w) {
     if (s.packed != NULL) return s.value == NULL ? dot_f32(s, w, true, true) : dot_f32(s, w, true, false);
     return s.value == NULL ? dot_f32(s, w, false, true) : dot_f32(s, w, false, false);
 }
 
-static double row_dot_f64(pli_span s, const double *w) {
+static double row_dot_f64(pli_entries s, const double *w) {
     if (s.packed != NULL) return s.value == NULL ? dot_f64(s, w, true, true) : dot_f64(s, w, true, false);
     return s.value == NULL ? dot_f64(s, w, false, true) : dot_f64(s, w, false, false);
 }
@@ -81,29 +81,29 @@ static double row_dot_f64(pli_span s, const double *w) {
 /* A few columns of the answer at a time, so that their sums stay in registers. */
 enum { WIDE = 8 };
 
-static void row_dots_f32(pli_span s, int64_t cols, int64_t from, const float *w, double *y) {
+static void row_dots_f32(pli_entries s, int64_t cols, int64_t from, const float *w, double *y) {
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const float *row = w + (int64_t)pli_span_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += pli_span_value(s, k) * (double)row[c];
+        const float *row = w + (int64_t)pli_entries_column(s, k) * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += pli_entries_value(s, k) * (double)row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
-static void row_dots_f64(pli_span s, int64_t cols, int64_t from, const double *w, double *y) {
+static void row_dots_f64(pli_entries s, int64_t cols, int64_t from, const double *w, double *y) {
     double        sum[WIDE] = { 0.0 };
     const int64_t n = cols - from < WIDE ? cols - from : WIDE;
     for (int64_t k = 0; k < s.n; k++) {
-        const double *row = w + (int64_t)pli_span_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += pli_span_value(s, k) * row[c];
+        const double *row = w + (int64_t)pli_entries_column(s, k) * cols + from;
+        for (int64_t c = 0; c < n; c++) sum[c] += pli_entries_value(s, k) * row[c];
     }
     for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
 }
 
 void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const pli_span s = pli_span_of(x, rows, i);
+        const pli_entries s = pli_entries_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             y[i] = row_dot_f32(s, w);
@@ -115,7 +115,7 @@ void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float 
 
 void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const pli_span s = pli_span_of(x, rows, i);
+        const pli_entries s = pli_entries_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             y[i] = row_dot_f64(s, w);
@@ -125,26 +125,26 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
     }
 }
 
-static inline void add_f32(pli_span s, float r, float *g, const bool packed, const bool ones) {
-    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
-        __builtin_prefetch(&g[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
-    for (int64_t k = 0; k < s.n; k++) g[pli_span_at(s, k, packed)] += ones ? r : s.value[k] * r;
+static inline void add_f32(pli_entries s, float r, float *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = pli_entries_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&g[pli_entries_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[pli_entries_at(s, k, packed)] += ones ? r : s.value[k] * r;
 }
 
-static inline void add_f64(pli_span s, double r, double *g, const bool packed, const bool ones) {
-    for (int64_t e = 0, fetched = pli_span_fetched(s); e < fetched; e++)
-        __builtin_prefetch(&g[pli_span_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
-    for (int64_t k = 0; k < s.n; k++) g[pli_span_at(s, k, packed)] += ones ? r : (double)s.value[k] * r;
+static inline void add_f64(pli_entries s, double r, double *g, const bool packed, const bool ones) {
+    for (int64_t e = 0, fetched = pli_entries_fetched(s); e < fetched; e++)
+        __builtin_prefetch(&g[pli_entries_at(s, e + PLI_PREFETCH_ENTRIES, packed)], 1);
+    for (int64_t k = 0; k < s.n; k++) g[pli_entries_at(s, k, packed)] += ones ? r : (double)s.value[k] * r;
 }
 
-static void row_add_f32(pli_span s, float r, float *g) {
+static void row_add_f32(pli_entries s, float r, float *g) {
     if (s.packed != NULL && s.value == NULL) add_f32(s, r, g, true, true);
     else if (s.packed != NULL) add_f32(s, r, g, true, false);
     else if (s.value == NULL) add_f32(s, r, g, false, true);
     else add_f32(s, r, g, false, false);
 }
 
-static void row_add_f64(pli_span s, double r, double *g) {
+static void row_add_f64(pli_entries s, double r, double *g) {
     if (s.packed != NULL && s.value == NULL) add_f64(s, r, g, true, true);
     else if (s.packed != NULL) add_f64(s, r, g, true, false);
     else if (s.value == NULL) add_f64(s, r, g, false, true);
@@ -153,7 +153,7 @@ static void row_add_f64(pli_span s, double r, double *g) {
 
 void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const pli_span s = pli_span_of(x, rows, i);
+        const pli_entries s = pli_entries_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             row_add_f32(s, r[i], g);
@@ -161,7 +161,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
         }
         for (int64_t k = 0; k < s.n; k++) {
             const float v = s.value == NULL ? 1.0F : s.value[k];
-            float      *to = g + (int64_t)pli_span_column(s, k) * cols;
+            float      *to = g + (int64_t)pli_entries_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }
@@ -169,7 +169,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
 
 void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g) {
     for (int64_t i = 0; i < rows.n; i++) {
-        const pli_span s = pli_span_of(x, rows, i);
+        const pli_entries s = pli_entries_of(x, rows, i);
         fetch_next_row(x, rows, i);
         if (cols == 1) {
             row_add_f64(s, r[i], g);
@@ -177,7 +177,7 @@ void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const dou
         }
         for (int64_t k = 0; k < s.n; k++) {
             const double v = s.value == NULL ? 1.0 : (double)s.value[k];
-            double      *to = g + (int64_t)pli_span_column(s, k) * cols;
+            double      *to = g + (int64_t)pli_entries_column(s, k) * cols;
             for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
         }
     }

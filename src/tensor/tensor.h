@@ -58,6 +58,12 @@ typedef struct pli_kernels {
     double (*dot_f32)(int64_t n, const float *x, const float *y);
     double (*dot_f64)(int64_t n, const double *x, const double *y);
 
+    /* Sum of (x - y)^2, in the same order; differences are taken in double. */
+    double (*distance_f32)(int64_t n, const float *x, const float *y);
+
+    /* y += a x, x widened first. x and y do not overlap. */
+    void (*axpy_f32_f64)(int64_t n, double a, const float *x, double *y);
+
     /* Largest |x|; NaN if there is one; 0 of nothing. */
     float (*max_abs_f32)(int64_t n, const float *x);
     double (*max_abs_f64)(int64_t n, const double *x);

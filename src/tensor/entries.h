@@ -1,6 +1,6 @@
-/* tensor/span.h - one row of a compressed matrix, as kernels run over it. */
-#ifndef PLI_TENSOR_SPAN_H
-#define PLI_TENSOR_SPAN_H
+/* tensor/entries.h - one row of a compressed matrix, as kernels run over it. */
+#ifndef PLI_TENSOR_ENTRIES_H
+#define PLI_TENSOR_ENTRIES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,17 +8,17 @@
 #include "tensor/kernels.h"
 
 /* The entries of one row, and how far it is safe and useful to look ahead. */
-typedef struct pli_span {
+typedef struct pli_entries {
     const uint32_t      *col;
     const unsigned char *packed; /* instead of col; or NULL */
     const float         *value;  /* NULL: ones              */
     int64_t              n, ahead;
-} pli_span;
+} pli_entries;
 
-static inline pli_span pli_span_of(const pli_csr *x, pli_rows rows, int64_t i) {
+static inline pli_entries pli_entries_of(const pli_csr *x, pli_rows rows, int64_t i) {
     const int64_t row = pli_row_at(rows, i), first = x->row_start[row], end = x->row_start[row + 1];
     const int64_t last = rows.order == NULL ? x->row_start[rows.first + rows.n] : end;
-    return (pli_span){ .col = x->packed == NULL ? x->col + first : NULL,
+    return (pli_entries){ .col = x->packed == NULL ? x->col + first : NULL,
                        .packed = x->packed == NULL ? NULL : x->packed + 3 * first,
                        .value = x->value == NULL ? NULL : x->value + first,
                        .n = end - first,
@@ -26,18 +26,18 @@ static inline pli_span pli_span_of(const pli_csr *x, pli_rows rows, int64_t i) {
 }
 
 /* Entries whose successor by the prefetch distance is there. */
-static inline int64_t pli_span_fetched(pli_span s) {
+static inline int64_t pli_entries_fetched(pli_entries s) {
     const int64_t there = s.ahead - PLI_PREFETCH_ENTRIES;
     return there < s.n ? there : s.n;
 }
 
-static inline double pli_span_value(pli_span s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
+static inline double pli_entries_value(pli_entries s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
 
 /* For loops that are made for each form of columns: packed is known to the compiler. */
-static inline uint32_t pli_span_at(pli_span s, int64_t k, const bool packed) {
+static inline uint32_t pli_entries_at(pli_entries s, int64_t k, const bool packed) {
     return packed ? pli_packed_at(s.packed, k) : s.col[k];
 }
 
-static inline uint32_t pli_span_column(pli_span s, int64_t k) { return pli_span_at(s, k, s.packed != NULL); }
+static inline uint32_t pli_entries_column(pli_entries s, int64_t k) { return pli_entries_at(s, k, s.packed != NULL); }
 
 #endif

@@ -1,0 +1,5 @@
+#include "tensor/nearest/nearest_loops.h"
+
+static const pli_nearest_kernels kernels = { .name = "avx2", .chain = chain, .highest = highest };
+
+const pli_nearest_kernels *pli_nearest_kernels_avx2(void) { return &kernels; }
