@@ -92,6 +92,17 @@ int64_t pli_memory_bytes(void) {
     return left >= 0 && left < free_bytes ? left : free_bytes;
 }
 
+int64_t pli_address_space_left(void) {
+    struct rlimit limit;
+    long          pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) return INT64_MAX;
+    if (fscanf(file, "%ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return (int64_t)limit.rlim_cur - (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
 int64_t pli_mappings_left(void) {
     long long most = 0, now = 0;
     FILE     *file = fopen("/proc/sys/vm/max_map_count", "re");

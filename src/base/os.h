@@ -28,9 +28,15 @@ void     pli_child_dies_with_parent(int32_t parent, int signal);
 void     pli_child_adopt(bool on);
 /** Kills and reaps all children, and what they leave behind where this process adopts that, until there are none. */
 void     pli_child_end_all(void);
+/** A request to stop that came at now_ns, after a first one: does it repeat that, so that it means "at once"? What comes
+ *  within a second is the same request: `timeout` signals a process and its group. Also in a signal handler. */
+static inline bool pli_stop_is_repeated(uint64_t first_ns, uint64_t now_ns) {
+    return now_ns > first_ns && now_ns - first_ns >= UINT64_C(1000000000);
+}
 void     pli_host_name(char name[256]);
 int64_t  pli_memory_bytes(void);    /* available to this process (cgroup included)  */
 int64_t  pli_mappings_left(void);   /* of memory, that this process may still make; INT64_MAX: not known */
+int64_t  pli_address_space_left(void); /* bytes, below the limit on it (ulimit -v); INT64_MAX: there is none */
 int64_t  pli_memory_total_bytes(void); /* of the machine                            */
 void     pli_cpu_name(char name[128]);    /* "" if the system does not say */
 void     pli_kernel_name(char name[128]); /* "Linux 6.1.0 x86_64"          */

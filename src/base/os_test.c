@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -86,8 +87,32 @@ static void test_terminal(void **state) {
     close(ends[1]);
 }
 
+static void test_a_stop_is_repeated_after_a_second(void **state) {
+    (void)state;
+    const uint64_t second = UINT64_C(1000000000), first = 5 * second;
+    assert_false(pli_stop_is_repeated(first, first));
+    assert_false(pli_stop_is_repeated(first, first + second - 1));
+    assert_true(pli_stop_is_repeated(first, first + second));
+    assert_false(pli_stop_is_repeated(first, first - 1)); /* a handler may have read the clock before */
+}
+
+static void test_address_space_left_is_below_its_limit(void **state) {
+    (void)state;
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    if (before.rlim_cur != RLIM_INFINITY) skip();
+    assert_true(pli_address_space_left() == INT64_MAX);
+    limit = (struct rlimit){ .rlim_cur = (rlim_t)1 << 46, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const int64_t left = pli_address_space_left();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(left > 0 && left < (int64_t)1 << 46);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stop_is_repeated_after_a_second),
+        cmocka_unit_test(test_address_space_left_is_below_its_limit),
         cmocka_unit_test(test_clocks),           cmocka_unit_test(test_figures),
         cmocka_unit_test(test_peak_follows_use), cmocka_unit_test(test_futex_answers_at_once_or_after_timeout),
         cmocka_unit_test(test_futex_ping_pong),  cmocka_unit_test(test_terminal),

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A growing string. Zero-initialised is empty. Out of memory sets `failed` and drops further text, so a
  * caller checks once at the end. */
@@ -13,6 +14,8 @@ typedef struct pli_text {
     size_t length, capacity;
     bool   failed;
 } pli_text;
+/** Is a text that may be missing (NULL) this one? */
+static inline bool pli_is(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 /** "" for one, else "s". */
 static inline const char *pli_plural(int64_t n) { return n == 1 ? "" : "s"; }
 

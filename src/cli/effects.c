@@ -6,26 +6,24 @@
 #include "cli/settings.h"
 #include "comm/launcher.h"
 
-static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
-
-static bool fits_huber(const pli_train_settings *s) { return is(s->model, "huber") || is(s->loss, "huber"); }
-static bool has_momentum(const pli_train_settings *s) { return is(s->optimizer, "momentum"); }
-static bool has_steps(const pli_train_settings *s) { return !is(s->optimizer, "lbfgs"); }
+static bool fits_huber(const pli_train_settings *s) { return pli_is(s->model, "huber") || pli_is(s->loss, "huber"); }
+static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimizer, "momentum"); }
+static bool has_steps(const pli_train_settings *s) { return !pli_is(s->optimizer, "lbfgs"); }
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
 static bool is_scaled(const pli_train_settings *s) { return s->graph == NULL; }
 static bool is_processes(const pli_train_settings *s) {
-    return s->transport != NULL ? is(s->transport, "mpi") : pli_launcher_find().name != NULL;
+    return s->transport != NULL ? pli_is(s->transport, "mpi") : pli_launcher_find().name != NULL;
 }
 static bool is_shared(const pli_train_settings *s) {
-    return is_processes(s) || s->workers > 1 || !is(s->balance, "dynamic");
+    return is_processes(s) || s->workers > 1 || !pli_is(s->balance, "dynamic");
 }
 
-static bool is_summed(const char *topology) { return is(topology, "allreduce") || is(topology, "hybrid"); }
+static bool is_summed(const char *topology) { return pli_is(topology, "allreduce") || pli_is(topology, "hybrid"); }
 
 /* Some table's updates are summed by a collective. */
 static bool has_sums(const pli_train_settings *s) {
-    bool sums = is_summed(s->topology) || is(s->collective, "auto") || s->aggregate != NULL;
+    bool sums = is_summed(s->topology) || pli_is(s->collective, "auto") || s->aggregate != NULL;
     for (int64_t i = 0; i < s->table.n; i++)
         sums = sums || strstr(s->table.item[i], "topology=allreduce") != NULL ||
                strstr(s->table.item[i], "topology=hybrid") != NULL;
@@ -45,8 +43,8 @@ static const struct effect {
     { "checkpoint-every", has_checkpoints, "without --checkpoint DIR" },
     { "curve", has_metrics, "without --metrics FILE" },
     { "normalize", is_scaled, "on a graph of --graph, whose x is the data as they are" },
-    { "collective", has_sums, "on updates, which are summed by one under --topology allreduce and hybrid alone" },
-    { "heartbeat", is_processes, "where ranks are no processes of their own (--transport mpi)" },
+    { "collective", has_sums, "in this run: a collective sums updates only under --topology allreduce or hybrid" },
+    { "heartbeat", is_processes, "in this run: it watches ranks that are processes, which only --transport mpi has" },
     { "balance", is_shared, "with one worker" },
 };
 

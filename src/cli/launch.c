@@ -204,7 +204,12 @@ static ending live(supervisor *s, char *const *argv) {
     pli_verdicts_open(&s->verdicts);
     s->over_ns = 0;
     end.ran = pli_launch(&job, &err) >= 0;
-    if (end.ran) {
+    if (end.ran && job.unreached) {
+        end.asked = job.was_asked;
+        end.launchers = true;
+        pli_cli_usage("launch: no rank was started: %s; each machine must be reached by 'ssh HOST true' without a "
+                      "password", job.why);
+    } else if (end.ran) {
         pli_verdicts_read(s->verdicts.path, &v);
         end.code = code_of(s, &job, &v);
         end.cause = v.cause;

@@ -169,8 +169,6 @@ const pli_opt pli_train_rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
-
 /* What can be said before a run is described: also other tools' words for what is no list of choices. */
 static bool check_words(const pli_train_settings *s) {
     const char *hint = pli_words_value("topology", s->topology),
@@ -178,7 +176,7 @@ static bool check_words(const pli_train_settings *s) {
     if (hint != NULL || other != NULL) {
         pli_cli_usage("train: --%s %s: %s", hint != NULL ? "topology" : "consistency",
                       hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);
-    } else if (s->cluster != NULL && !is(s->transport, "sim")) {
+    } else if (s->cluster != NULL && !pli_is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
     } else if (s->events != NULL && s->resume != NULL) {
         pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; "
@@ -227,8 +225,8 @@ static bool given(const pli_opts *opts, const char *name) {
 
 /* Inside a host by memory: where ranks do not all share it, by the collective that knows of hosts. */
 static const char *collective_of(const pli_train_settings *s) {
-    bool one_process = s->transport != NULL ? is(s->transport, "threads") : pli_launcher_find().name == NULL;
-    return s->aggregate != NULL && !one_process && is(s->collective, "auto") ? "hierarchical" : s->collective;
+    bool one_process = s->transport != NULL ? pli_is(s->transport, "threads") : pli_launcher_find().name == NULL;
+    return s->aggregate != NULL && !one_process && pli_is(s->collective, "auto") ? "hierarchical" : s->collective;
 }
 
 static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_comm_opts *comm) {
@@ -309,7 +307,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->replicas = (int32_t)s->replicas;
     t->spares = (int32_t)s->spares;
     t->staleness_aware = s->staleness_aware;
-    t->exact = is(s->reduce, "exact");
+    t->exact = pli_is(s->reduce, "exact");
     t->curve = s->metrics != NULL ? s->curve : 0;
     t->seed = (uint64_t)s->seed;
     t->balance = s->balance;
@@ -338,13 +336,13 @@ static bool check_apart(const pli_train_settings *s) {
 
 /* Standard output is the record's: what else is written has a name. */
 static bool check_files(const pli_train_settings *s) {
-    if (is(s->out, "-"))
+    if (pli_is(s->out, "-"))
         pli_cli_usage("train: --out -: a model is not written to standard output; name a file, as --out model");
-    else if (is(s->metrics, "-"))
+    else if (pli_is(s->metrics, "-"))
         pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");
-    else if (is(s->events, "-"))
+    else if (pli_is(s->events, "-"))
         pli_cli_usage("train: --events -: an event log is not written to standard output; name a file");
-    else if (is(s->trace, "-"))
+    else if (pli_is(s->trace, "-"))
         pli_cli_usage("train: --trace -: a trace is not written to standard output; name a file");
     else
         return check_apart(s);

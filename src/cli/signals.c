@@ -11,7 +11,6 @@
 #include "cli/verdict.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for ranks of other processes to say what they wait for */
-#define ONE_STOP_NS UINT64_C(1000000000) /* signals that come within it are one request to stop    */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
@@ -92,7 +91,7 @@ static void end_unbegun(pli_signals *s, const char *what) {
 static void stop(pli_signals *s, int number) {
     const uint64_t now_ns = pli_now_ns();
     if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-        if (now_ns - s->first_ns >= ONE_STOP_NS) end_now(number);
+        if (pli_stop_is_repeated(s->first_ns, now_ns)) end_now(number);
         return;
     }
     s->first_ns = now_ns;

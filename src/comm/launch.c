@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "base/module.h"
+#include "comm/launch_words.h"
 #include "comm/loopback/loopback.h"
 
 extern char **environ;
@@ -116,13 +117,16 @@ static bool is_set(const char *setting) {
     return false;
 }
 
+/* Are its machines named? */
+static bool is_away(const pli_launch_job *job) { return job->hosts != NULL || job->hostfile != NULL; }
+
 /* Is the job sure to stay on this machine? mpirun takes other hosts from a batch system, too. */
 static bool is_on_one_host(const pli_launch_job *job) {
     static const char *const elsewhere[] = { "SLURM_JOB_ID=", "SLURM_JOBID=", "PBS_JOBID=", "PBS_NODEFILE=",
                                              "LSB_JOBID=", "PE_HOSTFILE=", "FLUX_URI=",
                                              "PRTE_MCA_prte_default_hostfile=",
                                              "PRTE_MCA_prte_default_dash_host=", "OMPI_MCA_orte_default_hostfile=" };
-    if (job->hosts != NULL || job->hostfile != NULL) return false;
+    if (is_away(job)) return false;
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
         if (is_set(elsewhere[i])) return false;
     return true;
@@ -209,7 +213,7 @@ static void put_variables(line *l) {
 
 /* mpirun -n N [where] [-x PLAIT_...] keeper argv */
 static void make_line(line *l, const char *mpirun, const char *number, const pli_launch_job *job) {
-    const bool   away = job->hosts != NULL || job->hostfile != NULL;
+    const bool   away = is_away(job);
     const size_t before = count(job->keeper), n = count(job->argv), variables = away ? own_variables() : 0;
     *l = (line){ .memory = true };
     l->words = pli_array(before + n + 2 * variables + 6, sizeof *l->words);
@@ -230,9 +234,8 @@ static void make_line(line *l, const char *mpirun, const char *number, const pli
     memcpy(l->words + l->n + before, job->argv, (n + 1) * sizeof *l->words);
 }
 
-/* --- signals: handled rather than blocked and waited for, since a library's thread may receive them ------------------ */
+/* --- signals: handled rather than blocked and waited for, since a library's thread may receive them --------------- */
 
-#define ONE_STOP_NS UINT64_C(1000000000) /* signals that come within it are one request to stop */
 static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 
@@ -241,9 +244,8 @@ static _Atomic uint64_t asked_ns; /* when the first request to stop was handed o
 static _Atomic int early;   /* a signal that came before there was a child */
 static _Atomic bool asked;  /* to stop */
 
-/* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits. So
- * the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that comes a second later, or
- * more, goes as it is. What comes within that second is the same request: `timeout` signals a process and its group. */
+/* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits.
+ * So the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that repeats it goes as it is. */
 static void hand_on(int sig) {
     int        kept = errno, pid = atomic_load(&child);
     const bool asks = sig == SIGINT || sig == SIGTERM;
@@ -255,7 +257,7 @@ static void hand_on(int sig) {
         atomic_store(&early, sig);
     } else if (is_first) {
         kill(pid, SIGUSR2);
-    } else if (!asks || (now_ns > first_ns && now_ns - first_ns >= ONE_STOP_NS)) {
+    } else if (!asks || pli_stop_is_repeated(first_ns, now_ns)) {
         kill(pid, sig);
     }
     errno = kept;
@@ -273,25 +275,27 @@ static void give_signals_back(const struct sigaction before[HANDED_ON]) {
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* Between fork and exec only what a signal handler may do. */
-static void become(const char **argv, const char **env, const sigset_t *mask, int32_t parent) {
+/* Between fork and exec only what a signal handler may do. words: NULL, or who listens to it. */
+static void become(const char **argv, const char **env, const pli_launch_words *words, const sigset_t *mask,
+                   int32_t parent) {
     setpgid(0, 0);
     pli_child_dies_with_parent(parent, SIGTERM);
     for (int i = 0; i < HANDED_ON; i++) signal(handed_on[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
+    if (words != NULL) pli_launch_words_become(words);
     execve(argv[0], (char *const *)argv, (char *const *)env);
     raise(SIGKILL); /* there is no mpirun after all; this copy must not go on */
 }
 
 /* No signal comes between, which the child would take for the parent. */
-static int spawn(pid_t *pid, const char **argv, const char **env) {
+static int spawn(pid_t *pid, const char **argv, const char **env, const pli_launch_words *words) {
     sigset_t all, before;
     int32_t  parent = pli_pid();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     *pid = fork();
     int bad = *pid < 0 ? errno : 0;
-    if (*pid == 0) become(argv, env, &before, parent);
+    if (*pid == 0) become(argv, env, words, &before, parent);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return bad;
 }
@@ -310,12 +314,15 @@ static void attend(pid_t pid, pli_launch_job *job) {
 static plait_status run(const char **argv, const char **env, pli_launch_job *job, plait_error *err) {
     pid_t            pid = 0;
     struct sigaction before[HANDED_ON];
+    pli_launch_words words;
+    const bool       listens = is_away(job) && pli_launch_words_open(&words);
     atomic_store(&asked_ns, 0);
     atomic_store(&early, 0);
     atomic_store(&asked, false);
     take_signals(before);
     pli_child_adopt(true);
-    int bad = spawn(&pid, argv, env);
+    int bad = spawn(&pid, argv, env, listens ? &words : NULL);
+    if (listens) pli_launch_words_begin(&words);
     if (bad == 0) {
         atomic_store(&child, (int)pid);
         int sig = atomic_exchange(&early, 0);
@@ -326,6 +333,7 @@ static plait_status run(const char **argv, const char **env, pli_launch_job *job
         if (job->code < 0) job->code = 1;
         pli_child_end_all();
     }
+    if (listens) job->unreached = pli_launch_words_close(&words, job->code, job->why);
     pli_child_adopt(false);
     give_signals_back(before);
     job->was_asked = atomic_load(&asked);
@@ -345,7 +353,7 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
     PLI_TRY(check_program(argv[0], err));
     PLI_TRY(pli_launch_find(&mpirun, err));
     snprintf(number, sizeof number, "%d", job->processes);
-    job->was_ended = job->was_asked = false;
+    job->was_ended = job->was_asked = job->unreached = false;
     line         all;
     char        *loopback = is_on_one_host(job) ? preload() : NULL;
     const char **env = environment(job, loopback);

@@ -7,6 +7,8 @@
 
 #include <plait/status.h>
 
+enum { PLI_LAUNCH_WHY = 256 };
+
 /** Finds the mpirun that belongs to Plait: PLAIT_MPIRUN, .venv/bin/ in a directory above the program's own, then the
  *  path. path_out is freed with pli_free. Errors: EMODULE there is none (with the remedy). */
 plait_status pli_launch_find(char **path_out, plait_error *err);
@@ -23,6 +25,8 @@ typedef struct pli_launch_job {
     int32_t      code;       /* out: the launcher's exit code, 128 + n where a signal ended it */
     bool         was_asked;  /* out: a signal asked to stop                                    */
     bool         was_ended;  /* out: is_over said so                                           */
+    bool         unreached;  /* out: one of the hosts could not be reached, so no process was started */
+    char         why[PLI_LAUNCH_WHY]; /* out: what was said of that, one line */
 } pli_launch_job;
 
 /** Starts the processes under mpirun, also as root, with fewer cores than processes and on shared cores, and so that

@@ -170,18 +170,19 @@ static plait_status check_range(const plait_table *table, int64_t first, int64_t
     if (spec->rows == 0)
         return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
     if (first < 0 || n < 0 || first > spec->rows || n > spec->rows - first)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: %lld rows from %lld on, of its %lld", spec->name, (long long)n,
-                        (long long)first, (long long)spec->rows);
+        return pli_fail(err, PLAIT_EINVAL,
+                        "table %s: first is %lld and n %lld; expected rows among its %lld, which are numbered from 0",
+                        spec->name, (long long)first, (long long)n, (long long)spec->rows);
     return PLAIT_OK;
 }
 
 static plait_status check_inc(const plait_table *table, int64_t examples, plait_error *err) {
     if (table->job->left) return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_job_leave", table->spec.name);
     if (examples < 0)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; expected 0 or more",
+        return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; expected 0 or more",
                         table->spec.name, (long long)examples);
     if (examples > PLI_EXAMPLES_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: a gradient over %lld rows of data; at most %lld go into one inc",
+        return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; at most %lld rows of data may be summed in one",
                         table->spec.name, (long long)examples, (long long)PLI_EXAMPLES_MAX);
     return PLAIT_OK;
 }

@@ -149,8 +149,8 @@ idle() { # TEXT words...
     works idle "$@" --epochs 1
     grep -q "note: $text" idle.err || fail "no note '$text' of: $*: $(cat idle.err)"
 }
-idle "--collective has no effect on updates" $t --workers 2 --topology ps --collective ring
-idle "--heartbeat has no effect where ranks are no processes" $t --heartbeat 9s
+idle "--collective has no effect in this run: a collective sums updates only under --topology allreduce or hybrid$" $t --workers 2 --topology ps --collective ring
+idle "--heartbeat has no effect in this run: it watches ranks that are processes, which only --transport mpi has$" $t --heartbeat 9s
 idle "--label has no effect on libsvm data" $t --label 3
 idle "--header has no effect on libsvm data" $t --header yes
 idle "--text-columns has no effect on libsvm data" $t --text-columns a

@@ -67,26 +67,13 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
                     (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0), (long long)(2 * wanted));
 }
 
-/* INT64_MAX: as much as there is. */
-static int64_t address_space_left(void) {
-    struct rlimit limit;
-    long          pages = 0;
-    FILE         *file = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
-                             ? fopen("/proc/self/statm", "r")
-                             : NULL;
-    if (file == NULL) return INT64_MAX;
-    if (fscanf(file, "%ld", &pages) != 1) pages = 0;
-    fclose(file);
-    return (int64_t)limit.rlim_cur - (int64_t)pages * sysconf(_SC_PAGESIZE);
-}
-
 /* Nor can it go on without memory. Each rank knows of each other one by some structs of a machine's streams; what the
  * job itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
 static plait_status check_memory(pli_transport *sim, plait_error *err) {
     enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* not stacks: kept free for the job */ };
     const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK);
     const int64_t there = pli_memory_bytes();
-    const int64_t space = address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
+    const int64_t space = pli_address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
     if (wanted > there)
         return pli_fail(err, PLAIT_ENOMEM,
                         "%d simulated ranks want at least %lld MiB of memory, and %lld MiB are there: take fewer ranks",

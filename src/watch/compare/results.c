@@ -33,8 +33,6 @@ static bool add_rank(pli_compared_run *run, const json_t *line) {
     return true;
 }
 
-static bool is(const char *event, const char *name) { return event != NULL && strcmp(event, name) == 0; }
-
 /* Calls for each line of one kind. */
 static plait_status each_line(const char *text, const char *event, pli_compared_run *run, plait_error *err) {
     for (const char *at = text; at != NULL && *at != '\0';) {
@@ -42,9 +40,9 @@ static plait_status each_line(const char *text, const char *event, pli_compared_
         json_t *line = json_loadb(at, length, JSON_REJECT_DUPLICATES, NULL);
         if (line == NULL) return pli_fail(err, PLAIT_EFORMAT, "a line of the metrics is no JSON: %.60s", at);
         bool ok = true;
-        if (is(json_string_value(json_object_get(line, "event")), event))
-            ok = is(event, "rank") ? add_rank(run, line)
-                                   : add_point(run, line, is(event, "point") ? "objective" : "loss");
+        if (pli_is(json_string_value(json_object_get(line, "event")), event))
+            ok = pli_is(event, "rank") ? add_rank(run, line)
+                                   : add_point(run, line, pli_is(event, "point") ? "objective" : "loss");
         json_decref(line);
         if (!ok) return pli_fail(err, PLAIT_ENOMEM, "no memory for a run's metrics");
         at += length + (at[length] == '\n');
