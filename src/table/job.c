@@ -26,57 +26,7 @@ int64_t plait_job_clock_now(const plait_job *job) {
     return job == NULL ? 0 : atomic_load_explicit(&job->clock, memory_order_relaxed);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------------- */
-
-typedef struct waiting {
-    const plait_job  *job;
-    const pli_ticket *ticket;
-    const char       *what;
-} waiting;
-
-static void tell(const void *arg, char *text, size_t bytes) {
-    const waiting *w = arg;
-    int32_t        rank = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
-    if (rank < 0) snprintf(text, bytes, "%s", w->what);
-    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", w->what, rank,
-                  (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
-}
-
-static void show(const void *arg, pli_wait *wait) {
-    const waiting *w = arg;
-    wait->kind = PLI_WAIT_TABLE;
-    wait->answered = atomic_load_explicit(&w->ticket->answered, memory_order_acquire); /* first: the holder is as new */
-    wait->asked = atomic_load_explicit(&w->ticket->asked, memory_order_acquire);
-    wait->peer = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
-    wait->any = atomic_load_explicit(&w->ticket->held_any, memory_order_relaxed);
-    wait->first_server = w->job->layout.first_server;
-    wait->servers = w->job->layout.servers;
-}
-
-static bool is_done(void *arg) { return pli_ticket_done(arg); }
-
-plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err) {
-    waiting          w = { .job = job, .ticket = ticket, .what = what };
-    const pli_reason reason = { .tell = tell, .show = show, .arg = &w };
-    plait_status     status = PLAIT_OK;
-    uint64_t         now_ns;
-    pli_out          out;
-    if (!pli_ticket_done(ticket)) {
-        pli_port_enter(job->client_port, &now_ns, &out);
-        pli_ticket_wonder(&job->client, now_ns, ticket, &out);
-        pli_port_leave(job->client_port, &out);
-        status = pli_comm_wait(job->comm, is_done, ticket, &reason, err);
-    }
-    if (status >= 0)
-        status =
-            pli_comm_is_lost(job->comm, &reason, err); /* for a server who is lost has left: its answers may lack his */
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_unlink(&job->client, ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status < 0 || ticket->failure.code >= 0) return status;
-    *err = ticket->failure;
-    return err->code;
-}
+/* --- asking all servers ---------------------------------------------------------------------------------------- */
 
 /* Adds the counts that answers bring. */
 static int64_t sum_of(const pli_ticket *ticket) {
@@ -93,14 +43,10 @@ static int64_t sum_of(const pli_ticket *ticket) {
 static plait_status ask_servers(plait_job *job, pli_kind kind, const char *what, int64_t *sum_out,
                                 plait_error *err) {
     pli_ticket   ticket;
-    uint64_t     now_ns;
-    pli_out      out;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, &ticket);
-    plait_status status = pli_client_send_all(&job->client, now_ns, kind, &ticket, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    pli_exchange x;
+    pli_exchange_begin(&x, job, &ticket);
+    plait_status status = pli_client_send_all(&job->client, x.now_ns, kind, &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, what, err);
     if (status >= 0) *sum_out = sum_of(&ticket);
     pli_ticket_free(&ticket);
     return status;
@@ -127,17 +73,13 @@ static bool read_gathered(const plait_job *job, const pli_msg *reply, pli_carrie
 
 static plait_status gather(void *user, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
                            plait_error *err) {
-    plait_job *job = user;
-    pli_ticket ticket;
-    uint64_t   now_ns;
-    pli_out    out;
+    plait_job   *job = user;
+    pli_ticket   ticket;
+    pli_exchange x;
     PLI_TRY(pli_job_must_have_ended(job, "a collective", err));
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, &ticket);
-    plait_status status = pli_client_send_gather(&job->client, now_ns, mine, bytes, &ticket, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = pli_job_wait(job, &ticket, "a collective of the workers that live", err);
+    pli_exchange_begin(&x, job, &ticket);
+    plait_status status = pli_client_send_gather(&job->client, x.now_ns, mine, bytes, &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, "a collective of the workers that live", err);
     if (status >= 0 && (ticket.replies == NULL || !read_gathered(job, ticket.replies, came)))
         status = pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a collective");
     if (status >= 0) {

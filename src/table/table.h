@@ -28,6 +28,7 @@
 
 #include "comm/comm.h"
 #include "table/client/client.h"
+#include "table/client/exchange.h"
 #include "table/copies/backups.h"
 #include "table/copies/gossip.h"
 #include "table/topology/topology.h"
@@ -148,10 +149,6 @@ static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm
 
 /** The job is there, and no server function calls: else EINVAL, without a text. Any thread. */
 plait_status pli_job_usable(const plait_job *job, const char *call);
-
-/** Waits until the ticket has all its answers, then unlinks it, in any case. Fails with the first failure that a server
- *  answered. what: "clock 7 of table w", "barrier". */
-plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
 /** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums
  *  travel meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */

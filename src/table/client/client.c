@@ -68,8 +68,14 @@ void pli_ticket_free(pli_ticket *ticket) {
     ticket->replies_last = &ticket->replies;
 }
 
+void pli_ticket_answered(pli_client *client, pli_ticket *ticket) {
+    if (atomic_load_explicit(&ticket->pending, memory_order_relaxed) == 1) pli_ticket_unlink(client, ticket);
+    atomic_fetch_sub_explicit(&ticket->pending, 1, memory_order_release);
+}
+
 void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out) {
     (void)client;
+    ticket->wonders = true;
     ticket->why_at_ns = now_ns + wonder_ns();
     pli_out_wake(out, ticket->why_at_ns);
 }
@@ -205,7 +211,7 @@ static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
     msg->next = NULL;
     *ticket->replies_last = msg;
     ticket->replies_last = &msg->next;
-    atomic_fetch_sub_explicit(&ticket->pending, 1, memory_order_release);
+    pli_ticket_answered(client, ticket);
     pli_out_ring(out);
 }
 
@@ -332,7 +338,7 @@ static void ask_why(const pli_client *client, pli_ticket *ticket, pli_out *out) 
 static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_client *client = state;
     for (pli_ticket *ticket = client->tickets; ticket != NULL; ticket = ticket->next) {
-        if (ticket->why_at_ns == PLI_NEVER || pli_ticket_done(ticket)) continue;
+        if (ticket->why_at_ns == PLI_NEVER) continue;
         if (now_ns >= ticket->why_at_ns) {
             ask_why(client, ticket, out);
             ticket->why_at_ns = now_ns + wonder_ns();

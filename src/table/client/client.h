@@ -5,7 +5,8 @@
  * updates not yet sent, copies of values; only the worker's thread touches it, and it enters the machine to send.
  * Invariants:
  *   1 A ticket's pending counts the servers that have not answered it; its answers are complete, and nobody but the
- *     worker looks at them, once the worker has seen 0 (acquire, pairs with the machine's release).
+ *     worker looks at them, once the worker has seen 0 (acquire, pairs with the machine's release). The machine closes
+ *     a ticket with its last answer, before it counts that one: behind the 0 the ticket's memory is the worker's.
  *   2 A copy held of version v contains every update of clocks < v and all that this worker has sent; where the
  *     latter cannot be laid over it (ruled tables), the copy is dropped when the worker pushes.
  *   3 A get is never under way while its table's updates are sent: a clock completes it first, and what is to be sent
@@ -34,6 +35,7 @@ typedef struct pli_ticket {
     _Atomic bool       held_any;
     _Atomic uint32_t   asked, answered; /* how often servers were asked, and which time they said so; answered:
                                            release */
+    bool               wonders; /* the worker's alone: who holds it up is asked for now and then */
     struct pli_ask *ask; /* the get whose values are the answers; NULL: none */
     struct pli_ticket *next;
 } pli_ticket;
@@ -91,14 +93,16 @@ plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32
                              uint32_t incarnation, plait_error *err);
 void         pli_client_close(pli_client *client);
 
-/** A ticket that waits for nothing yet. After unlink no answer reaches it any more; those that have come are freed by
- *  pli_ticket_free, which is not the machine's business. */
+/** A ticket that waits for nothing yet. After unlink no answer reaches it any more, and it may be closed already; the
+ *  answers that have come are freed by pli_ticket_free, which is not the machine's business. */
 void pli_ticket_open(pli_client *client, pli_ticket *ticket);
 void pli_ticket_unlink(pli_client *client, pli_ticket *ticket);
 void pli_ticket_free(pli_ticket *ticket);
 static inline bool pli_ticket_done(const pli_ticket *ticket) {
     return __atomic_load_n((const int32_t *)&ticket->pending, __ATOMIC_ACQUIRE) == 0;
 }
+/** One answer fewer is to come. */
+void pli_ticket_answered(pli_client *client, pli_ticket *ticket);
 /** Asks who holds the ticket up, each PLI_WONDER_NS from so long after now on. */
 #define PLI_WONDER_NS UINT64_C(250000000)
 void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out);

@@ -39,19 +39,15 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
         return pli_fail(err, PLAIT_EREFUSED,
                         "leases with %d replicas: the other copy would not know of them; nearest is a static balance",
                         job->layout.replicas);
-    bool       first = job->client.clock == 0;
-    pli_ticket ticket;
-    uint64_t   now_ns;
-    pli_out    out;
-    char       what[64];
+    bool         first = job->client.clock == 0;
+    pli_ticket   ticket;
+    pli_exchange x;
+    char         what[64];
     snprintf(what, sizeof what, "leases of clock %lld", (long long)job->client.clock);
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, &ticket);
-    plait_status status = pli_client_send(&job->client, now_ns, pli_lease_keeper(&job->layout), PLI_LEASE,
-                                          question(job, terms, pace, lease, first ? *n : 0), &ticket, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    pli_exchange_begin(&x, job, &ticket);
+    plait_status status = pli_client_send(&job->client, x.now_ns, pli_lease_keeper(&job->layout), PLI_LEASE,
+                                          question(job, terms, pace, lease, first ? *n : 0), &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, what, err);
     if (status >= 0) status = take_answer(&ticket, terms, lease, n, err);
     pli_ticket_free(&ticket);
     return status;

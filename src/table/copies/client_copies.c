@@ -123,7 +123,7 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     }
     if (bye == NULL) return true;
     link->lost = true;
-    atomic_fetch_sub_explicit(&bye->pending, 1, memory_order_release);
+    pli_ticket_answered(client, bye);
     pli_out_ring(out);
     return true;
 }

@@ -191,20 +191,17 @@ static bool tears(pli_capture *c, const pli_ticket *ticket) {
 static plait_status snap_servers(pli_capture *c, plait_error *err) {
     plait_job   *job = c->job;
     pli_ticket   ticket;
-    uint64_t     now_ns, number = ++job->snaps;
-    pli_out      out;
+    pli_exchange x;
+    uint64_t     number = ++job->snaps;
     plait_status status = PLAIT_OK;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, &ticket);
+    pli_exchange_begin(&x, job, &ticket);
     for (int32_t s = 0; status >= 0 && s < job->layout.servers; s++) {
         if (!job->client.link[s].used) continue;
         pli_msg *msg = pli_msg_new(sizeof number);
         if (msg != NULL) memcpy(pli_msg_body(msg), &number, sizeof number);
-        status = pli_client_send(&job->client, now_ns, s, PLI_SNAP, msg, &ticket, &out, err);
+        status = pli_client_send(&job->client, x.now_ns, s, PLI_SNAP, msg, &ticket, &x.out, err);
     }
-    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = pli_job_wait(job, &ticket, "a snapshot of the tables", err);
+    status = pli_exchange_wait(&x, status, "a snapshot of the tables", err);
     if (status < 0 && tears(c, &ticket)) status = PLAIT_OK;
     for (const pli_msg *reply = ticket.replies; status >= 0 && !c->torn && reply != NULL; reply = reply->next)
         status = note_rows(c, reply, err);
@@ -264,25 +261,13 @@ int64_t pli_capture_units(const pli_capture *capture, int32_t table) { return ca
 /* --- taking: pieces ----------------------------------------------------------------------------------------------- */
 
 static plait_status ask(pli_capture *c, piece *p, const pli_wire_state *state, int32_t server, plait_error *err) {
-    plait_job *job = c->job;
-    uint64_t   now_ns;
-    pli_out    out;
-    pli_msg   *msg = pli_msg_new(sizeof *state);
+    pli_exchange x;
+    pli_msg     *msg = pli_msg_new(sizeof *state);
     if (msg != NULL) memcpy(pli_msg_body(msg), state, sizeof *state);
     p->asked = true;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, &p->ticket);
-    plait_status status = pli_client_send(&job->client, now_ns, server, PLI_PIECE, msg, &p->ticket, &out, err);
-    pli_port_leave(job->client_port, &out);
-    return status;
-}
-
-static void unlink_ticket(const pli_capture *c, piece *p) {
-    uint64_t now_ns;
-    pli_out  out;
-    pli_port_enter(c->job->client_port, &now_ns, &out);
-    pli_ticket_unlink(&c->job->client, &p->ticket);
-    pli_port_leave(c->job->client_port, &out);
+    pli_exchange_begin(&x, c->job, &p->ticket);
+    return pli_exchange_send(
+        &x, pli_client_send(&c->job->client, x.now_ns, server, PLI_PIECE, msg, &p->ticket, &x.out, err));
 }
 
 /* The next piece: asked for, or taken from the copy. */
@@ -402,7 +387,7 @@ void pli_capture_end(pli_capture **capture_ptr) {
     for (int32_t i = 0; c->ahead != NULL && i < PIECES_AHEAD; i++) {
         piece *p = &c->ahead[i];
         if (p->asked) {
-            unlink_ticket(c, p);
+            pli_job_drop_ticket(c->job, &p->ticket);
             pli_ticket_free(&p->ticket);
         }
         pli_msg_free(&p->msg);
@@ -434,16 +419,15 @@ static pli_msg *make_restore(const pli_wire_state *state, const void *keys, size
 typedef struct sending {
     plait_table *table;
     pli_ticket   ticket;
-    uint64_t     now_ns;
-    pli_out      out;
+    pli_exchange x;
     plait_error *err;
 } sending;
 
 static plait_status send_to(sending *s, int32_t shard, pli_msg *msg) {
     const pli_placement *placement = &s->table->spec.placement;
-    return pli_client_send(&s->table->job->client, s->now_ns,
+    return pli_client_send(&s->table->job->client, s->x.now_ns,
                            pli_placement_rank(placement, shard) - placement->first_rank, PLI_RESTORE, msg, &s->ticket,
-                           &s->out, s->err);
+                           &s->x.out, s->err);
 }
 
 static plait_status send_range(sending *s, int32_t array, int64_t first, int64_t n, const void *rows) {
@@ -502,16 +486,11 @@ static plait_status send_all(sending *s, int32_t array, int64_t first, int64_t n
 
 static plait_status put_served(plait_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
                                const void *rows, plait_error *err) {
-    plait_job *job = table->job;
-    sending    s = { .table = table, .err = err };
-    char       what[WHAT_BYTES];
+    sending s = { .table = table, .err = err };
+    char    what[WHAT_BYTES];
     snprintf(what, sizeof what, "the restoring of table %s", table->spec.name);
-    pli_port_enter(job->client_port, &s.now_ns, &s.out);
-    pli_ticket_open(&job->client, &s.ticket);
-    plait_status status = send_all(&s, array, first, n, keys, rows);
-    if (status < 0) pli_ticket_unlink(&job->client, &s.ticket);
-    pli_port_leave(job->client_port, &s.out);
-    if (status >= 0) status = pli_job_wait(job, &s.ticket, what, err);
+    pli_exchange_begin(&s.x, table->job, &s.ticket);
+    plait_status status = pli_exchange_wait(&s.x, send_all(&s, array, first, n, keys, rows), what, err);
     pli_ticket_free(&s.ticket);
     return status;
 }

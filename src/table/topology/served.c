@@ -44,20 +44,16 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     plait_job           *job = table->job;
     const pli_placement *placement = &table->spec.placement;
     pli_ticket           ticket;
-    uint64_t             now_ns;
-    pli_out              out;
+    pli_exchange         x;
     char                 what[WHAT_BYTES];
     plait_status         status = PLAIT_OK;
     snprintf(what, sizeof what, "creation of table %s", table->spec.name);
-    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_exchange_begin(&x, job, &ticket);
     pli_client_count_bytes(&job->client, table->served);
-    pli_ticket_open(&job->client, &ticket);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
-        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
-                                 PLI_CREATE, make_create(table, shard, initial, penalty), &ticket, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+        status = pli_client_send(&job->client, x.now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+                                 PLI_CREATE, make_create(table, shard, initial, penalty), &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, what, err);
     pli_ticket_free(&ticket);
     return status;
 }
@@ -104,39 +100,44 @@ struct pli_get_request {
     pli_get_request **at, *next; /* in job->gets while not complete */
 };
 
-static plait_status begin(plait_table *table, const pli_rows *rows, void *values, pli_ask *ask, plait_error *err) {
-    plait_job   *job = table->job;
-    uint64_t     now_ns;
-    pli_out      out;
-    plait_status status;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    status = rows->keys != NULL
-                 ? pli_ask_keys(&job->client, now_ns, table->served, rows->n, rows->keys, values, ask, &out, err)
-                 : pli_ask_range(&job->client, now_ns, table->served, rows->first, rows->n, values, ask, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ask->ticket);
-    pli_port_leave(job->client_port, &out);
-    return status;
+/* Enters the port and asks; pli_exchange_send or await follows. */
+static plait_status begin(pli_exchange *x, plait_table *table, const pli_rows *rows, void *values, pli_ask *ask,
+                          plait_error *err) {
+    pli_client *client = &table->job->client;
+    pli_exchange_enter(x, table->job, &ask->ticket);
+    if (rows->keys != NULL)
+        return pli_ask_keys(client, x->now_ns, table->served, rows->n, rows->keys, values, ask, &x->out, err);
+    return pli_ask_range(client, x->now_ns, table->served, rows->first, rows->n, values, ask, &x->out, err);
 }
 
-/* Waits and fills; the ask stays to be abandoned. */
-static plait_status complete(plait_job *job, pli_ask *ask, plait_error *err) {
+static const char *name_wait(const plait_job *job, const pli_ask *ask, char text[WHAT_BYTES]) {
+    snprintf(text, WHAT_BYTES, "clock %lld of table %s", (long long)job->client.clock, ask->table->spec.name);
+    return text;
+}
+
+/* Waits and fills; the ask stays to be abandoned. status: of what was asked. */
+static plait_status await(pli_exchange *x, plait_status status, pli_ask *ask, plait_error *err) {
     char what[WHAT_BYTES];
-    snprintf(what, sizeof what, "clock %lld of table %s", (long long)job->client.clock, ask->table->spec.name);
-    plait_status status = pli_job_wait(job, &ask->ticket, what, err);
-    return status < 0 ? status : pli_ask_finish(&job->client, ask, err);
+    status = pli_exchange_wait(x, status, name_wait(x->job, ask, what), err);
+    return status < 0 ? status : pli_ask_finish(&x->job->client, ask, err);
 }
 
 static plait_status served_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     pli_ask      ask;
-    plait_status status = begin(table, rows, values, &ask, err);
-    if (status >= 0) status = complete(table->job, &ask, err);
+    pli_exchange x;
+    plait_status status = begin(&x, table, rows, values, &ask, err);
+    status = await(&x, status, &ask, err);
     pli_ask_abandon(&ask);
     return status;
 }
 
 static void complete_request(pli_get_request *request) {
+    plait_job *job = request->job;
+    pli_ask   *ask = &request->ask;
+    char       what[WHAT_BYTES];
     if (request->complete) return;
-    request->status = complete(request->job, &request->ask, &request->error);
+    request->status = pli_job_wait(job, &ask->ticket, name_wait(job, ask, what), &request->error);
+    if (request->status >= 0) request->status = pli_ask_finish(&job->client, ask, &request->error);
     request->complete = true;
     pli_ask_abandon(&request->ask);
     *request->at = request->next;
@@ -165,8 +166,9 @@ static plait_status served_get_begin(plait_table *table, const pli_rows *rows, v
     if (request == NULL) return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a get", table->spec.name);
     request->base.wait = wait_for_get;
     request->job = job;
-    plait_status status = begin(table, rows, values, &request->ask, err);
-    if (status < 0) {
+    pli_exchange x;
+    plait_status status = begin(&x, table, rows, values, &request->ask, err);
+    if (pli_exchange_send(&x, status) < 0) {
         pli_ask_abandon(&request->ask);
         pli_free(request);
         return status;
@@ -226,8 +228,9 @@ static plait_status lend(plait_table *table, pli_ask *ask, const void **values_o
 static plait_status served_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                 plait_error *err) {
     pli_ask      ask;
-    plait_status status = begin(table, &(pli_rows){ .first = first, .n = n }, NULL, &ask, err);
-    if (status >= 0) status = complete(table->job, &ask, err);
+    pli_exchange x;
+    plait_status status = begin(&x, table, &(pli_rows){ .first = first, .n = n }, NULL, &ask, err);
+    status = await(&x, status, &ask, err);
     if (status >= 0) status = lend(table, &ask, values_out, err);
     pli_ask_abandon(&ask);
     return status;
@@ -264,14 +267,11 @@ static plait_status send_pending(plait_table *table, plait_error *err) {
 /* Waits until the servers let the worker into its clock (PLAIT_TURN), or have applied what was sent (PLAIT_SETTLE). */
 static plait_status wait_for_servers(plait_table *table, int what, plait_error *err) {
     plait_job   *job = table->job;
-    uint64_t     now_ns;
-    pli_out      out;
     pli_ask      ask;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_ask_turn(&job->client, now_ns, table->served, what, &ask, &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, &ask.ticket);
-    pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = complete(job, &ask, err);
+    pli_exchange x;
+    pli_exchange_enter(&x, job, &ask.ticket);
+    plait_status status = pli_ask_turn(&job->client, x.now_ns, table->served, what, &ask, &x.out, err);
+    status = await(&x, status, &ask, err);
     pli_ask_abandon(&ask);
     return status;
 }
@@ -428,22 +428,20 @@ static plait_status merge_answers(const plait_job *job, const plait_table *table
     return PLAIT_OK;
 }
 
-static plait_status send_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                              size_t args_bytes, size_t answer_bytes, pli_ticket *ticket, plait_error *err) {
+static plait_status ask_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                             size_t args_bytes, size_t answer_bytes, pli_ticket *ticket, plait_error *err) {
     plait_job           *job = tables[0]->job;
     const pli_placement *placement = &tables[0]->spec.placement;
-    uint64_t             now_ns;
-    pli_out              out;
+    pli_exchange         x;
+    char                 what[WHAT_BYTES];
     plait_status         status = PLAIT_OK;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, ticket);
+    snprintf(what, sizeof what, "server function %s on table %s", job->functions[function].name, tables[0]->spec.name);
+    pli_exchange_begin(&x, job, ticket);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
-        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+        status = pli_client_send(&job->client, x.now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
                                  PLI_CALL, make_call(job, tables, n, function, args, args_bytes, answer_bytes), ticket,
-                                 &out, err);
-    if (status < 0) pli_ticket_unlink(&job->client, ticket);
-    pli_port_leave(job->client_port, &out);
-    return status;
+                                 &x.out, err);
+    return pli_exchange_wait(&x, status, what, err);
 }
 
 /* A table's shards lie from server (its number) on; for one call all tables' must coincide. */
@@ -451,13 +449,10 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
                                 size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     plait_job   *job = tables[0]->job;
     pli_ticket   ticket;
-    char         what[WHAT_BYTES];
-    snprintf(what, sizeof what, "server function %s on table %s", job->functions[function].name, tables[0]->spec.name);
     pli_served_finish_gets(job);
     for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_table_unpin(tables[i]);
     for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(tables[i]->served);
-    plait_status status = send_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
-    if (status >= 0) status = pli_job_wait(job, &ticket, what, err);
+    plait_status status = ask_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
     if (status >= 0) status = merge_answers(job, tables[0], function, &ticket, answer, answer_bytes, err);
     pli_ticket_free(&ticket);
     return status;

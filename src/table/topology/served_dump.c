@@ -12,23 +12,19 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error *err) {
     plait_job           *job = table->job;
     const pli_placement *placement = &table->spec.placement;
-    uint64_t             now_ns;
-    pli_out              out;
+    pli_exchange         x;
     plait_status         status = PLAIT_OK;
-    pli_port_enter(job->client_port, &now_ns, &out);
-    pli_ticket_open(&job->client, ticket);
+    pli_exchange_begin(&x, job, ticket);
     pli_cache_take_fresh(&job->client, table->served);
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
         pli_wire_pull pull = { .table = (uint32_t)table->spec.id,
                                .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
         pli_msg      *msg = pli_msg_new(sizeof pull);
         if (msg != NULL) memcpy(pli_msg_body(msg), &pull, sizeof pull), msg->head.clock = job->client.clock;
-        status = pli_client_send(&job->client, now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
-                                 PLI_PULL, msg, ticket, &out, err);
+        status = pli_client_send(&job->client, x.now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
+                                 PLI_PULL, msg, ticket, &x.out, err);
     }
-    if (status < 0) pli_ticket_unlink(&job->client, ticket);
-    pli_port_leave(job->client_port, &out);
-    return status < 0 ? status : pli_job_wait(job, ticket, "all rows of a sparse table", err);
+    return pli_exchange_wait(&x, status, "all rows of a sparse table", err);
 }
 
 static int64_t rows_in(const plait_table *table, const pli_msg *reply) {

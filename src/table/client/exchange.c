@@ -1,0 +1,98 @@
+/* See exchange.h. */
+#include "table/client/exchange.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "table/table.h"
+
+void pli_exchange_enter(pli_exchange *x, plait_job *job, pli_ticket *ticket) {
+    x->job = job;
+    x->ticket = ticket;
+    pli_port_enter(job->client_port, &x->now_ns, &x->out);
+}
+
+void pli_exchange_begin(pli_exchange *x, plait_job *job, pli_ticket *ticket) {
+    pli_exchange_enter(x, job, ticket);
+    pli_ticket_open(&job->client, ticket);
+}
+
+/* A ticket that waits for nothing has no answer that would close it. */
+static void leave(pli_exchange *x, plait_status status) {
+    if (status < 0 || pli_ticket_done(x->ticket)) pli_ticket_unlink(&x->job->client, x->ticket);
+    pli_port_leave(x->job->client_port, &x->out);
+}
+
+plait_status pli_exchange_send(pli_exchange *x, plait_status status) {
+    leave(x, status);
+    return status;
+}
+
+plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char *what, plait_error *err) {
+    if (status >= 0 && !pli_ticket_done(x->ticket))
+        pli_ticket_wonder(&x->job->client, x->now_ns, x->ticket, &x->out);
+    leave(x, status);
+    return status < 0 ? status : pli_job_wait(x->job, x->ticket, what, err);
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------- */
+
+typedef struct waiting {
+    const plait_job  *job;
+    const pli_ticket *ticket;
+    const char       *what;
+} waiting;
+
+static void tell(const void *arg, char *text, size_t bytes) {
+    const waiting *w = arg;
+    int32_t        rank = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    if (rank < 0) snprintf(text, bytes, "%s", w->what);
+    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", w->what, rank,
+                  (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
+}
+
+static void show(const void *arg, pli_wait *wait) {
+    const waiting *w = arg;
+    wait->kind = PLI_WAIT_TABLE;
+    wait->answered = atomic_load_explicit(&w->ticket->answered, memory_order_acquire); /* first: the holder is as new */
+    wait->asked = atomic_load_explicit(&w->ticket->asked, memory_order_acquire);
+    wait->peer = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    wait->any = atomic_load_explicit(&w->ticket->held_any, memory_order_relaxed);
+    wait->first_server = w->job->layout.first_server;
+    wait->servers = w->job->layout.servers;
+}
+
+static bool is_done(void *arg) { return pli_ticket_done(arg); }
+
+/* It was asked for before, and the worker has only now come to wait for it. */
+static void wonder(plait_job *job, pli_ticket *ticket) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    if (!pli_ticket_done(ticket)) pli_ticket_wonder(&job->client, now_ns, ticket, &out);
+    pli_port_leave(job->client_port, &out);
+}
+
+void pli_job_drop_ticket(plait_job *job, pli_ticket *ticket) {
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_ticket_unlink(&job->client, ticket);
+    pli_port_leave(job->client_port, &out);
+}
+
+plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err) {
+    waiting          w = { .job = job, .ticket = ticket, .what = what };
+    const pli_reason reason = { .tell = tell, .show = show, .arg = &w };
+    plait_status     status = PLAIT_OK;
+    if (!pli_ticket_done(ticket)) {
+        if (!ticket->wonders) wonder(job, ticket);
+        status = pli_comm_wait(job->comm, is_done, ticket, &reason, err);
+    }
+    /* A server that is lost has left, so its answers may be missing. */
+    if (status >= 0) status = pli_comm_is_lost(job->comm, &reason, err);
+    if (!pli_ticket_done(ticket)) pli_job_drop_ticket(job, ticket);
+    if (status < 0 || ticket->failure.code >= 0) return status;
+    *err = ticket->failure;
+    return err->code;
+}

@@ -1,0 +1,43 @@
+/* table/client/exchange.h - a worker asks servers something and waits for their answers.
+ *
+ *     pli_exchange x;
+ *     pli_exchange_begin(&x, job, &ticket);             enters the client's port and opens the ticket
+ *     status = pli_client_send(..., x.now_ns, ..., &ticket, &x.out, err);                 any number of messages
+ *     status = pli_exchange_wait(&x, status, "clock 7 of table w", err);       leaves the port, waits for all answers
+ *     ... looks at ticket.replies ...
+ *     pli_ticket_free(&ticket);
+ *
+ * That is one entry of the port: who holds the answers up is asked for when the messages leave, and the machine lets go
+ * of a ticket by itself when the last answer has come. Where the worker waits later than it asks, pli_exchange_send
+ * leaves the port and pli_job_wait waits.
+ */
+#ifndef PLI_TABLE_EXCHANGE_H
+#define PLI_TABLE_EXCHANGE_H
+
+#include "table/client/client.h"
+
+/* Between begin and wait or send: the worker is in the client's port. */
+typedef struct pli_exchange {
+    plait_job  *job;
+    pli_ticket *ticket;
+    uint64_t    now_ns;
+    pli_out     out;
+} pli_exchange;
+
+/** Enters the port and opens the ticket, which the caller owns. */
+void pli_exchange_begin(pli_exchange *x, plait_job *job, pli_ticket *ticket);
+/** The same where another function opens the ticket, as those of ask.c do. */
+void pli_exchange_enter(pli_exchange *x, plait_job *job, pli_ticket *ticket);
+/** Leaves the port. status: of what was sent; a failure closes the ticket, and is returned. */
+plait_status pli_exchange_send(pli_exchange *x, plait_status status);
+/** The same, then waits as pli_job_wait does. */
+plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char *what, plait_error *err);
+
+/** Waits until the ticket has all its answers, and closes it in any case. Fails with the first failure that a server
+ *  answered. what: "clock 7 of table w", "barrier". */
+plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
+
+/** Closes a ticket whose answers nobody waits for any more. */
+void pli_job_drop_ticket(plait_job *job, pli_ticket *ticket);
+
+#endif
