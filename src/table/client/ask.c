@@ -139,11 +139,25 @@ static plait_status look_into_cache(pli_client *client, pli_ask *ask, int64_t *m
     return PLAIT_OK;
 }
 
+/* The shards of the m keys to fetch. */
+static void find_shards(const pli_ask *ask, int64_t m, uint16_t *shard_of) {
+    const pli_placement *placement = &ask->table->spec.placement;
+    uint64_t             keys[PLI_BLOCK];
+    if (ask->place == NULL) {
+        pli_placement_shards(placement, m, ask->keys, shard_of);
+        return;
+    }
+    for (int64_t from = 0; from < m; from += PLI_BLOCK) {
+        int64_t n = m - from < PLI_BLOCK ? m - from : PLI_BLOCK;
+        for (int64_t i = 0; i < n; i++) keys[i] = ask->keys[ask->place[from + i]];
+        pli_placement_shards(placement, n, keys, shard_of + from);
+    }
+}
+
 /* Orders the keys to fetch by shard: one pass counts, one moves. */
 static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
-    const pli_placement *placement = &ask->table->spec.placement;
-    const uint32_t      *from = ask->place;
-    int64_t              shards = placement->shards;
+    const uint32_t *from = ask->place;
+    int64_t         shards = ask->table->spec.placement.shards;
     ask->start = pli_calloc((size_t)shards + 2, sizeof *ask->start);
     if (ask->start == NULL) return no_memory(ask->table, err);
     if (shards == 1 && from == NULL) {
@@ -159,10 +173,8 @@ static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
         pli_free(place);
         return no_memory(ask->table, err);
     }
-    for (int64_t i = 0; i < m; i++) {
-        shard_of[i] = (uint16_t)pli_placement_shard_of(placement, ask->keys[from == NULL ? i : from[i]]);
-        ask->start[shard_of[i] + 2]++;
-    }
+    find_shards(ask, m, shard_of);
+    for (int64_t i = 0; i < m; i++) ask->start[shard_of[i] + 2]++;
     for (int64_t s = 2; s < shards + 2; s++) ask->start[s] += ask->start[s - 1];
     for (int64_t i = 0; i < m; i++) { /* start[s + 1] moves from the begin of shard s to its end, the begin of s + 1 */
         int64_t to = ask->start[shard_of[i] + 1]++;

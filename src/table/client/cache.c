@@ -17,7 +17,8 @@ plait_status pli_client_table_open(const pli_spec *spec, const pli_layout *layou
     if (status < 0) goto free_table;
     table->held = pli_calloc((size_t)spec->placement.shards, sizeof *table->held);
     table->shard = pli_calloc((size_t)spec->placement.shards, sizeof *table->shard);
-    if (table->held == NULL || table->shard == NULL) {
+    table->way = pli_calloc((size_t)spec->placement.shards, sizeof *table->way);
+    if (table->held == NULL || table->shard == NULL || table->way == NULL) {
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
         goto free_table;
     }
@@ -48,6 +49,8 @@ void pli_client_table_close(pli_client_table **table_ptr) {
     pli_free(table->row_seen);
     pli_free(table->shard);
     pli_free(table->held);
+    pli_free(table->way);
+    pli_free(table->shard_of);
     pli_free(table);
 }
 

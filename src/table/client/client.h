@@ -53,8 +53,6 @@ typedef struct pli_client_link { /* to one server */
     uint32_t parts;      /* of the push that is being built (push.c)   */
     uint64_t bytes;
     pli_msg *push;
-    uint64_t     *keys_to;
-    unsigned char *values_to;
 } pli_client_link;
 
 struct pli_client_table;
@@ -184,6 +182,13 @@ typedef struct pli_client_shard { /* what the worker has had to do with one shar
                           taken */
 } pli_client_shard;
 
+/* What of a keyed table's push goes to one shard, while it is built. */
+typedef struct pli_push_way {
+    int64_t        rows;
+    uint64_t      *keys_to; /* where the next of them goes */
+    unsigned char *values_to;
+} pli_push_way;
+
 typedef struct pli_client_table {
     pli_spec    spec;
     pli_policy  policy;
@@ -195,6 +200,9 @@ typedef struct pli_client_table {
     pli_pending pending;
     pli_client_shard *shard; /* [shards]        */
     pli_held   *held;        /* [shards], dense */
+    pli_push_way *way;       /* [shards]        */
+    uint16_t   *shard_of;    /* [pending.set.n] of the push that is being built, keyed */
+    int64_t     shard_of_capacity;
     /* copies of single rows, where the policy reuses them */
     pli_rowset  rows;
     void       *row_values;  /* [rows.n, cols] */

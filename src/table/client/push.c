@@ -21,29 +21,34 @@ static uint64_t data_bytes(const pli_client_table *table, int64_t n) {
     return (table->spec.keyed ? (uint64_t)n * 8 : 0) + pli_pad8((uint64_t)(n * pli_sum_row_bytes(&table->spec)));
 }
 
-/* How many rows of a keyed table go to each shard. */
-static void count_keys(const pli_client_table *table, int64_t *count) {
+/* To which shard each row of a keyed table goes, and how many to each: found once, for both passes. false: out of
+ * memory. */
+static bool find_ways(pli_client_table *table) {
     const pli_placement *placement = &table->spec.placement;
     const pli_rowset    *set = &table->pending.set;
-    memset(count, 0, (size_t)placement->shards * sizeof *count);
+    for (int32_t shard = 0; shard < placement->shards; shard++) table->way[shard].rows = 0;
     if (placement->shards == 1) {
-        count[0] = set->n;
-    } else {
-        for (int64_t i = 0; i < set->n; i++) count[pli_placement_shard_of(placement, set->keys[i])]++;
+        table->way[0].rows = set->n;
+        return true;
     }
+    if (!pli_grow((void **)&table->shard_of, &table->shard_of_capacity, set->n, sizeof *table->shard_of)) return false;
+    pli_placement_shards(placement, set->n, set->keys, table->shard_of);
+    for (int64_t i = 0; i < set->n; i++) table->way[table->shard_of[i]].rows++;
+    return true;
 }
 
-/* First pass: how many parts, how many bytes for each server. */
-static void measure(pli_client *client, const pli_client_table *table, int64_t *count) {
+/* First pass: how many parts, how many bytes for each server. false: out of memory. */
+static bool measure(pli_client *client, pli_client_table *table) {
     const pli_spec *spec = &table->spec;
-    if (spec->keyed) count_keys(table, count);
+    if (spec->keyed && !find_ways(table)) return false;
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
         pli_client_link *link = &client->link[server_of(spec, shard)];
-        int64_t          first, n = count[shard];
+        int64_t          first, n = table->way[shard].rows;
         if (!spec->keyed) overlap(table, shard, &first, &n);
         link->parts++;
         link->bytes += sizeof(pli_wire_part) + data_bytes(table, n);
     }
+    return true;
 }
 
 /* The next part of a server's message: its header, and where its data go. */
@@ -69,28 +74,27 @@ static void fill_dense(pli_client *client, const pli_client_table *table) {
     }
 }
 
-static void fill_keyed(pli_client *client, const pli_client_table *table, int64_t *count) {
+static void fill_keyed(pli_client *client, pli_client_table *table) {
     const pli_spec   *spec = &table->spec;
     const pli_rowset *set = &table->pending.set;
     int64_t           row_bytes = pli_sum_row_bytes(spec);
-    count_keys(table, count);
     for (int32_t shard = 0; shard < spec->placement.shards; shard++) {
-        pli_client_link *link = &client->link[server_of(spec, shard)];
-        link->keys_to = (uint64_t *)next_part(link, table, -1, count[shard]);
-        link->values_to = (unsigned char *)(link->keys_to + count[shard]);
+        pli_push_way *way = &table->way[shard];
+        way->keys_to = (uint64_t *)next_part(&client->link[server_of(spec, shard)], table, -1, way->rows);
+        way->values_to = (unsigned char *)(way->keys_to + way->rows);
     }
-    if (spec->placement.shards == 1 && set->n > 0) {
-        pli_client_link *link = &client->link[server_of(spec, 0)];
-        memcpy(link->keys_to, set->keys, (size_t)set->n * 8);
-        memcpy(link->values_to, table->pending.sum, (size_t)(set->n * row_bytes));
+    if (set->n == 0) return;
+    if (spec->placement.shards == 1) {
+        memcpy(table->way[0].keys_to, set->keys, (size_t)set->n * 8);
+        memcpy(table->way[0].values_to, table->pending.sum, (size_t)(set->n * row_bytes));
         return;
     }
     for (int64_t i = 0; i < set->n; i++) {
-        pli_client_link *link = &client->link[server_of(spec, pli_placement_shard_of(&spec->placement, set->keys[i]))];
-        *link->keys_to++ = set->keys[i];
-        if (row_bytes == 4) memcpy(link->values_to, pli_at_const(table->pending.sum, i * 4), 4);
-        else memcpy(link->values_to, pli_at_const(table->pending.sum, i * row_bytes), (size_t)row_bytes);
-        link->values_to += row_bytes;
+        pli_push_way *way = &table->way[table->shard_of[i]];
+        *way->keys_to++ = set->keys[i];
+        if (row_bytes == 4) memcpy(way->values_to, pli_at_const(table->pending.sum, i * 4), 4);
+        else memcpy(way->values_to, pli_at_const(table->pending.sum, i * row_bytes), (size_t)row_bytes);
+        way->values_to += row_bytes;
     }
 }
 
@@ -165,8 +169,7 @@ static void note_sent(const pli_client *client, pli_client_table *table) {
 }
 
 plait_status pli_client_build_push(pli_client *client, pli_client_table *only, pli_kind kind, plait_error *err) {
-    int64_t *count = pli_calloc((size_t)client->n_used + 1, sizeof *count);
-    if (count == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
+    bool made = true;
     drop_built(client);
     ask_what_stays(client, kind);
     for (int64_t i = 0; i < client->n_used; i++) {
@@ -174,18 +177,17 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
         link->parts = 0;
         link->bytes = 0;
     }
-    for (int64_t i = 0; i < client->tables; i++)
-        if (takes_part(client, client->table[i], only, kind)) measure(client, client->table[i], count);
-    bool made = make_messages(client, kind);
+    for (int64_t i = 0; made && i < client->tables; i++)
+        if (takes_part(client, client->table[i], only, kind)) made = measure(client, client->table[i]);
+    made = made && make_messages(client, kind);
     for (int64_t i = 0; made && i < client->tables; i++) {
         pli_client_table *table = client->table[i];
         if (!takes_part(client, table, only, kind)) continue;
         table->pushes++;
         pli_raise_push(client->sink, client->rank, PLI_EVENT_PUSH, table->spec.id, client->clock);
-        if (table->spec.keyed) fill_keyed(client, table, count);
+        if (table->spec.keyed) fill_keyed(client, table);
         else fill_dense(client, table);
     }
-    pli_free(count);
     if (!made) drop_built(client);
     if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
     for (int64_t i = 0; i < client->tables; i++) {

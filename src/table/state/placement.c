@@ -1,6 +1,8 @@
 /* See placement.h. */
 #include "table/state/placement.h"
 
+#include <string.h>
+
 static int32_t dense_shards(int64_t rows, int64_t row_bytes, int32_t servers) {
     int64_t rows_min = row_bytes >= PLI_SHARD_BYTES_MIN ? 1 : (PLI_SHARD_BYTES_MIN + row_bytes - 1) / row_bytes;
     int64_t shards = rows / rows_min;
@@ -21,4 +23,20 @@ void pli_placement_range(const pli_placement *p, int32_t shard, int64_t *first_o
     int64_t before = shard < p->longer ? shard : p->longer;
     *first_out = shard * p->quotient + before;
     *n_out = p->quotient + (shard < p->longer ? 1 : 0);
+}
+
+static void shards_by_hash(uint64_t shards, int64_t n, const uint64_t *keys, uint16_t *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)(((pli_hash_u64(keys[i]) >> 32) * shards) >> 32);
+}
+
+static void shards_by_range(const pli_placement *p, int64_t n, const uint64_t *keys, uint16_t *out) {
+    const uint64_t q = (uint64_t)p->quotient, longer = (uint64_t)p->longer, border = longer * (q + 1);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (uint16_t)(keys[i] < border ? keys[i] / (q + 1) : longer + (keys[i] - border) / q);
+}
+
+void pli_placement_shards(const pli_placement *p, int64_t n, const uint64_t *keys, uint16_t *out) {
+    if (p->shards == 1) memset(out, 0, (size_t)n * sizeof *out);
+    else if (p->rows == 0) shards_by_hash((uint64_t)p->shards, n, keys, out);
+    else shards_by_range(p, n, keys, out);
 }

@@ -41,11 +41,13 @@ static inline int32_t pli_placement_shard_at(const pli_placement *p, int32_t ran
     return shard < p->shards ? shard : -1;
 }
 
+/** The shards of keys [n]. */
+void pli_placement_shards(const pli_placement *placement, int64_t n, const uint64_t *keys, uint16_t *shards_out);
+
 static inline int32_t pli_placement_shard_of(const pli_placement *p, uint64_t key) {
-    if (p->shards == 1) return 0;
-    if (p->rows == 0) return (int32_t)(((pli_hash_u64(key) >> 32) * (uint64_t)p->shards) >> 32);
-    uint64_t q = (uint64_t)p->quotient, border = (uint64_t)p->longer * (q + 1);
-    return (int32_t)(key < border ? key / (q + 1) : (uint64_t)p->longer + (key - border) / q);
+    uint16_t shard;
+    pli_placement_shards(p, 1, &key, &shard);
+    return shard;
 }
 
 #endif

@@ -420,6 +420,7 @@ typedef struct sending {
     plait_table *table;
     pli_ticket   ticket;
     pli_exchange x;
+    uint16_t    *shard_of; /* [n] of keys; NULL: a range, or units */
     plait_error *err;
 } sending;
 
@@ -451,10 +452,9 @@ static plait_status send_range(sending *s, int32_t array, int64_t first, int64_t
 
 static plait_status send_keys_of(sending *s, int32_t shard, int32_t array, int64_t n, const uint64_t *keys,
                                  const void *rows) {
-    const pli_placement *placement = &s->table->spec.placement;
-    const int64_t        row_bytes = pli_state_row_bytes(&s->table->spec, array);
-    pli_wire_state       state = { .table = (uint32_t)s->table->spec.id, .array = (uint32_t)array, .first = 0 };
-    for (int64_t i = 0; i < n; i++) state.n += pli_placement_shard_of(placement, keys[i]) == shard;
+    const int64_t  row_bytes = pli_state_row_bytes(&s->table->spec, array);
+    pli_wire_state state = { .table = (uint32_t)s->table->spec.id, .array = (uint32_t)array, .first = 0 };
+    for (int64_t i = 0; i < n; i++) state.n += s->shard_of[i] == shard;
     if (state.n == 0) return PLAIT_OK;
     pli_msg *msg = pli_msg_new(sizeof state + (size_t)(state.n * (8 + row_bytes)));
     if (msg == NULL) return send_to(s, shard, NULL);
@@ -462,7 +462,7 @@ static plait_status send_keys_of(sending *s, int32_t shard, int32_t array, int64
     memcpy(body, &state, sizeof state);
     unsigned char *key_at = body + sizeof state, *row_at = key_at + state.n * 8;
     for (int64_t i = 0; i < n; i++) {
-        if (pli_placement_shard_of(placement, keys[i]) != shard) continue;
+        if (s->shard_of[i] != shard) continue;
         memcpy(key_at, &keys[i], 8);
         memcpy(row_at, pli_at_const(rows, i * row_bytes), (size_t)row_bytes);
         key_at += 8;
@@ -489,9 +489,15 @@ static plait_status put_served(plait_table *table, int32_t array, int64_t first,
     sending s = { .table = table, .err = err };
     char    what[WHAT_BYTES];
     snprintf(what, sizeof what, "the restoring of table %s", table->spec.name);
+    if (keys != NULL) {
+        s.shard_of = pli_array((size_t)n, sizeof *s.shard_of);
+        if (s.shard_of == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to restore table %s", table->spec.name);
+        pli_placement_shards(&table->spec.placement, n, keys, s.shard_of);
+    }
     pli_exchange_begin(&s.x, table->job, &s.ticket);
     plait_status status = pli_exchange_wait(&s.x, send_all(&s, array, first, n, keys, rows), what, err);
     pli_ticket_free(&s.ticket);
+    pli_free(s.shard_of);
     return status;
 }
 
