@@ -52,7 +52,7 @@ void pli_copies_close(pli_server *server) {
         c->first = entry->next;
         pli_entry_free(entry);
     }
-    for (int32_t i = 0; c->redo != NULL && i < 2 * server->layout.workers; i++) pli_msg_free_list(&c->redo[i]);
+    for (int32_t i = 0; c->redo != NULL && i < 2 * server->layout.workers; i++) pli_waiting_free_list(&c->redo[i]);
     pli_tx_destroy(&c->tx);
     pli_rx_destroy(&c->rx);
     pli_msg_free(&c->sum);

@@ -79,16 +79,13 @@ void pli_same_pushed(pli_server *server, int64_t table, int32_t worker, const pl
     add(&e, &server->copies->same.pushed[table * server->layout.workers + worker]);
 }
 
-void pli_same_redone(pli_server *server, const pli_msg *msg) {
-    const pli_same   *same = &server->copies->same;
-    pli_push_part     part;
-    pli_server_table *table;
-    if (same->clocks != msg->head.clock + 1 || pli_server_check_push(server, msg, NULL) < 0) return;
-    for (uint32_t i = 0; i < msg->head.arg32; i++) {
-        if (pli_server_part(server, msg, i, &part, &table, NULL) < 0 || !table->at_clock) continue;
-        const pli_extent e = extent_of(&part);
-        const int64_t    id = table->shard.spec.id;
-        if (id < same->tables) add(&e, &same->said[id * server->layout.workers + msg->head.src]);
+void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
+    const pli_same *same = &server->copies->same;
+    if (same->clocks != push->msg->head.clock + 1) return;
+    for (int32_t i = 0; i < push->n; i++) {
+        const pli_extent e = extent_of(&push->part[i].part);
+        const int64_t    id = push->part[i].table->shard.spec.id;
+        if (id < same->tables) add(&e, &same->said[id * server->layout.workers + push->msg->head.src]);
     }
 }
 

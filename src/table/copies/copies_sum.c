@@ -60,16 +60,15 @@ static void raise_sum(const pli_server *server, const sum_body *b) {
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
-    pli_copies       *c = server->copies;
-    plait_error       why = { 0 };
-    pli_push_part     part;
-    pli_server_table *table;
-    sum_body          b = sum_layout(pli_msg_body(c->sum), c->sum->head.arg32, (uint64_t)server->layout.workers);
+    pli_copies      *c = server->copies;
+    plait_error      why = { 0 };
+    pli_decoded_part d;
+    sum_body         b = sum_layout(pli_msg_body(c->sum), c->sum->head.arg32, (uint64_t)server->layout.workers);
     for (uint32_t i = 0; i < c->sum->head.arg32; i++) {
-        plait_status status = pli_server_part(server, c->sum, i, &part, &table, &why);
+        plait_status status = pli_server_part(server, c->sum, i, &d, &why);
         if (status >= 0) {
-            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part.n * table->shard.spec.cols));
-            status = pli_shard_apply_clock(&table->shard, server->applied, 1, &part, &why);
+            pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(d.part.n * d.table->shard.spec.cols));
+            status = pli_shard_apply_clock(&d.table->shard, server->applied, 1, &d.part, &why);
         }
         if (status < 0) {
             pli_out_fail(out, why.code, "%s", why.text);
@@ -78,7 +77,7 @@ static bool apply_sum(pli_server *server, pli_out *out) {
     }
     raise_sum(server, &b);
     for (uint32_t i = 0; i < c->sum->head.arg32; i++)
-        if (pli_server_part(server, c->sum, i, &part, &table, &why) >= 0) table->state = b.version[i];
+        if (pli_server_part(server, c->sum, i, &d, &why) >= 0) d.table->state = b.version[i];
     pli_msg_free(&c->sum);
     server->applied++;
     return true;
@@ -111,7 +110,7 @@ static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sum
     const pli_copies *c = server->copies;
     int64_t           most = server->layout.workers, n = 0;
     for (int32_t w = 0; w < server->layout.workers; w++)
-        for (const pli_msg *msg = c->redo[w]; msg != NULL; msg = msg->next) most++;
+        for (const pli_waiting_push *push = c->redo[w]; push != NULL; push = push->next) most++;
     pli_push_part *parts = pli_array((size_t)most, sizeof *parts);
     int32_t       *whose = pli_array((size_t)most, sizeof *whose);
     plait_status   status = PLAIT_OK;
@@ -131,8 +130,8 @@ static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sum
         n += sums[n].part.touched;
     }
     for (int32_t w = 0; status >= 0 && w < server->layout.workers; w++)
-        for (const pli_msg *msg = c->redo[server->layout.workers + w]; msg != NULL; msg = msg->next)
-            pli_same_redone(server, msg);
+        for (const pli_waiting_push *p = c->redo[server->layout.workers + w]; p != NULL; p = p->next)
+            pli_same_redone(server, p);
     pli_free(parts);
     pli_free(whose);
     *n_out = n;
@@ -181,7 +180,7 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
 }
 
 static void drop_redo(pli_server *server) {
-    for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_msg_free_list(&server->copies->redo[i]);
+    for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_waiting_free_list(&server->copies->redo[i]);
 }
 
 /* The clock's pushes become its SUM. */
@@ -229,22 +228,28 @@ bool pli_copies_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli
 
 void pli_copies_bury(pli_server *server, int32_t worker) {
     pli_copies *c = server->copies;
-    pli_peer   *peer = &server->peer[worker];
-    int64_t     prepared = pli_copies_prepared(server);
-    pli_msg   **at = &peer->queue;
     c->deaths += c->dead[worker] == 0;
     c->dead[worker] = 1;
-    while (*at != NULL && (*at)->head.clock < prepared) at = &(*at)->next;
-    pli_msg_free_list(at);
-    *at = NULL;
-    peer->queue_last = at;
-    pli_msg_free_list(&c->redo[worker]);
-    pli_msg_free_list(&c->redo[server->layout.workers + worker]);
+    pli_server_forget_from(&server->peer[worker], pli_copies_prepared(server));
+    pli_waiting_free_list(&c->redo[worker]);
+    pli_waiting_free_list(&c->redo[server->layout.workers + worker]);
 }
 
-static void link_at_end(pli_msg **list, pli_msg *msg) {
+static void link_at_end(pli_waiting_push **list, pli_waiting_push *push) {
     while (*list != NULL) list = &(*list)->next;
-    *list = msg;
+    *list = push;
+}
+
+/* The parts of a push in a dead one's stead that are of tables that apply at clocks: all of them, where there are
+ * copies. NULL: out of memory, or malformed. */
+static pli_waiting_push *decode_redo(pli_server *server, pli_msg *msg, plait_error *err) {
+    int64_t n = 0;
+    if (pli_server_decode(server, msg, err) < 0) return NULL;
+    for (uint32_t i = 0; i < msg->head.arg32; i++)
+        if (server->decoded[i].table->at_clock) server->decoded[n++] = server->decoded[i];
+    pli_waiting_push *push = pli_waiting_new(msg, n, server->decoded);
+    if (push == NULL) pli_fail(err, PLAIT_ENOMEM, "no memory to keep it");
+    return push;
 }
 
 bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
@@ -252,8 +257,12 @@ bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     int32_t         worker = msg->head.src;
     const pli_peer *peer = &server->peer[worker];
     plait_error     why = { 0 };
+    pli_waiting_push *push;
     if (c != NULL && msg->head.clock < pli_copies_prepared(server)) { /* also of one who has left since */
-        pli_same_redone(server, msg);
+        push = decode_redo(server, msg, &why);
+        if (push != NULL) pli_same_redone(server, push);
+        else if (why.code == PLAIT_ENOMEM) pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);
+        pli_free(push);
         return false;
     }
     if (c == NULL || msg->head.clock != peer->ended - 1 || server->clocks[worker] == PLAIT_LEFT) {
@@ -261,11 +270,12 @@ bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
                      (long long)msg->head.clock, (long long)peer->ended);
         return false;
     }
-    if (pli_server_check_push(server, msg, &why) < 0) {
+    push = decode_redo(server, msg, &why);
+    if (push == NULL) {
         pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);
         return false;
     }
-    link_at_end(&c->redo[server->layout.workers + worker], msg);
+    link_at_end(&c->redo[server->layout.workers + worker], push);
     return true;
 }
 
@@ -297,14 +307,13 @@ void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
 /* --- a SUM of the log --------------------------------------------------------------------------------------------- */
 
 static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *err) {
-    pli_push_part     part;
-    pli_server_table *table;
-    uint64_t          parts = msg->head.arg32, bytes = msg->head.body_bytes;
+    pli_decoded_part d;
+    uint64_t         parts = msg->head.arg32, bytes = msg->head.body_bytes;
     if (parts > bytes / sizeof(pli_wire_part) || msg->offset % 8 != 0 ||
         sum_bytes(parts, (uint64_t)server->layout.workers) > bytes)
         return pli_fail(err, PLAIT_EFORMAT, "a sum is cut short"), false;
     for (uint32_t i = 0; i < parts; i++)
-        if (pli_server_part(server, msg, i, &part, &table, err) < 0 || pli_shard_check(&table->shard, &part, err) < 0)
+        if (pli_server_part(server, msg, i, &d, err) < 0 || pli_shard_check(&d.table->shard, &d.part, err) < 0)
             return false;
     const uint64_t workers = (uint64_t)server->layout.workers;
     const sum_body b = sum_layout(pli_msg_body(msg), parts, workers);

@@ -45,7 +45,7 @@ plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, 
 static void close_peer(pli_peer *peer) {
     pli_rx_destroy(&peer->rx);
     pli_tx_destroy(&peer->tx);
-    pli_msg_free_list(&peer->queue);
+    pli_waiting_free_list(&peer->queue);
     pli_msg_free_list(&peer->behind);
     pli_msg_free(&peer->barrier);
     pli_msg_free(&peer->call);
@@ -71,6 +71,7 @@ void pli_server_close(pli_server *server) {
     pli_free(server->peer);
     pli_free(server->clocks);
     pli_free(server->parts);
+    pli_free(server->decoded);
     *server = (pli_server){ 0 };
 }
 
@@ -337,7 +338,7 @@ static void go(pli_server *server, int32_t worker) {
 static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
     pli_server_move_clock(server, worker, PLAIT_LEFT);
-    pli_server_forget_unended(server, worker);
+    pli_server_forget_from(&server->peer[worker], server->peer[worker].ended); /* sent early, of the clock that it was in */
     if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)
@@ -349,44 +350,40 @@ static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
 
 typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 
-static bool put_in_queue(pli_peer *peer, pli_msg *msg) {
-    *peer->queue_last = msg;
-    peer->queue_last = &msg->next;
-    return true;
-}
-
 /* Of a table that applies at clocks it waits for the rest of its own. */
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_peer *peer = &server->peer[msg->head.src];
-    bool      keep = false;
+    pli_peer         *peer = &server->peer[msg->head.src];
+    pli_waiting_push *waits = NULL;
     if (msg->head.flags & PLI_FLAG_REDO) return pli_copies_redo(server, msg, out);
-    if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
-    if (!keep) return pli_copies_log(server, now_ns, msg, out), false;
-    if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT) return put_in_queue(peer, msg);
+    if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
+    if (waits == NULL) return pli_copies_log(server, now_ns, msg, out), false;
+    if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT)
+        return pli_server_enqueue(peer, waits), true;
+    pli_free(waits);
     pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed in clock %lld, it is in clock %lld", msg->head.src,
                  (long long)msg->head.clock, (long long)peer->ended);
     return false;
 }
 
 static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    int32_t   worker = msg->head.src;
-    pli_peer *peer = &server->peer[worker];
-    bool      keep = false;
+    int32_t           worker = msg->head.src;
+    pli_peer         *peer = &server->peer[worker];
+    pli_waiting_push *waits = NULL;
     if (msg->head.clock != peer->ended || server->clocks[worker] == PLAIT_LEFT) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d ended clock %lld, clock %lld was due", worker,
                      (long long)msg->head.clock, (long long)peer->ended);
         return false;
     }
-    if (!pli_server_take_push(server, now_ns, msg, &keep, out)) return false;
-    if (keep) (void)put_in_queue(peer, msg);
+    if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
+    if (waits != NULL) pli_server_enqueue(peer, waits);
     pli_server_move_clock(server, worker, ++peer->ended);
     if (server->copies == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
     pli_copies_ended(server, msg);
     if (!pli_server_has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
-    if (!apply_complete(server, now_ns, out)) return keep;
+    if (!apply_complete(server, now_ns, out)) return waits != NULL;
     tell_clock(server, now_ns, worker, out);
     pli_server_look_again(server, now_ns, out);
-    return keep;
+    return waits != NULL;
 }
 
 static bool serve_or_park(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {

@@ -73,6 +73,20 @@ typedef struct pli_server_table {
     uint64_t   state; /* parts of pushes applied: the version of the shard */
 } pli_server_table;
 
+/* One part of a push, as it was decoded when it came: it points into the message. */
+typedef struct pli_decoded_part {
+    pli_server_table *table;
+    pli_push_part     part;
+} pli_decoded_part;
+
+/* A PUSH or CLOCK message whose parts for tables that apply at clocks wait for their clock's end: server_parts.c. */
+typedef struct pli_waiting_push {
+    struct pli_waiting_push *next;
+    pli_msg                 *msg;
+    int32_t                  n, at; /* at: where the next search among the parts begins */
+    pli_decoded_part         part[]; /* [n], those that are not dropped */
+} pli_waiting_push;
+
 /* What the server knows of one worker. */
 typedef struct pli_peer {
     pli_rx   rx;
@@ -81,7 +95,7 @@ typedef struct pli_peer {
     int64_t  ended;     /* clocks ended, also after it has left */
     bool     gone;      /* said BYE or died */
     bool     listens;   /* is told of which version values are, for its event log */
-    pli_msg *queue, **queue_last; /* in order: PUSH and CLOCK messages with pushes of clocks not applied yet */
+    pli_waiting_push *queue, **queue_last; /* in order, of clocks that are not applied yet */
     pli_msg *barrier, *call, *bye; /* said, and not yet answered */
     pli_msg *behind, **behind_last; /* said, but a list of keys must come first: filtered messages, and what follows */
     bool     asked;                 /* for that list */
@@ -106,7 +120,9 @@ typedef struct pli_server {
     pli_server_table **table; /* by id; NULL: no shard of it here */
     int64_t            tables, tables_capacity;
     pli_msg           *parked, **parked_last;
-    pli_push_part          *parts; /* [workers], scratch */
+    pli_push_part     *parts;   /* [workers], scratch */
+    pli_decoded_part  *decoded; /* of the push that is being taken, scratch */
+    int64_t            decoded_capacity;
     pli_book          *book; /* who computes which block; NULL: nobody has asked here */
     const pli_event_sink *sink;
     _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
@@ -162,27 +178,40 @@ void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock);
 /** A message to a worker beside the stream, with this in head.clock. */
 void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out);
 
+/* server_parts.c */
+/** The i-th part of a PUSH, CLOCK or SUM. Offsets and sizes are checked against the body, nothing else is. Errors:
+ *  EFORMAT. */
+plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_decoded_part *part_out,
+                             plait_error *err);
+/** These of its parts [n] wait, with the message, which is taken. NULL: out of memory, and not taken. */
+pli_waiting_push *pli_waiting_new(pli_msg *msg, int64_t n, const pli_decoded_part *parts);
+/** Frees all that follow, their messages too, and leaves NULL. */
+void pli_waiting_free_list(pli_waiting_push **list);
+/** The push's part for the table; NULL: none. */
+const pli_push_part *pli_waiting_part(pli_waiting_push *push, const pli_server_table *table);
+/** The message is the last that waits of the worker. */
+void pli_server_enqueue(pli_peer *peer, pli_waiting_push *push);
+/** Forgets what queues hold of the clock. */
+void pli_server_forget_clock(pli_server *server, int64_t clock);
+/** Drops what the worker's queue holds of this clock and of later ones. */
+void pli_server_forget_from(pli_peer *peer, int64_t clock);
+
 /* server_push.c */
-/** Is a message with parts of pushes well formed? */
-plait_status pli_server_check_push(const pli_server *server, const pli_msg *msg, plait_error *err);
+/** Decodes and checks all parts of a message into server->decoded, once for whatever follows. Errors: EFORMAT, ENOMEM. */
+plait_status pli_server_decode(pli_server *server, const pli_msg *msg, plait_error *err);
 /** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none); where
  *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo; whose
  *  (may be NULL): the worker of each. */
-int32_t pli_server_parts_of(const pli_server *server, pli_msg *const *redo, const pli_server_table *table,
+int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *redo, pli_server_table *table,
                             int64_t clock, pli_push_part *parts, int32_t *whose);
-/** Forgets what queues hold of the clock. */
-void pli_server_forget_clock(pli_server *server, int64_t clock);
-/** The i-th part of a SUM. */
-plait_status pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_push_part *part_out,
-                             pli_server_table **table_out, plait_error *err);
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);
 /** The worker has been served values, from which it computes what it pushes next. */
 void pli_server_note_fetch(pli_server_table *table, int32_t worker);
-/* false: malformed or out of memory, the job has failed */
-bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, bool *keep_out, pli_out *out);
+/* What waits for its clock's end (msg is taken then; NULL: nothing does). false: malformed or out of memory, the job has
+ * failed */
+bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_waiting_push **waits_out,
+                          pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
-/* Drops what a worker that takes no further clock has sent early of the one that it was in. */
-void pli_server_forget_unended(pli_server *server, int32_t worker);
 
 /* server_pull.c: is the request well formed? then: may it be served now? then: serve it */
 bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_error *err);

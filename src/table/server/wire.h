@@ -102,7 +102,6 @@ typedef struct pli_wire_pull {
 
 enum {
     PLI_PART_KEYED = 1,
-    PLI_PART_DROPPED = 2, /* not to be applied: set by the server itself in what it keeps */
     PLI_PART_FILTERED = 4 /* keys_at: where the filtered part lies; values_at: its bytes   */
 };
 typedef struct pli_wire_part {
