@@ -704,8 +704,8 @@ static plait_status leave(plait_job *job) {
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     if (job->layout.replicas > 1)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; nearest "
-                        "is to go on with empty clocks", job->layout.replicas);
+                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; "
+                        "nearest is to go on with empty clocks", job->layout.replicas);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)

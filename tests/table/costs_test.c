@@ -1,7 +1,8 @@
-/* What a worker's call costs in entries of its port and in keys whose shard is computed. Functions of the test stand
- * before the library's (the linker's --wrap) and count. */
+/* What calls cost: a get's entries of its port, how often a push has the shard of a key computed, how often servers
+ * decode its parts. Functions of the test stand before the library's (the linker's --wrap) and count. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -9,12 +10,14 @@
 
 #include "table/table.h"
 
-enum { WORKERS = 3, ROWS = 3000, KEYS = 700, CLOCKS = 6, COLS = 2 };
+enum { WORKERS = 3, TABLES = 3, ROWS = 3000, KEYS = 700, CLOCKS = 6, COLS = 2 };
 
 /* Of this thread, which is one rank. */
 static _Thread_local pli_port *counted;
 static _Thread_local int       entries;
 static _Thread_local int64_t   keys_placed;
+
+static _Atomic int64_t parts_decoded; /* of all ranks */
 
 void __real_pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
 void __wrap_pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
@@ -29,6 +32,17 @@ void __wrap_pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out) {
 void __wrap_pli_placement_shards(const pli_placement *placement, int64_t n, const uint64_t *keys, uint16_t *out) {
     keys_placed += n;
     __real_pli_placement_shards(placement, n, keys, out);
+}
+
+plait_status __real_pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_decoded_part *part,
+                                    plait_error *err);
+plait_status __wrap_pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_decoded_part *part,
+                                    plait_error *err);
+
+plait_status __wrap_pli_server_part(const pli_server *server, const pli_msg *msg, uint32_t i, pli_decoded_part *part,
+                                    plait_error *err) {
+    atomic_fetch_add(&parts_decoded, 1);
+    return __real_pli_server_part(server, msg, i, part, err);
 }
 
 typedef struct setting {
@@ -65,34 +79,38 @@ static plait_status count_get(plait_table *table, const uint64_t *keys, bool spa
     return PLAIT_OK;
 }
 
-static plait_status count_push(plait_job *job, plait_table *table, const uint64_t *keys, plait_error *err) {
+static plait_status count_push(plait_job *job, plait_table *const *tables, const uint64_t *keys, plait_error *err) {
     static const float delta[KEYS * COLS];
-    PLI_TRY(plait_table_inc(table, KEYS, keys, delta, 1));
-    PLI_TRY(plait_table_inc(table, KEYS / 2, keys, delta, 1));
+    for (int t = 0; t < TABLES; t++) {
+        PLI_TRY(plait_table_inc(tables[t], KEYS, keys, delta, 1));
+        PLI_TRY(plait_table_inc(tables[t], KEYS / 2, keys, delta, 1));
+    }
     count_anew();
     PLI_TRY(plait_job_clock(job));
-    MUST(err, keys_placed == KEYS);
+    MUST(err, keys_placed == TABLES * KEYS);
     return PLAIT_OK;
 }
 
 static plait_status work(plait_job *job, void *user) {
     const setting   *s = user;
     plait_error     *err = pli_comm_error(plait_job_comm(job));
-    plait_table     *table;
+    plait_table     *tables[TABLES];
     plait_table_opts opts;
     uint64_t         keys[KEYS];
     plait_table_opts_init(&opts);
-    opts.name = "w";
     opts.rows = s->sparse ? 0 : ROWS;
     opts.cols = COLS;
     opts.keyed = 1;
-    PLI_TRY(plait_table_create(job, &opts, &table));
-    MUST(err, table->spec.placement.shards == WORKERS);
+    for (int t = 0; t < TABLES; t++) {
+        opts.name = (const char *[TABLES]){ "a", "b", "c" }[t];
+        PLI_TRY(plait_table_create(job, &opts, &tables[t]));
+        MUST(err, tables[t]->spec.placement.shards == WORKERS);
+    }
     counted = job->client_port;
     for (int c = 0; c < CLOCKS; c++) {
         for (int i = 0; i < KEYS; i++) keys[i] = (uint64_t)((i * 4 + c * 7 + plait_comm_rank(job->comm)) % ROWS);
-        PLI_TRY(count_get(table, keys, s->sparse, err));
-        PLI_TRY(count_push(job, table, keys, err));
+        PLI_TRY(count_get(tables[c % TABLES], keys, s->sparse, err));
+        PLI_TRY(count_push(job, tables, keys, err));
     }
     counted = NULL;
     return PLAIT_OK;
@@ -108,20 +126,23 @@ static void run(const setting *s) {
     comm.workers = WORKERS;
     job.topology = "ps";
     job.consistency = s->consistency;
+    atomic_store(&parts_decoded, 0);
     if (plait_run(&comm, &job, work, (void *)(uintptr_t)s, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(atomic_load(&parts_decoded), WORKERS * WORKERS * TABLES * CLOCKS); /* as many as were sent */
 }
 
-/* Answers are there at once, come while the worker waits, or the get waits for the slowest: one entry. */
-static void test_a_get_enters_its_port_once_and_a_push_places_a_key_once(void **state) {
+/* A get enters its port once, whether answers are there at once, come while the worker waits, or wait for the slowest.
+ * A push has each key placed once, and each of its parts decoded once. */
+static void test_everything_is_done_once(void **state) {
     (void)state;
-    const setting settings[] = { { "bsp", false }, { "bsp", true }, { "ssp:1", false }, { "essp:1", true },
-                                 { "async", false }, { "sequential", true } };
+    const setting settings[] = { { "bsp", false },   { "bsp", true },   { "ssp:1", false },
+                                 { "essp:1", true }, { "async", false }, { "sequential", true } };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) run(&settings[i]);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_get_enters_its_port_once_and_a_push_places_a_key_once),
+        cmocka_unit_test(test_everything_is_done_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,7 +338,7 @@ static void go(pli_server *server, int32_t worker) {
 static void leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
     pli_server_move_clock(server, worker, PLAIT_LEFT);
-    pli_server_forget_from(&server->peer[worker], server->peer[worker].ended); /* sent early, of the clock that it was in */
+    pli_server_forget_from(&server->peer[worker], server->peer[worker].ended); /* sent early, of a clock not ended */
     if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)

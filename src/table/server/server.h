@@ -197,7 +197,8 @@ void pli_server_forget_clock(pli_server *server, int64_t clock);
 void pli_server_forget_from(pli_peer *peer, int64_t clock);
 
 /* server_push.c */
-/** Decodes and checks all parts of a message into server->decoded, once for whatever follows. Errors: EFORMAT, ENOMEM. */
+/** Decodes and checks all parts of a message into server->decoded, once for all that follows. Errors: EFORMAT,
+ *  ENOMEM. */
 plait_status pli_server_decode(pli_server *server, const pli_msg *msg, plait_error *err);
 /** The pushes of a clock to a table that its queue holds: of every worker one (untouched where there is none); where
  *  workers have redone a dead one's, those behind. parts: [workers], then as many as there are messages in redo; whose
@@ -207,8 +208,8 @@ int32_t pli_server_parts_of(const pli_server *server, pli_waiting_push *const *r
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err);
 /** The worker has been served values, from which it computes what it pushes next. */
 void pli_server_note_fetch(pli_server_table *table, int32_t worker);
-/* What waits for its clock's end (msg is taken then; NULL: nothing does). false: malformed or out of memory, the job has
- * failed */
+/** What waits for its clock's end (msg is taken then; NULL: nothing does). false: malformed or out of memory, the job
+ *  has failed. */
 bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_waiting_push **waits_out,
                           pli_out *out);
 bool pli_server_apply_clock(pli_server *server, int64_t clock, pli_out *out);
