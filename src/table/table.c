@@ -182,7 +182,7 @@ static plait_status check_inc(const plait_table *table, int64_t examples, plait_
         return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; expected 0 or more",
                         table->spec.name, (long long)examples);
     if (examples > PLI_EXAMPLES_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; at most %lld rows of data may be summed in one",
+        return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; expected at most %lld rows of data in one",
                         table->spec.name, (long long)examples, (long long)PLI_EXAMPLES_MAX);
     return PLAIT_OK;
 }

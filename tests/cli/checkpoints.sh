@@ -124,6 +124,17 @@ same timed untimed "with checkpoints beside the training"
 works gone_on train --data few --epochs 900 --batch 20 --workers 2 --json --quiet --resume d
 same gone_on untimed "from a checkpoint by time"
 
+# None was due: who looks for one is told why there is none.
+works none train --data few --epochs 1 --batch 20 --checkpoint none
+grep -q 'note: no checkpoint was due in a run as short as this: --checkpoint-every is 300s$' none.err || fail "no word of no checkpoint: $(cat none.err)"
+works none train --data few --epochs 1 --batch 20 --checkpoint none --checkpoint-every 500
+grep -q 'checkpoint-every is 500 clocks$' none.err || fail "no word of no checkpoint: $(cat none.err)"
+for words in "--checkpoint-every 3" "--dry-run" "--quiet"; do
+    # shellcheck disable=SC2086
+    works some train --data few --epochs 1 --batch 20 --checkpoint none $words
+    grep -q 'no checkpoint was due' some.err && fail "$words: $(cat some.err)"
+done
+
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 for signal in TERM INT; do

@@ -59,6 +59,28 @@ for signal in INT TERM; do
         says m.2 start || fail "the run that went on has no metrics"
     done
 done
+# What a variable or the configuration file has said is in the command as well: it works where there is neither.
+printf 'data: [part]\nepochs: 1000000\nbatch: 30\nout: a model\nno-intercept: true\nmetrics: elsewhere\n' >run.yaml
+PLAIT_SEED=5 PLAIT_WORKERS=2 PLAIT_TIMEOUT=90s
+export PLAIT_SEED PLAIT_WORKERS PLAIT_TIMEOUT
+start --config run.yaml --topology ps
+until_holds 60 says m '"epoch"' || fail "no epoch ends"
+kill -INT $pid
+ends 75
+unset PLAIT_SEED PLAIT_WORKERS PLAIT_TIMEOUT
+command="plait train --topology ps --no-intercept --data part --batch 30 --seed 5 --workers 2 --out 'a model' --timeout 90s --epochs [0-9]* --init-model 'a model' --metrics m.[0-9]"
+grep -q "to go on from the saved weights .*: $command$" err || fail "variables and the file are left out: $(tail -n 1 err)"
+mkfifo idle
+"$PLAIT" train --config run.yaml --data idle 2>err >out &
+pid=$!
+exec 3>idle
+sleep 0.2
+kill -INT $pid
+ends 75
+exec 3>&-
+grep -q "begins anew: plait train --data idle --no-intercept --epochs 1000000 --batch 30 --out 'a model' --metrics elsewhere$" err ||
+    fail "interrupted before the first clock: $(cat err)"
+
 # An epoch that did not come to its end is not reported.
 start --data part --epochs 1000000 --batch 1
 until_holds 60 says m '"event": "clock"' || fail "no clock ends"

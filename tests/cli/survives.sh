@@ -63,6 +63,7 @@ one() {
         died=$((died + 1))
         grep -q '"event": "rank_lost"' m || fail "run $1: the metrics do not tell"
         grep -q "rank $victim on host .* has died.*; the run goes on" err || fail "run $1: nobody says so: $(cat err)"
+        [ $(($1 % 5)) -ne 4 ] || [ "$victim" -eq 4 ] || grep -q "and spare rank 4 takes its place" err || fail "run $1: nobody tells of the spare: $(cat err)"
     fi
 }
 

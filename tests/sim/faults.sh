@@ -22,6 +22,21 @@ cluster 6 "kill: {ranks: 5, at: 200 ms}" # a server
 # shellcheck disable=SC2086
 exits 3 "rank 5: killed" server $sim --workers 4 --servers 2 --cluster c.yaml --topology ps --metrics m
 tail -n 1 m | grep -q '"rank_lost": 5' || fail "the end does not tell which server was lost: $(tail -n 1 m)"
+# A run with copies goes on: who takes the dead one's place is told at once, and in the result.
+cluster 6 "kill: {ranks: 1, at: 2 ms}"
+gzip -dc "$data/a9a/a9a.gz" | head -n 300 >part
+copies="train --data part --epochs 3 --batch 20 --topology ps --replicas 2 --transport sim --cluster c.yaml"
+# shellcheck disable=SC2086
+works spare $copies --workers 5 --spares 1
+grep -q 'rank 1 has failed: .*; the run goes on without it, and spare rank 4 takes its place$' spare.err || fail "nobody tells of the spare: $(cat spare.err)"
+grep -q '^lost  *rank 1; spare rank 4 took over$' spare.out || fail "the result does not tell of the spare: $(cat spare.out)"
+# shellcheck disable=SC2086
+works none $copies --workers 5
+grep -q '; the run goes on without it$' none.err && grep -q '^lost  *rank 1$' none.out || fail "who was lost: $(cat none.out none.err)"
+cluster 6 "kill: {ranks: 4, at: 2 ms}"
+# shellcheck disable=SC2086
+works idle $copies --workers 5 --spares 1
+grep -q '; the run goes on without it, which was a spare$' idle.err && grep -q '^lost  *rank 4 (a spare)$' idle.out || fail "a spare was lost: $(cat idle.out idle.err)"
 cluster 4 "freeze: {ranks: 1, from: 200 ms}"
 exits 3 "rank [0-3] waited 5 s of simulated time for" frozen $sim --workers 4 --cluster c.yaml --timeout 5s
 [ -z "$(sed 's/^plait: rank [0-9]*: //; s/^error: //' frozen.err | sort | uniq -d)" ] || fail "told twice: $(cat frozen.err)"

@@ -1,0 +1,57 @@
+/* Of the workers the spares are the last. What dead ranks held falls to the spares that live, and to all who live where
+ * there is none left (learn/run/inherit.h). */
+#include "cli/lost.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_lost(const pli_lost *lost, int32_t rank) {
+    for (int64_t i = 0; i < lost->n; i++)
+        if (lost->rank[i] == rank) return true;
+    return false;
+}
+
+/* The spares that live, as "spare rank 4" or "spare ranks 4, 5". How many there are. */
+static int32_t add_living_spares(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text) {
+    pli_text ranks = { 0 };
+    int32_t  n = 0;
+    for (int32_t r = workers - spares; r < workers; r++)
+        if (!is_lost(lost, r)) pli_text_add(&ranks, "%s%" PRId32, n++ > 0 ? ", " : "", r);
+    if (n > 0) pli_text_add(text, "spare rank%s %s", pli_plural(n), ranks.data != NULL ? ranks.data : "");
+    pli_text_free(&ranks);
+    return n;
+}
+
+void pli_lost_add(pli_lost *lost, int32_t rank, int32_t workers, int32_t spares, pli_text *text) {
+    pli_text   ready = { 0 };
+    const bool is_spare = rank >= workers - spares && rank < workers;
+    if (pli_grow((void **)&lost->rank, &lost->capacity, lost->n + 1, sizeof *lost->rank)) lost->rank[lost->n++] = rank;
+    const int32_t n = add_living_spares(lost, workers, spares, &ready);
+    pli_text_add(text, "the run goes on without it");
+    if (is_spare) pli_text_add(text, ", which was a spare");
+    else if (n > 0 && ready.data != NULL)
+        pli_text_add(text, ", and %s take%s its place", ready.data, n == 1 ? "s" : "");
+    pli_text_free(&ready);
+}
+
+void pli_lost_row(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text) {
+    bool held = false;
+    if (lost->n == 0) return;
+    pli_text_add(text, "%-18s rank%s ", "lost", pli_plural(lost->n));
+    for (int64_t i = 0; i < lost->n; i++) {
+        const int32_t rank = lost->rank[i];
+        const bool    is_spare = rank >= workers - spares && rank < workers;
+        pli_text_add(text, "%s%" PRId32 "%s", i > 0 ? ", " : "", rank, is_spare ? " (a spare)" : "");
+        held = held || !is_spare;
+    }
+    pli_text ready = { 0 };
+    if (held && add_living_spares(lost, workers, spares, &ready) > 0 && ready.data != NULL)
+        pli_text_add(text, "; %s took over", ready.data);
+    pli_text_add(text, "\n");
+    pli_text_free(&ready);
+}
+
+void pli_lost_free(pli_lost *lost) {
+    pli_free(lost->rank);
+    *lost = (pli_lost){ 0 };
+}

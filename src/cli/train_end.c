@@ -1,0 +1,205 @@
+/* The end of a train: what was written beside the model is closed, the outcome told, with the command that goes on
+ * where there is something to go on from, and the record printed. */
+#include "cli/train.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/again.h"
+#include "cli/record.h"
+#include "cli/verdict.h"
+
+typedef pli_train_run run;
+
+void pli_train_say_notes(run *r) {
+    if (r->noted) return;
+    r->noted = true;
+    pli_text notes = { 0 };
+    char    *rest = NULL;
+    pli_train_notes(r->settings, r->opts, &notes);
+    for (char *note = notes.data != NULL ? strtok_r(notes.data, "\n", &rest) : NULL; note != NULL;
+         note = strtok_r(NULL, "\n", &rest)) {
+        pli_talk_say(&r->talk, "note: %s", note);
+    }
+    pli_text_free(&notes);
+}
+
+static pli_again command_of(const run *r) {
+    return (pli_again){ .settings = r->settings, .opts = r->opts, .argc = r->argc, .argv = r->argv,
+                        .processes = r->alone >= 0 };
+}
+
+/* From what the run goes on best: a checkpoint, save where a later one failed and the weights are newer. */
+static bool goes_on_from_checkpoint(const run *r) {
+    const plait_report *report = &r->report;
+    if (report->checkpoint < 0) return false;
+    return report->checkpoint == report->clocks || !r->saved || report->features == 0;
+}
+
+static void say_how_to_go_on(run *r) {
+    if (!r->saved && r->report.checkpoint < 0) {
+        pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --checkpoint DIR or --out FILE");
+        return;
+    }
+    const plait_report *report = &r->report;
+    int64_t             left = r->epochs - report->epochs > 0 ? r->epochs - report->epochs : r->epochs > 0;
+    const pli_again     again = command_of(r);
+    pli_text            text = { 0 };
+    pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
+    if (r->epochs > 0) pli_text_add(&text, " of %" PRId64, r->epochs);
+    pli_text_add(&text, " epochs done; ");
+    if (goes_on_from_checkpoint(r)) {
+        pli_text_add(&text, "to go on from the checkpoint%s%s: ",
+                     report->checkpoint == report->clocks ? "" : " before",
+                     strcmp(report->transport, "mpi") == 0 ? ", under any launcher" : "");
+        pli_again_from_checkpoint(&again, &text);
+    } else if (report->features == 0) {
+        pli_text_add(&text,
+                     "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
+                     "them: --hash-bits 22)",
+                     r->settings->out);
+    } else {
+        pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's memory begin anew)%s: ",
+                     strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
+        pli_again_from_model(&again, left, &text); /* the last, so that the line's end can be pasted */
+    }
+    pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
+    pli_text_free(&text);
+}
+
+void pli_train_say_unbegun(void *user, const char *what) {
+    run            *r = user;
+    const pli_again again = command_of(r);
+    pli_text        text = { 0 };
+    pli_text_add(&text, "%s before the first clock: nothing was learnt%s; the same command %s: ", what,
+                 r->settings->dry_run ? ", nor was to be" : "",
+                 r->settings->resume != NULL ? "goes on where this one would have" : "begins anew");
+    pli_again_same(&again, &text);
+    pli_talk_tell_once(&r->talk, "%s", text.failed ? "interrupted before the first clock" : text.data);
+    pli_text_free(&text);
+    if (r->prepared) pli_metrics_end(r->metrics, plait_status_text(PLAIT_EINTERRUPTED), NULL);
+}
+
+/* What has ended the run; where a peer was lost, with the command that goes on from what the run has kept. */
+static void tell_end(run *r, plait_status status, const char *why) {
+    const pli_again again = command_of(r);
+    pli_text        text = { 0 };
+    pli_text_add(&text, "%s", why);
+    if (status == PLAIT_EPEER && r->settings->checkpoint != NULL) {
+        pli_text_add(&text, "; to go on from the newest checkpoint: ");
+        pli_again_from_checkpoint(&again, &text);
+    }
+    pli_talk_tell_once(&r->talk, "%s", text.data != NULL ? text.data : why);
+    pli_text_free(&text);
+}
+
+static int show(run *r) {
+    pli_text               text = { 0 };
+    const plait_simulated *simulated = r->simulated.trace_hash[0] != '\0' ? &r->simulated : NULL;
+    if (r->settings->dry_run) {
+        pli_talk_say(&r->talk, "dry run: options, files and memory are in order");
+        if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
+    }
+    if (r->settings->json) {
+        pli_record_json(&r->report, simulated, &text);
+    } else {
+        pli_record_text(&r->report, simulated, &text);
+        pli_lost_row(&r->lost, pli_train_workers(r), r->plan.train.spares, &text);
+    }
+    return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+}
+
+/* What was written beside the model: what kept each from being written to its end. */
+typedef struct logs {
+    plait_error lead, metrics, events, trace, board; /* code 0: nothing */
+    uint64_t    dropped;                             /* spans */
+} logs;
+
+static logs close_logs(run *r) {
+    logs ended = { .lead = r->lead_failed };
+    (void)pli_metrics_close(&r->metrics, &ended.metrics);
+    (void)pli_run_events_close(&r->events, &ended.events);
+    (void)pli_board_close(&r->board, &ended.board);
+    (void)pli_run_trace_close(&r->trace, r->settings->trace, &ended.dropped, &ended.trace);
+    return ended;
+}
+
+/* false: something was not written to its end. */
+static bool tell_logs(run *r, const logs *ended) {
+    const plait_error *const all[] = { &ended->lead, &ended->metrics, &ended->events, &ended->trace, &ended->board };
+    bool                     whole = true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i]->code >= 0) continue;
+        pli_talk_tell(&r->talk, "%s", all[i]->text);
+        whole = false;
+    }
+    if (ended->dropped > 0)
+        pli_talk_tell(&r->talk,
+                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
+                      "(fewer --epochs)",
+                      r->settings->trace, ended->dropped);
+    return whole;
+}
+
+/* The last checkpoint that was due could not be written. What was trained is kept all the same, where there is --out; a
+ * run that was interrupted can go on from that, or from an earlier one. */
+static int tell_unkept(run *r, int code) {
+    const plait_report *report = &r->report;
+    if (report->checkpoint_failed[0] == '\0') return code;
+    pli_talk_tell(&r->talk, "%s", report->checkpoint_failed);
+    if (code == PLI_EXIT_INTERRUPTED && (r->saved || report->checkpoint >= 0)) return code;
+    return code == PLI_EXIT_DONE || code == PLI_EXIT_INTERRUPTED ? PLI_EXIT_FAILED : code;
+}
+
+/* Who asks for checkpoints may look for one. */
+static void say_none_was_due(run *r) {
+    const pli_train_settings *s = r->settings;
+    const bool asked = s->checkpoint != NULL && !s->dry_run;
+    if (!asked || r->report.checkpoint >= 0 || r->report.checkpoint_failed[0] != '\0') return;
+    const bool clocks = s->checkpoint_every[strspn(s->checkpoint_every, "0123456789")] == '\0';
+    pli_talk_say(&r->talk, "note: no checkpoint was due in a run as short as this: --checkpoint-every is %s%s",
+                 s->checkpoint_every, clocks ? " clocks" : "");
+}
+
+/* Talks of the run's end, by who is to; the exit code. */
+static int tell_outcome(run *r, plait_status status, plait_error *err) {
+    int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
+    bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* usage is wrong on all ranks alike */
+    if (status < 0 && err->rank >= 0 && r->size > 1 && of_one) pli_fail_at(err, "rank %" PRId32, err->rank);
+    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* by that rank, for all that failed alike */
+    if (status < 0 && status != PLAIT_EINTERRUPTED) {
+        const char *text = err->text[0] != '\0' ? err->text : plait_status_text(status);
+        if (r->alone >= 0 && !r->outcast) pli_verdict_why(r->alone, text);
+        if (!told && !pli_talk_has_heard(&r->talk, text)) tell_end(r, status, text);
+        if (r->saved) pli_talk_tell(&r->talk, "the model was trained before that: it is in %s", r->settings->out);
+    } else if (r->led) {
+        bool interrupted = r->report.interrupted || status == PLAIT_EINTERRUPTED;
+        if (interrupted) say_how_to_go_on(r);
+        if (status >= 0) pli_train_say_notes(r);
+        if (status >= 0 && !interrupted) say_none_was_due(r);
+        code = status < 0 ? code : show(r);
+        if (interrupted) code = PLI_EXIT_INTERRUPTED;
+        code = tell_unkept(r, code);
+    }
+    return code;
+}
+
+/* A process that has gone on without another ends at once, with its verdict given. */
+static int end_after_a_death(const run *r, int code) {
+    /* One that has died, to the others; a code of its own would have mpirun end them. */
+    if (r->outcast) return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
+    pli_verdict_give(code);
+    if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();
+    return code | PLI_EXIT_AT_ONCE;
+}
+
+int pli_train_end(run *r, plait_status status, plait_error *err) {
+    const logs ended = close_logs(r);
+    pli_signals_close(&r->signals);
+    pli_talk_clear(&r->talk);
+    int code = tell_outcome(r, status, err);
+    if (!tell_logs(r, &ended) && code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
+    pli_lost_free(&r->lost);
+    return r->survived && r->alone >= 0 ? end_after_a_death(r, code) : code;
+}
