@@ -99,7 +99,7 @@ static bool check_report(const work *w) {
     const pli_train_settings *job = &w->job;
     const pli_path            written = { "--report", w->set.report, false };
     const pli_path read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
-                              { "--label", job->in.label, false },  { "--config", job->config, false },
+                              { "--label", pli_input_label_file(&job->in), false }, { "--config", job->config, false },
                               { "--cluster", job->cluster, false }, { "--init-model", job->init_model, false } };
     if (w->set.report == NULL || strcmp(w->set.report, "-") != 0)
         return pli_paths_apart("compare", &written, 1, read, sizeof read / sizeof *read, &job->in.data);

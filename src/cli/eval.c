@@ -26,8 +26,8 @@ static const pli_opt rows[] = {
       "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
       "lines alike",
       0, 0, "data" },
-    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
-      0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
+      "column of the label; default as the model was trained; none: rows have no label", 0, 0, "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
       "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "

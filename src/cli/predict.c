@@ -30,8 +30,8 @@ static const pli_opt rows[] = {
       "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
       "lines alike",
       0, 0, "data" },
-    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE", "column of the label; default as the model was trained",
-      0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
+      "column of the label; default as the model was trained; none: rows have no label", 0, 0, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
       "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
       "T); 0: half of what is free there",
@@ -129,7 +129,7 @@ static plait_status apply(const predict_settings *set, const plait_log *log, pla
 
 static bool check_apart(const predict_settings *set) {
     const pli_path out = { "--out", set->out, false };
-    const pli_path read[] = { { "--model-file", set->model_file, false }, { "--label", set->in.label, false } };
+    const pli_path read[] = { { "--model-file", set->model_file, false }, { "--label", pli_input_label_file(&set->in), false } };
     return pli_paths_apart("predict", &out, 1, read, 2, &set->in.data);
 }
 

@@ -2,6 +2,7 @@
  * file and the run's record. */
 #include "cli/settings.h"
 #include "comm/launcher.h"
+#include "data/data.h"
 #include "table/consistency/consistency.h"
 
 #include "cli/paths.h"
@@ -59,8 +60,8 @@ const pli_opt pli_train_rows[] = {
       "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
       "lines alike",
       0, 0, "data" },
-    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE",
-      "column of the label, by name or number from 1; idx: the file of labels", 0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
+      "column of the label, by name or number from 1; idx: the file of labels; none: rows have no label", 0, 0, "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
     { "text-columns", PLI_OPT_TEXT, AT(in.text_columns), NULL, "A,B",
       "columns of csv or tsv data whose cells are texts, also where they are numbers", 0, 0, "data" },
@@ -200,6 +201,8 @@ bool pli_train_settings_read(const pli_command *command, int argc, char *const *
     return false;
 }
 
+const char *pli_input_label_file(const pli_input *in) { return pli_label_is_none(in->label) ? NULL : in->label; }
+
 void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts) {
     plait_data_opts_init(opts);
     opts->paths = in->data.item;
@@ -325,7 +328,7 @@ static bool check_apart(const pli_train_settings *s) {
                                  { "--out (FILE.done)", done, false } };
     const pli_path model = { "--init-model", s->init_model, false };
     const pli_path read[] = { { "--test", s->test, false },     { "--validation", s->validation, false },
-                              { "--label", s->in.label, false }, { "--config", s->config, false },
+                              { "--label", pli_input_label_file(&s->in), false }, { "--config", s->config, false },
                               { "--cluster", s->cluster, false },
                               { "--graph", s->graph, false } };
     bool apart = pli_paths_apart("train", written, 5, read, sizeof read / sizeof *read, &s->in.data) &&

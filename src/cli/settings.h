@@ -55,6 +55,8 @@ bool pli_plan_tables(const pli_text_list *given, pli_train_plan *plan);
 /** Notes, a line each, on options that have no effect beside the others. */
 void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, pli_text *text);
 
+/** What --label names, as it may be a file; NULL: nothing. */
+const char *pli_input_label_file(const pli_input *in);
 /** One input's options; paths, seed and log are set too. */
 void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts);
 

@@ -1,6 +1,7 @@
 /* Reading text by characters; what its rows are is in chars.h. */
 #include "data/chars.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -12,7 +13,7 @@ enum {
 struct pli_chars {
     const pli_sources *sources;
     int64_t            window, step;
-    bool               apart;
+    bool               apart, unlabelled;
     uint32_t           symbols;   /* width of a step: symbols and the beginning, which is the last   */
     uint32_t           id[BYTES]; /* of a byte; one that is not known is as the beginning            */
     bool               numbered;
@@ -82,11 +83,12 @@ static plait_status check_options(const pli_dataset *d, const plait_data_opts *o
     const char *path = d->sources->source[0].path;
     if (opts->hash_bits > 0)
         return pli_fail(err, PLAIT_EINVAL, "%s: characters are few: they are not hashed; leave out --hash-bits", path);
-    if (opts->label != NULL || opts->weight_column != NULL)
+    const bool has_label = opts->label != NULL && !pli_label_is_none(opts->label);
+    if (has_label || opts->weight_column != NULL)
         return pli_fail(err, PLAIT_EINVAL,
                         "%s: text has no columns, its labels are its next characters; leave out --%s, or say what "
                         "it is, as --format csv",
-                        path, opts->label != NULL ? "label" : "weight-column");
+                        path, has_label ? "label" : "weight-column");
     if (opts->window < 0 || opts->window > PLI_WINDOW_MAX)
         return pli_fail(err, PLAIT_EINVAL, "window %d: expected 1 to %d characters", opts->window, PLI_WINDOW_MAX);
     if (fixed == NULL) return PLAIT_OK;
@@ -104,6 +106,7 @@ plait_status pli_chars_open(pli_dataset *d, const plait_data_opts *opts, const p
     struct pli_chars *c = d->chars = pli_calloc(1, sizeof *c);
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     c->sources = d->sources;
+    c->unlabelled = d->unlabelled;
     c->apart = fixed != NULL ? fixed->apart : opts->apart != 0;
     c->window = fixed != NULL      ? fixed->window
                 : opts->window > 0 ? opts->window
@@ -166,7 +169,7 @@ static void add_window(const struct pli_chars *c, const unsigned char *text, int
         const uint32_t symbol = at < 0 ? c->symbols - 1 : c->id[text[at]];
         b->col[b->entries++] = (uint32_t)(c->window - (label - at)) * c->symbols + symbol;
     }
-    b->label[b->rows++] = text[label];
+    b->label[b->rows++] = c->unlabelled ? NAN : text[label];
     b->row_start[b->rows] = b->entries;
 }
 
@@ -187,7 +190,7 @@ static plait_status parse(const void *rules, const unsigned char *from, const un
     bad->at = NULL;
     if (!pli_rows_reserve_rows(rows, n) || !pli_rows_reserve(rows, n * c->window) || !note_labels(from, to, found))
         return PLAIT_ENOMEM;
-    rows->b.earlier = (int32_t)c->step - 1;
+    rows->b.earlier = c->unlabelled ? 0 : (int32_t)c->step - 1;
     for (const unsigned char *p = from; p < to;) {
         const int64_t fresh = to - p < c->step ? to - p : c->step;
         add_window(c, text, p + fresh - 1 - text, fresh < c->step ? fresh : c->window, &rows->b);

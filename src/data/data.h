@@ -34,6 +34,11 @@ int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4
 int32_t      pli_schema_symbols(const pli_schema *schema);
 /** Labels that a row has in training; 1 but for text windows that lie apart. */
 int64_t      pli_schema_row_labels(const pli_schema *schema);
+/** Do its rows have labels? false: they are read as --label none (or by the schema of such a model), each label is NaN.
+ *  A row of a labelled data set may still lack one (NaN), where a model's schema lets it. */
+bool         pli_schema_has_labels(const pli_schema *schema);
+/** Is this option's value none, for rows without labels? */
+bool         pli_label_is_none(const char *label);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
 bool         pli_schema_label_is_text(const pli_schema *schema); /* cells of a table, numbered in their order */

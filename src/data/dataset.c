@@ -57,7 +57,8 @@ static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, con
     d->libsvm = (pli_libsvm_rules){ .base = schema->index_base,
                                     .base_is_sure = schema->base_is_sure,
                                     .hash_bits = schema->hash_bits,
-                                    .label_is_optional = fixed != NULL,
+                                    .label_is_optional = fixed != NULL || schema->unlabelled,
+                                    .unlabelled = schema->unlabelled,
                                     .limit = UINT64_MAX };
     if (fixed != NULL && schema->hash_bits == 0) d->libsvm.limit = pli_schema_keys(fixed) + (uint64_t)d->libsvm.base;
     d->reader = &pli_libsvm_reader;
@@ -73,6 +74,7 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
     if (d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     d->schema->rows = 0;
     d->schema->whole = false;
+    d->schema->unlabelled = d->unlabelled;
     if (fixed == NULL || fixed->format == PLI_FORMAT_NONE) d->schema->hash_bits = opts->hash_bits;
     pli_free(d->schema->segment_rows);
     d->schema->segments = d->segments;
@@ -99,7 +101,7 @@ static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_form
     const struct {
         const char *option;
         bool        idle;
-    } given[] = { { "label", opts->label != NULL && strcmp(opts->label, "none") != 0 && !labelled },
+    } given[] = { { "label", opts->label != NULL && !pli_label_is_none(opts->label) && !labelled },
                   { "weight-column", opts->weight_column != NULL && !table },
                   { "text-columns", opts->text_columns != NULL && !table },
                   { "header", opts->header != NULL && strcmp(opts->header, "auto") != 0 && !table },
@@ -156,6 +158,7 @@ static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *
     d->workers = workers;
     d->log = opts->log;
     d->is_fixed = fixed != NULL;
+    d->unlabelled = pli_label_is_none(opts->label) || (fixed != NULL && fixed->unlabelled);
     d->sources = shared;
     if (shared != NULL) atomic_fetch_add(&shared->users, 1);
     plait_status status = open_all(d, opts, fixed, err);
@@ -242,7 +245,9 @@ static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
         all.dropped += found[i].dropped;
         all.unknown_texts += found[i].unknown_texts;
         all.unknown_labels += found[i].unknown_labels;
+        all.passed_labels += found[i].passed_labels;
     }
+    if (all.passed_labels > 0) pli_dataset_note(d, "note: labels that stand in the data are ignored (--label none)");
     if (all.qids > 0) pli_dataset_note(d, "qid: of %lld rows is ignored", (long long)all.qids);
     if (all.dropped > 0)
         pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",

@@ -44,6 +44,7 @@ struct pli_dataset {
     int32_t                    blocks, first, own, worker, workers;
     pli_rows                  *rows; /* [own], borrowed arrays where of_memory */
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
+    bool                       unlabelled; /* asked for, or the model's: rows are read without labels */
     pli_schema                *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
     uint64_t                   options_hash;
     pli_text                   notes;

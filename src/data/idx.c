@@ -159,7 +159,7 @@ plait_status pli_idx_open(pli_dataset *d, const plait_data_opts *opts, const pli
     if (fixed != NULL && fixed->features != idx->features)
         return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, this has %lld",
                         source->path, (long long)fixed->features, (long long)idx->features);
-    PLI_TRY(find_labels(idx, source->path, opts, fixed != NULL, err));
+    if (!d->unlabelled) PLI_TRY(find_labels(idx, source->path, opts, fixed != NULL, err));
     d->begin[0] = idx->image.begin;
     d->row_bytes = idx->image.row_bytes;
     return PLAIT_OK;

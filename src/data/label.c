@@ -4,6 +4,8 @@
 #include "data/idx.h"
 #include "data/table.h"
 
+bool pli_label_is_none(const char *label) { return label != NULL && strcmp(label, "none") == 0; }
+
 /* Finds the label in a table's cells, or, for a cache, in its schema, which has all columns in the file's order. */
 static bool find_cell(const pli_dataset *d, int64_t *at_out, int64_t *cells_out) {
     const struct pli_table_rules *t = d->table;
@@ -30,6 +32,10 @@ static void add_column(const pli_dataset *d, pli_text *text) {
 void pli_dataset_label(const pli_dataset *dataset, pli_text *text) {
     const pli_dataset *d = dataset->whole != NULL ? dataset->whole : dataset;
     const char        *file;
+    if (d->schema->unlabelled) {
+        pli_text_add(text, "none");
+        return;
+    }
     switch (d->schema->format) {
     case PLI_FORMAT_TABLE: add_column(d, text); return;
     case PLI_FORMAT_LIBSVM: pli_text_add(text, "first number of each line"); return;

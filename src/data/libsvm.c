@@ -90,8 +90,13 @@ static cursor no_memory(parser *s) {
 /* The label; *out NaN and nothing read where the line begins with an entry and may. */
 static cursor read_label(parser *s, cursor p, double *out) {
     cursor end = pli_number_f64(p, out);
-    if (end != NULL && (*end <= ' ' || *end == '#')) return end;
-    if (end != NULL && *end == ':' && s->rules->label_is_optional) {
+    if (end != NULL && (*end <= ' ' || *end == '#')) {
+        s->found->passed_labels += s->rules->unlabelled;
+        if (s->rules->unlabelled) *out = NAN;
+        return end;
+    }
+    if ((end != NULL && *end == ':' && s->rules->label_is_optional) ||
+        (s->rules->unlabelled && memcmp(p, "qid:", 4) == 0)) {
         *out = NAN;
         return p;
     }
@@ -280,6 +285,7 @@ const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned ch
 
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to) {
     for (cursor p = pli_libsvm_row(from, to); p < to; p = pli_libsvm_row(p, to)) {
+        if (to - p > 1 && *p == '0' && p[1] == ':') return true; /* a row without a label */
         while (p<to && * p> ' ' && *p != ':') p++;
         while (p < to && is_blank(*p)) p++;
         if (to - p > 1 && *p == '0' && p[1] == ':') return true;

@@ -8,7 +8,7 @@
 typedef struct pli_libsvm_rules {
     int32_t  base;         /* what is taken off each index: 0 or 1                                 */
     bool     base_is_sure; /* an index 0 is an error where base is 1; otherwise found and told     */
-    bool     label_is_optional;
+    bool     label_is_optional, unlabelled; /* unlabelled: a label that stands there is passed over */
     int32_t  hash_bits; /* > 0: key = hash of the index as written                              */
     uint64_t limit;     /* entries whose index as written is not below are dropped              */
 } pli_libsvm_rules;
@@ -19,7 +19,7 @@ typedef struct pli_libsvm_rules {
 typedef struct pli_found {
     uint64_t   max_index; /* as written */
     bool       any_index, zero_index, real_labels;
-    int64_t    qids, dropped, unknown_texts, unknown_labels;
+    int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
     pli_keymap labels;    /* bits of the distinct labels; up to PLI_MAX_LABELS */
     double     recent[2]; /* labels added lately                                */
 } pli_found;

@@ -76,7 +76,7 @@ static plait_status check_rows(const given_rows *g, plait_error *err) {
                         (long long)g->rows, (long long)g->features, (long long)most);
     if (!g->dense && g->row_start[0] != 0) return pli_fail(err, PLAIT_EINVAL, "row_start[0]: expected 0");
     for (int64_t i = 0; i < g->rows; i++) {
-        if (!isfinite(g->label[i]))
+        if (g->label != NULL && !isfinite(g->label[i]))
             return pli_fail(err, PLAIT_EINVAL, "label of row %lld: expected a finite number", (long long)i);
         if (g->weight != NULL && !(g->weight[i] >= 0 && g->weight[i] < 3e38))
             return pli_fail(err, PLAIT_EINVAL, "weight of row %lld: expected a finite number, not negative",
@@ -108,7 +108,7 @@ static bool append_row(const given_rows *g, int64_t row, pli_rows *to, plait_err
         if (to->b.value != NULL) to->b.value[to->b.entries] = value;
         to->b.entries++;
     }
-    to->b.label[to->b.rows] = g->label[row] + 0.0;
+    to->b.label[to->b.rows] = g->label != NULL ? g->label[row] + 0.0 : (double)NAN;
     if (to->b.weight != NULL) to->b.weight[to->b.rows] = (float)g->weight[row];
     to->b.row_start[++to->b.rows] = to->b.entries;
     return true;
@@ -124,7 +124,8 @@ static plait_status fill_block(const given_rows *g, int32_t block, pli_dataset *
     to->b.first_row = from;
     for (int64_t row = from; row < end; row++) {
         if (!append_row(g, row, to, err)) return err != NULL ? err->code : PLAIT_EINVAL;
-        if (!pli_found_label(found, g->label[row])) return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+        if (!pli_found_label(found, to->b.label[row - from]))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
     }
     pli_rows_shrink(to);
     return PLAIT_OK;
@@ -141,6 +142,7 @@ static plait_status fill(const given_rows *g, pli_dataset *d, pli_found *found, 
     PLI_TRY(pli_dataset_join_found(d, found, 1, err));
     d->schema->rows = g->rows;
     d->schema->features = g->features;
+    d->schema->unlabelled = g->label == NULL;
     d->loaded = true;
     return PLAIT_OK;
 }
@@ -166,7 +168,6 @@ plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *
                                  plait_error *error_out) {
     PLI_TRY(PLI_GIVEN(error_out, row_start));
     PLI_TRY(PLI_GIVEN_OF(error_out, rows > 0 && rows <= ROWS_MAX ? row_start[rows] : 0, column));
-    PLI_TRY(PLI_GIVEN(error_out, label));
     PLI_TRY(PLI_GIVEN(error_out, data_out));
     given_rows g = { rows, features, row_start, column, value, label, weight, false };
     return create(&g, data_out, error_out);
@@ -175,13 +176,16 @@ plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *
 plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,
                                    const double *weight, plait_data **data_out, plait_error *error_out) {
     PLI_TRY(PLI_GIVEN_OF(error_out, features, x));
-    PLI_TRY(PLI_GIVEN(error_out, label));
     PLI_TRY(PLI_GIVEN(error_out, data_out));
     given_rows g = { rows, features, NULL, NULL, x, label, weight, true };
     return create(&g, data_out, error_out);
 }
 
 int64_t plait_data_rows(const plait_data *data) { return data == NULL ? 0 : data->dataset->schema->rows; }
+int plait_data_has_labels(const plait_data *data) {
+    return data != NULL && pli_schema_has_labels(data->dataset->schema);
+}
+
 int64_t plait_data_labels(const plait_data *data) {
     int64_t labels = 0;
     for (int32_t b = 0; data != NULL && b < data->dataset->own; b++)

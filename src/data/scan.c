@@ -19,7 +19,7 @@ typedef struct scan_job {
 } scan_job;
 
 /* The label and the first index of the row at p. What is malformed is for the parser to refuse. */
-static bool look_at_row(const unsigned char *p, const unsigned char *end, pli_found *found) {
+static bool look_at_row(const unsigned char *p, const unsigned char *end, bool unlabelled, pli_found *found) {
     unsigned char copy[64 + PLI_PARSE_PAD];
     double        label;
     if (end - p < 64 + PLI_PARSE_PAD) { /* number parsers read beyond */
@@ -29,10 +29,15 @@ static bool look_at_row(const unsigned char *p, const unsigned char *end, pli_fo
         p = copy;
     }
     const unsigned char *after = pli_number_f64(p, &label);
-    if (after == NULL || *after == ':') return true;
+    if (after == NULL) return true;
+    if (*after == ':') { /* no label */
+        found->zero_index |= p[0] == '0' && p[1] == ':';
+        return true;
+    }
     while (*after == ' ' || *after == '\t') after++;
     found->zero_index |= after[0] == '0' && after[1] == ':';
-    return pli_found_label(found, label);
+    found->passed_labels += unlabelled;
+    return unlabelled || pli_found_label(found, label);
 }
 
 /* The last index of the row [p, end): its highest, since indices increase. (Where they do not, the reader of the stream
@@ -50,12 +55,12 @@ static void look_at_end(const unsigned char *p, const unsigned char *end, pli_fo
     if (index > found->max_index) found->max_index = index;
 }
 
-static plait_status scan_lines(const pli_source *source, const pli_segment *segment, pli_found *found,
+static plait_status scan_lines(const pli_source *source, const pli_segment *segment, bool unlabelled, pli_found *found,
                                int64_t *rows_out, plait_error *err) {
     const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
     int64_t              rows = 0;
     for (p = pli_libsvm_row(p, to); p < to; p = pli_libsvm_row(p, to)) {
-        if (!look_at_row(p, source->data + source->bytes, found))
+        if (!look_at_row(p, source->data + source->bytes, unlabelled, found))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
         const unsigned char *newline = memchr(p, '\n', (size_t)(to - p));
         look_at_end(p, newline != NULL ? newline : to, found);
@@ -111,8 +116,8 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else
-            job->status[i] =
-                scan_lines(&d->sources->source[segment->source], segment, &job->found[i], rows, &job->error[i]);
+            job->status[i] = scan_lines(&d->sources->source[segment->source], segment, d->schema->unlabelled,
+                                        &job->found[i], rows, &job->error[i]);
     }
 }
 

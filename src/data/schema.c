@@ -242,6 +242,7 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
 static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
         a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
+        a->unlabelled != b->unlabelled ||
         memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)
@@ -303,6 +304,8 @@ const char *pli_schema_label_name(const pli_schema *schema) {
     const pli_column *column = pli_schema_label_column(schema);
     return column != NULL ? column->name : NULL;
 }
+
+bool pli_schema_has_labels(const pli_schema *schema) { return !schema->unlabelled; }
 
 int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }
 int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }

@@ -47,6 +47,7 @@ struct pli_schema {
     int64_t         features, rows;
     pli_label_kind  label_kind;
     double         *label; /* [labels] increasing: integers */
+    bool            unlabelled; /* rows are read without labels, also where the data have some */
     int64_t         labels;
     bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */

@@ -68,6 +68,7 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_object_set_new(object, "apart", json_boolean(schema->apart));
     }
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
+    if (schema->unlabelled) json_object_set_new(object, "unlabelled", json_true());
     json_t *labels = json_array();
     for (int64_t i = 0; i < schema->labels; i++)
         json_array_append_new(labels, json_integer((json_int_t)schema->label[i]));
@@ -173,6 +174,7 @@ static bool read_labels(const json_t *object, pli_schema *schema) {
     size_t        n = json_array_size(list);
     if (kind < 0 || !json_is_array(list)) return false;
     schema->label_kind = (pli_label_kind)kind;
+    schema->unlabelled = json_is_true(json_object_get(object, "unlabelled"));
     if (n == 0) return true;
     if ((schema->label = pli_array(n, sizeof *schema->label)) == NULL) return false;
     for (size_t i = 0; i < n; i++) {

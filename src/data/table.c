@@ -223,22 +223,42 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
 
 /* --- roles, found ------------------------------------------------------------------------------------------------- */
 
+static const char *const label_names[] = { "label", "target", "class", "y", "Label", "Target", "Class", "Y" };
+enum { LABEL_NAMES = sizeof label_names / sizeof *label_names };
+
+static bool is_label_name(const char *name) {
+    for (size_t i = 0; i < LABEL_NAMES; i++)
+        if (strcmp(label_names[i], name) == 0) return true;
+    return false;
+}
+
 static int64_t default_label(const pli_table_rules *t) {
-    static const char *const names[] = { "label", "target", "class", "y", "Label", "Target", "Class", "Y" };
-    for (size_t i = 0; t->header && i < sizeof names / sizeof names[0]; i++) {
-        int64_t at = find_name(t, names[i]);
+    for (size_t i = 0; t->header && i < LABEL_NAMES; i++) {
+        int64_t at = find_name(t, label_names[i]);
         if (at >= 0) return at;
     }
     return t->title ? t->cells - 1 : 0;
 }
 
+/* A column that is a label elsewhere is a feature here: to be told, as it may tell what is to be found. */
+static void note_no_label(pli_dataset *d) {
+    const pli_table_rules *t = d->table;
+    const int64_t          usual = default_label(t);
+    if (t->title || is_label_name(t->name[usual]))
+        pli_dataset_note(d, "note: column \"%.60s\" is a feature as all others are: rows have no label (--label none)",
+                         t->name[usual]);
+}
+
 static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
     pli_table_rules *t = d->table;
     pli_schema      *schema = d->schema;
-    int64_t          label = default_label(t), weight = -1;
-    if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
+    const bool       none = schema->unlabelled;
+    int64_t          label = none ? -1 : default_label(t), weight = -1;
+    if (none) note_no_label(d);
+    else if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     if (opts->weight_column != NULL) PLI_TRY(find_column(d, "the weights", opts->weight_column, &weight, err));
-    if (label == weight) return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
+    if (label == weight && !none)
+        return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
     PLI_TRY(mark_texts(d, opts->text_columns, err));
     schema->has_names = t->header;
     schema->delimiter = t->delimiter;
@@ -276,15 +296,18 @@ static void take_role(pli_dataset *d, int64_t at, int64_t column) {
 static plait_status match_by_place(pli_dataset *d, plait_error *err) {
     const pli_schema *schema = d->schema;
     pli_table_rules  *t = d->table;
-    bool              without_label = t->cells == schema->columns - 1 && pli_schema_label_column(schema) != NULL;
+    const bool        has_column = pli_schema_label_column(schema) != NULL;
+    bool              without_label = t->cells == schema->columns - 1 && has_column;
     if (t->cells != schema->columns && !without_label)
         return pli_fail(
             err, PLAIT_ESHAPE,
             "%s: expected %lld columns as the model was trained on (or one less, without the label), found %lld",
             d->sources->source[0].path, (long long)schema->columns, (long long)t->cells);
     for (int64_t column = 0, at = 0; column < schema->columns; column++) {
-        if (without_label && schema->column[column].role == PLI_ROLE_LABEL) continue;
-        take_role(d, at++, column);
+        const bool is_label = schema->column[column].role == PLI_ROLE_LABEL;
+        if (without_label && is_label) continue;
+        if (!is_label || !schema->unlabelled) take_role(d, at, column);
+        at++;
     }
     return PLAIT_OK;
 }
@@ -292,17 +315,21 @@ static plait_status match_by_place(pli_dataset *d, plait_error *err) {
 static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
     const pli_schema *schema = d->schema;
     pli_table_rules  *t = d->table;
-    int64_t           ignored = 0, label = -1;
-    if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
+    int64_t           ignored = 0, passed = 0, label = -1; /* passed: labels that are not to be read */
+    if (opts->label != NULL && !schema->unlabelled)
+        PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     for (int64_t column = 0; column < schema->columns; column++) {
         bool    is_label = schema->column[column].role == PLI_ROLE_LABEL;
         int64_t at = is_label && label >= 0 ? label : find_name(t, schema->column[column].name);
-        if (at >= 0)
+        if (is_label && schema->unlabelled)
+            passed += at >= 0;
+        else if (at >= 0)
             take_role(d, at, column);
         else if (!is_label && schema->column[column].role != PLI_ROLE_WEIGHT)
             return no_such_column(d, "a feature of the model", schema->column[column].name, err);
     }
     for (int64_t i = 0; i < t->cells; i++) ignored += t->cell[i].column < 0;
+    ignored -= passed;
     if (ignored > 0) pli_dataset_note(d, "%lld columns that the model does not know are ignored", (long long)ignored);
     return PLAIT_OK;
 }

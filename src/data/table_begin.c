@@ -135,9 +135,8 @@ static plait_status choose_header(pli_dataset *d, const char *wish, const pli_li
     if (!t->header && !t->title) return PLAIT_OK;
     pli_text_add_bytes(&t->header_line, l->begin[0], (size_t)(l->end[0] - l->begin[0]));
     if (t->title)
-        pli_dataset_note(d,
-                         "%s: the first line gives sizes and class names and is left out; the label is the last column",
-                         source->path);
+        pli_dataset_note(d, "%s: the first line gives sizes and class names and is left out%s", source->path,
+                         d->unlabelled ? "" : "; the label is the last column");
     return t->header_line.failed ? pli_table_no_memory(err) : PLAIT_OK;
 }
 
@@ -172,7 +171,7 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
         if (status == PLAIT_OK) t->cells = pli_lines_cells(l, t->title && l->n > 1 ? 1 : 0, t->delimiter);
     }
     pli_free(l);
-    if (status == PLAIT_OK && t->cells == 1 && fixed == NULL &&
+    if (status == PLAIT_OK && t->cells == 1 && fixed == NULL && !d->unlabelled &&
         (opts->delimiter != NULL || opts->format == NULL || strcmp(opts->format, "auto") == 0))
         pli_dataset_note(d, "%s: read as a table of one column, the labels: its rows have no features; --format says "
                          "otherwise", d->sources->source[0].path);

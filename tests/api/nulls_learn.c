@@ -53,6 +53,7 @@ static int from_dense(fixture *f, int arg) {
 }
 static int data_rows(fixture *f, int arg) { return NEUTRAL_IF(plait_data_rows(N(0, f->data)) == 0); }
 static int data_labels(fixture *f, int arg) { return NEUTRAL_IF(plait_data_labels(N(0, f->data)) == 0); }
+static int has_labels(fixture *f, int arg) { return NEUTRAL_IF(plait_data_has_labels(N(0, f->data)) == 0); }
 static int data_features(fixture *f, int arg) { return NEUTRAL_IF(plait_data_features(N(0, f->data)) == 0); }
 static int data_blocks(fixture *f, int arg) { return NEUTRAL_IF(plait_data_blocks(N(0, f->data)) == 0); }
 static int block_rows(fixture *f, int arg) { return NEUTRAL_IF(plait_data_block_rows(N(0, f->data), 0) == 0); }
@@ -218,10 +219,11 @@ static int restore(fixture *f, int arg) {
 const null_case learn_cases[] = {
     { "data_opts_init", data_opts_init, NULL },
     { "data_read", data_read, NULL },
-    { "data_from_csr", from_csr, "value weight" },
-    { "data_from_dense", from_dense, "weight" },
+    { "data_from_csr", from_csr, "value label weight" },
+    { "data_from_dense", from_dense, "label weight" },
     { "data_rows", data_rows, NULL },
     { "data_labels", data_labels, NULL },
+    { "data_has_labels", has_labels, NULL },
     { "data_features", data_features, NULL },
     { "data_blocks", data_blocks, NULL },
     { "data_block_rows", block_rows, NULL },

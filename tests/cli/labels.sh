@@ -122,8 +122,17 @@ for base in 0 1; do
     [ "$(tr '\n' ' ' <known.out)" = '1 0 ' ] || fail "base $base: the highest index is lost: $(cat known.out)"
 done
 
-# Rows that weigh nothing have no loss, whatever is asked for.
+# Rows without labels: models that learn from labels refuse them by name, predict does not ask.
+printf '1 1:1\n0 2:1\n1:1 2:1\n' >bare
+exits 2 'model logistic needs labels: .* leave out --label none' bare train --data bare --label none
+exits 2 'model mlp needs labels' bare-net train --model mlp --layers 2 --data bare --label none --workers 2 --topology ps
 printf '1 1:1\n0 2:1\n' >light
+works labelled train --data light --epochs 2 --out labelled.model --quiet
+works bare-predict predict --model-file labelled.model --data bare --label none
+[ "$(wc -l <bare-predict.out)" -eq 3 ] || fail "predict without labels: $(cat bare-predict.out)"
+exits 2 'model logistic needs labels' bare-eval eval --model-file labelled.model --data light --label none
+
+# Rows that weigh nothing have no loss, whatever is asked for.
 printf '1 1:1\n0 2:1\n' >none
 printf '0\n0\n' >none.weight
 printf 'y,x,w\n1,2,0\n0,3,0\n' >none.csv

@@ -47,6 +47,8 @@ plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, 
 
 enum { PLI_LABEL_TEXT = 160 };
 /** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). labels.c. */
+/** Rows without labels (--label none) are refused by a model that learns from them. name: of the model. EINVAL. */
+plait_status pli_label_need(const pli_schema *schema, const char *name, plait_error *err);
 plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
 
 /* What cannot be judged, behind the number of its row. */

@@ -305,8 +305,9 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     pli_ranking  ranking = { 0 };
     double       auc = NAN;
     PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
-    plait_status status =
-        pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &total, &ranking, error_out);
+    plait_status status = pli_label_need(pli_dataset_schema(set), model->name, error_out);
+    if (status == PLAIT_OK)
+        status = pli_model_judge(&model->linear, &model->solution, set, NULL, NULL, NULL, &total, &ranking, error_out);
     pli_sums sums = pli_total_sums(&total);
     if (status == PLAIT_OK) status = pli_sums_check(&sums, "the data", error_out);
     if (status == PLAIT_OK && ranking.n > 0) status = pli_ranking_auc(&ranking, NULL, &auc, error_out);

@@ -93,6 +93,13 @@ static plait_status find_loss(pli_run *run, const char *where, bool *classes_out
     return PLAIT_OK;
 }
 
+plait_status pli_label_need(const pli_schema *schema, const char *name, plait_error *err) {
+    if (pli_schema_has_labels(schema)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL,
+                    "model %s needs labels: these rows are read without any; leave out --label none, or name the column "
+                    "or the file of their labels there", name);
+}
+
 plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err) {
     pli_text line = { 0 };
     pli_dataset_label(data, &line);
@@ -271,6 +278,7 @@ static void measure_labels(pli_run *run, const label_moments *moments) {
 }
 
 plait_status pli_labels_settle(pli_run *run) {
+    PLI_TRY(pli_label_need(run->schema, run->opts->model, run->err));
     PLI_TRY(settle_classes(run));
     int64_t n = run->linear.classes;
     run->label_spread = 1;
