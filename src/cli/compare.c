@@ -1,32 +1,17 @@
-/* compare - the same job under several settings: which suits it, and by how much.
- *
- * Every pair of topology and consistency is run as a process of its own (SimGrid takes one platform a process,
- * and a run that dies must not take the others along), which is this program with `train`: first once with an event
- * log, for the staleness that reads had and to warm the page cache, not timed; then --repeats times, in turns, so
- * that what disturbs the machine for a while disturbs all alike. What they leave lies in a temporary directory
- * until it is read. */
-#include <inttypes.h>
+/* compare - the same job under several settings: which suits it, and by how much. */
+#include "cli/compare.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/paths.h"
-#include "cli/settings.h"
 #include "cli/spawn.h"
-#include "cli/talk.h"
 #include "comm/launcher.h"
-#include "table/topology/topology.h"
-#include "watch/compare/compare.h"
 
-enum { CURVE_POINTS = 48, PAIRS_MAX = 1024, OUTPUT_BYTES_MAX = 16 << 20, WORDS_MAX = 32 };
+typedef pli_compare_work work;
 
-typedef struct compare_settings {
-    const char *report;
-    int64_t     repeats;
-    double      target;
-} compare_settings;
-
-#define AT(field) offsetof(compare_settings, field)
+#define AT(field) offsetof(pli_compare_settings, field)
 
 static const pli_opt rows[] = {
     { "report", PLI_OPT_TEXT, AT(report), NULL, "FILE", "write one HTML page that needs no network", 0, 0, "compare" },
@@ -37,36 +22,11 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-typedef struct work {
-    compare_settings   set;
-    pli_train_settings job;
-    pli_opts          *own_opts, *job_opts;
-    pli_comparison     result;
-    pli_talk           talk;
-    bool              *out; /* [pairs] does not run, or not any more */
-    char             **env;
-    char              *directory, *config, *metrics, *events, *printed, *said;
-    char               program[4096 + 8];
-    pli_text           settings, title;
-    int64_t            done, planned; /* runs */
-} work;
-
 /* --- options -------------------------------------------------------------------------------------------------- */
 
-/* What compare sets itself, or what would be lost. */
-static const char *const not_of_job[] = { "topology", "consistency", "table",  "out",  "metrics", "curve",   "events",
-                                          "trace",    "tensorboard", "config", "json", "quiet",   "dry-run", NULL };
+/* What is of a single run. */
 static const char *const refused[] = { "table", "out",         "metrics", "curve", "events",
                                        "trace", "tensorboard", "dry-run", NULL };
-
-static bool is_one_of(const char *name, const char *const *names) {
-    while (*names != NULL && strcmp(*names, name) != 0) names++;
-    return *names != NULL;
-}
-
-static bool given(const pli_opts *opts, const char *name) {
-    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
-}
 
 /* The row of compare's own that a word names; *with_value: "--name=value". */
 static const pli_opt *own_row(const char *word, bool *with_value) {
@@ -150,136 +110,7 @@ static bool read_options(work *w, int argc, char *const *argv, int *code) {
     return ok;
 }
 
-/* --- pairs ----------------------------------------------------------------------------------------------------- */
-
-/* Is there such a topology, such a consistency? Whether they go together is for the run to say. */
-static bool are_names(const pli_compared_pair *pair) {
-    plait_error  err = { .rank = -1 };
-    pli_topology topology;
-    pli_policy   policy;
-    if (pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
-        pli_policy_make(pair->consistency, NULL, &policy, &err) < 0) {
-        pli_cli_usage("compare: %s", err.text);
-        return false;
-    }
-    pli_policy_destroy(&policy);
-    return true;
-}
-
-static bool add_pair(work *w, const char *topology, size_t t, const char *consistency, size_t c) {
-    pli_comparison *r = &w->result;
-    if (t >= sizeof r->pair->topology || c >= sizeof r->pair->consistency || t == 0 || c == 0 ||
-        r->pairs == PAIRS_MAX) {
-        pli_cli_usage("compare: --topology and --consistency take names, separated by commas, of at most %d pairs",
-                      PAIRS_MAX);
-        return false;
-    }
-    pli_compared_pair *pair = &r->pair[r->pairs++];
-    memcpy(pair->topology, topology, t);
-    memcpy(pair->consistency, consistency, c);
-    for (const pli_compared_pair *before = r->pair; before < pair; before++) {
-        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0)
-            continue;
-        pli_cli_usage("compare: %s x %s is named twice", pair->topology, pair->consistency);
-        return false;
-    }
-    return are_names(pair);
-}
-
-static bool cross(work *w, const char *topologies, const char *consistencies) {
-    if (*topologies == '\0' || *consistencies == '\0') return add_pair(w, "", 0, "", 0);
-    for (const char *t = topologies; *t != '\0';) {
-        size_t t_bytes = strcspn(t, ",");
-        for (const char *c = consistencies; *c != '\0';) {
-            size_t c_bytes = strcspn(c, ",");
-            if (!add_pair(w, t, t_bytes, c, c_bytes)) return false;
-            c += c_bytes + (c[c_bytes] == ',');
-        }
-        t += t_bytes + (t[t_bytes] == ',');
-    }
-    return true;
-}
-
-static bool make_pairs(work *w) {
-    pli_text    all = { 0 };
-    const char *topologies = w->job.topology;
-    const char *consistencies = given(w->job_opts, "consistency") ? w->job.consistency : "bsp,ssp:2,async";
-    for (size_t i = 0; pli_topologies()[i] != NULL; i++) {
-        char example[PLI_TOPOLOGY_TEXT];
-        pli_topology_example(pli_topologies()[i], example);
-        pli_text_add(&all, "%s%s", i == 0 ? "" : ",", example);
-    }
-    if (topologies == NULL) topologies = all.data;
-    w->result.pair = pli_calloc(PAIRS_MAX, sizeof *w->result.pair);
-    w->out = pli_calloc(PAIRS_MAX, sizeof *w->out);
-    bool ok = w->result.pair != NULL && w->out != NULL && topologies != NULL;
-    if (!ok) pli_cli_usage("compare: out of memory");
-    ok = ok && cross(w, topologies, consistencies);
-    pli_text_free(&all);
-    return ok;
-}
-
-/* --- what is the same for all runs ------------------------------------------------------------------------------- */
-
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
-/* A list of YAML as words: "[a, b]" -> "a b". Returns how long they are. */
-static size_t take_brackets(char *text) {
-    char *to = text;
-    for (const char *from = text; *from != '\0'; from++)
-        if (*from != '[' && *from != ']' && *from != ',') *to++ = *from;
-    *to = '\0';
-    return (size_t)(to - text);
-}
-
-/* The job as a configuration file and as words. */
-static bool write_job(work *w, plait_error *err) {
-    pli_text     yaml = { 0 };
-    pli_outfile *file = NULL;
-    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++) {
-        if (row->kind == PLI_OPT_LATER || is_one_of(row->name, not_of_job) || !given(w->job_opts, row->name)) continue;
-        pli_text_add(&yaml, "%s: ", row->name);
-        pli_opts_value(row, &w->job, &yaml);
-        pli_text_add(&yaml, "\n");
-        pli_text_add(&w->settings, "%s--%s", w->settings.length > 0 ? " " : "", row->name);
-        if (row->kind == PLI_OPT_FLAG) continue;
-        size_t begin = w->settings.length;
-        pli_text_add(&w->settings, " ");
-        pli_opts_value(row, &w->job, &w->settings);
-        if (row->kind == PLI_OPT_LIST && !w->settings.failed)
-            w->settings.length = begin + take_brackets(w->settings.data + begin);
-    }
-    pli_text_add(&w->title, "%s on %s", w->job.model, last_part(w->job.in.data.item[0]));
-    bool ok = !yaml.failed && !w->settings.failed && !w->title.failed && pli_outfile_open(w->config, &file, err) >= 0;
-    if (ok) ok = pli_outfile_write(file, yaml.data != NULL ? yaml.data : "", yaml.length, err) >= 0;
-    if (ok)
-        ok = pli_outfile_commit(&file, err) >= 0;
-    else
-        pli_outfile_abandon(&file);
-    pli_text_free(&yaml);
-    return ok;
-}
-
-static bool make_place(work *w, plait_error *err) {
-    char own[4096];
-    pli_own_directory(own);
-    snprintf(w->program, sizeof w->program, "%s/plait", own);
-    w->directory = pli_temporary_directory("plait-compare");
-    if (w->directory == NULL) return pli_fail(err, PLAIT_EIO, "no place for temporary files; set TMPDIR"), false;
-    w->config = pli_format("%s/job.yaml", w->directory);
-    w->metrics = pli_format("%s/metrics", w->directory);
-    w->events = pli_format("%s/events", w->directory);
-    w->printed = pli_format("%s/out", w->directory);
-    w->said = pli_format("%s/err", w->directory);
-    w->env = pli_env_without(pli_train_rows);
-    if (w->config == NULL || w->metrics == NULL || w->events == NULL || w->printed == NULL || w->said == NULL ||
-        w->env == NULL)
-        return pli_fail(err, PLAIT_ENOMEM, "out of memory"), false;
-    return write_job(w, err);
-}
+/* --- what comes of it --------------------------------------------------------------------------------------------- */
 
 static void describe_machine(pli_machine *m) {
     pli_host_name(m->host);
@@ -290,189 +121,6 @@ static void describe_machine(pli_machine *m) {
     m->memory_bytes = pli_memory_total_bytes();
     m->load = pli_load();
 }
-
-/* --- a run
- * --------------------------------------------------------------------------------------------------------- */
-
-static bool simulates(const work *w) { return w->job.transport != NULL && strcmp(w->job.transport, "sim") == 0; }
-static bool launches(const work *w) { return w->job.transport != NULL && strcmp(w->job.transport, "mpi") == 0; }
-
-/* Ranks of processes write a log each. */
-static int32_t logs_of(const work *w) {
-    return launches(w) ? (int32_t)((w->job.workers > 0 ? w->job.workers : 1) + w->job.servers) : 1;
-}
-
-static char *log_name(const work *w, int32_t log) {
-    return launches(w) ? pli_format("%s.%" PRId32, w->events, log) : pli_strdup(w->events);
-}
-
-typedef struct words {
-    char *item[WORDS_MAX];
-    int   n;
-} words;
-static void add(words *list, const char *word) { list->item[list->n++] = (char *)(uintptr_t)word; }
-static void add_two(words *list, const char *name, const char *value) {
-    add(list, name);
-    add(list, value);
-}
-
-static plait_status start(work *w, const pli_compared_pair *pair, int32_t repeat, bool watched, int32_t *exit_out,
-                          plait_error *err) {
-    words list = { .n = 0 };
-    char  ranks[16], seed[24], points[16], workers[16];
-    snprintf(workers, sizeof workers, "%" PRId32, pair->workers);
-    snprintf(ranks, sizeof ranks, "%" PRId32, logs_of(w));
-    snprintf(seed, sizeof seed, "%" PRId64, w->job.seed + repeat);
-    snprintf(points, sizeof points, "%d", CURVE_POINTS);
-    add(&list, w->program);
-    if (launches(w)) {
-        add(&list, "launch");
-        add_two(&list, "-n", ranks);
-        add_two(&list, "--", w->program);
-    }
-    add(&list, "train");
-    add_two(&list, "--config", w->config);
-    add_two(&list, "--topology", pair->topology);
-    add_two(&list, "--consistency", pair->consistency);
-    add_two(&list, "--metrics", w->metrics);
-    add_two(&list, "--json", "--quiet");
-    if (watched)
-        add_two(&list, "--events", w->events);
-    else
-        add_two(&list, "--curve", points);
-    if (pair->servers_work > 0) {
-        add_two(&list, "--workers", workers);
-        add_two(&list, "--servers", "0");
-    }
-    if (simulates(w)) add_two(&list, "--seed", seed); /* the same seed would repeat the run bit for bit */
-    add(&list, NULL);
-    return pli_spawn(list.item, w->env, w->printed, w->said, exit_out, err);
-}
-
-/* The first line that the run has said, without "plait: ". */
-static char *reason_of(const work *w, int32_t code) {
-    pli_text    text = { 0 };
-    plait_error err;
-    char       *reason = NULL;
-    (void)pli_read_whole(w->said, OUTPUT_BYTES_MAX, &text, &err);
-    for (const char *line = text.data; line != NULL && *line != '\0' && reason == NULL;) {
-        size_t length = strcspn(line, "\n");
-        bool   said = length > 7 && strncmp(line, "plait: ", 7) == 0 && strncmp(line + 7, "warning", 7) != 0;
-        if (said) reason = pli_format("%.*s", (int)length - 7, line + 7);
-        line += length + (line[length] == '\n');
-    }
-    pli_text_free(&text);
-    char *colon = reason != NULL && strncmp(reason, "rank ", 5) == 0 ? strstr(reason, ": ") : NULL;
-    if (colon != NULL && code == PLI_EXIT_USAGE)
-        memmove(reason, colon + 2, strlen(colon + 2) + 1); /* all ranks refuse alike */
-    if (reason == NULL && code > PLI_EXIT_SIGNAL) return pli_format("ended by signal %" PRId32, code - PLI_EXIT_SIGNAL);
-    if (reason == NULL && code == PLI_EXIT_INTERRUPTED) return pli_strdup("it was interrupted");
-    return reason != NULL ? reason : pli_format("exit code %" PRId32, code);
-}
-
-/* A topology without servers has nothing for those ranks to hold, as the run says: then their hosts work. */
-static bool lets_servers_work(const work *w, pli_compared_pair *pair, int32_t code) {
-    if (code != PLI_EXIT_USAGE || w->job.servers == 0 || pair->servers_work > 0) return false;
-    char      *reason = reason_of(w, code);
-    const bool idle = reason != NULL && strstr(reason, "servers would stand idle") != NULL;
-    pli_free(reason);
-    if (!idle) return false;
-    pair->servers_work = (int32_t)w->job.servers;
-    pair->workers = (int32_t)((w->job.workers > 0 ? w->job.workers : 1) + w->job.servers);
-    return true;
-}
-
-static pli_outcome outcome_of(int32_t code) {
-    if (code == PLI_EXIT_DONE) return PLI_RAN;
-    if (code == PLI_EXIT_USAGE) return PLI_RUN_REFUSED;
-    return code == PLI_EXIT_INTERRUPTED || pli_spawn_stopped() != 0 ? PLI_RUN_STOPPED : PLI_RUN_FAILED;
-}
-
-static plait_status read_logs(work *w, pli_compared_pair *pair, plait_error *err) {
-    int32_t      n = logs_of(w);
-    char       **path = pli_calloc((size_t)n, sizeof *path);
-    plait_status status = path == NULL ? pli_fail(err, PLAIT_ENOMEM, "out of memory") : PLAIT_OK;
-    for (int32_t i = 0; i < n && status >= 0; i++)
-        if ((path[i] = log_name(w, i)) == NULL) status = pli_fail(err, PLAIT_ENOMEM, "out of memory");
-    if (status >= 0) status = pli_compare_audit(pair, (const char *const *)path, n, err);
-    for (int32_t i = 0; path != NULL && i < n; i++) {
-        if (path[i] != NULL) remove(path[i]);
-        pli_free(path[i]);
-    }
-    pli_free(path);
-    return status;
-}
-
-static plait_status read_run(const work *w, pli_compared_run *run, plait_error *err) {
-    pli_text     text = { 0 };
-    plait_status status = pli_read_whole(w->printed, OUTPUT_BYTES_MAX, &text, err);
-    if (status >= 0) status = pli_compare_read(run, text.data != NULL ? text.data : "", w->metrics, err);
-    pli_text_free(&text);
-    return status;
-}
-
-static void tell(work *w, const pli_compared_pair *pair, int32_t repeat) {
-    char name[104];
-    w->done++;
-    if (w->talk.quiet || !w->talk.terminal) return;
-    pli_compare_name(pair, name);
-    fprintf(stderr, "\r\033[Krun %" PRId64 " of %" PRId64 ": %s%s", w->done, w->planned, name,
-            repeat < 0 ? " (not timed)" : "");
-}
-
-/* repeat -1: the run with an event log. Only memory and the file system can fail it; what goes wrong in a run is a
- * row. */
-static plait_status run_one(work *w, int32_t number, int32_t repeat, plait_error *err) {
-    pli_compared_pair *pair = &w->result.pair[number];
-    int32_t            code = 0;
-    bool               watched = repeat < 0;
-    tell(w, pair, repeat);
-    PLI_TRY(start(w, pair, watched ? 0 : repeat, watched, &code, err));
-    if (watched && lets_servers_work(w, pair, code)) PLI_TRY(start(w, pair, 0, true, &code, err));
-    if (code == PLI_EXIT_DONE && watched) {
-        plait_error why = { 0 };
-        if (read_logs(w, pair, &why) < 0)
-            pli_talk_say(&w->talk, "no staleness of %s x %s: %s", pair->topology, pair->consistency, why.text);
-        return PLAIT_OK;
-    }
-    pli_compared_run *run = pli_compare_add(&w->result);
-    if (run == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for another run");
-    run->pair = number;
-    run->repeat = watched ? 0 : repeat;
-    run->exit_code = code;
-    run->outcome = outcome_of(code);
-    plait_error why = { 0 };
-    if (run->outcome == PLI_RAN && read_run(w, run, &why) < 0) {
-        run->outcome = PLI_RUN_FAILED;
-        run->reason = pli_strdup(why.text);
-    } else if (run->outcome != PLI_RAN) {
-        run->reason = reason_of(w, code);
-    }
-    w->out[number] = run->outcome != PLI_RAN;
-    return PLAIT_OK;
-}
-
-/* --- all runs
- * -------------------------------------------------------------------------------------------------------- */
-
-static plait_status run_all(work *w, plait_error *err) {
-    pli_comparison *r = &w->result;
-    w->planned = (int64_t)r->pairs * (r->repeats + 1);
-    for (int32_t repeat = -1; repeat < r->repeats && !r->interrupted; repeat++) {
-        if (repeat < 0)
-            pli_talk_say(&w->talk, "%d pair%s, each once with an event log, not timed", r->pairs, pli_plural(r->pairs));
-        else if (!w->talk.terminal)
-            pli_talk_say(&w->talk, "repeat %d of %d", repeat + 1, r->repeats);
-        for (int32_t pair = 0; pair < r->pairs && !r->interrupted; pair++) {
-            if (!w->out[pair]) PLI_TRY(run_one(w, pair, repeat, err));
-            r->interrupted = pli_spawn_stopped() != 0;
-        }
-    }
-    return PLAIT_OK;
-}
-
-/* --- what comes of it
- * -------------------------------------------------------------------------------------------------- */
 
 static plait_status write_report(const work *w, plait_error *err) {
     pli_text     page = { 0 };
@@ -529,10 +177,10 @@ static int run(work *w) {
     plait_error     err = { .rank = -1 };
     pli_comparison *r = &w->result;
     int             code = PLI_EXIT_FAILED;
-    if (!make_pairs(w)) return PLI_EXIT_USAGE;
-    if (!can_report(w, &err) || !make_place(w, &err)) return pli_cli_fail(&err);
+    if (!pli_compare_make_pairs(w)) return PLI_EXIT_USAGE;
+    if (!can_report(w, &err) || !pli_compare_make_place(w, &err)) return pli_cli_fail(&err);
     r->repeats = (int32_t)w->set.repeats;
-    r->target_given = given(w->own_opts, "target") ? w->set.target : (double)NAN;
+    r->target_given = pli_compare_is_given(w->own_opts, "target") ? w->set.target : (double)NAN;
     r->settings = w->settings.data != NULL ? w->settings.data : "";
     r->title = w->title.data;
     r->transport = w->job.transport != NULL ? w->job.transport : "threads";
@@ -540,7 +188,7 @@ static int run(work *w) {
     if (w->job.workers <= 1)
         pli_talk_say(&w->talk, "note: one worker has nobody to exchange updates with; --workers N takes more");
     pli_spawn_begin();
-    plait_status status = run_all(w, &err);
+    plait_status status = pli_compare_run_all(w, &err);
     if (w->talk.terminal && !w->talk.quiet) fputs("\r\033[K", stderr);
     code = status < 0 ? pli_cli_fail(&err) : show(w, &err);
     pli_spawn_end();

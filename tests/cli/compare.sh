@@ -47,6 +47,13 @@ exits 1 'nowhere/page' nowhere compare --data part --report nowhere/page.html
 run missing compare --data gone --topology local --consistency bsp --quiet
 [ $code -eq 1 ] || fail "exit $code where no run could read its data"
 grep -q 'local x bsp failed: .*gone' missing.out || fail "no reason: $(cat missing.out)"
+# What stops all settings is said once, and nothing is repeated.
+exits 1 '' all compare --data gone --workers 2 --topology local,ps,allreduce --consistency bsp,bounded-delay:1
+grep -q '^  all 6 settings failed: .*gone' all.out || fail "what stops all settings: $(cat all.out)"
+[ "$(grep -c gone all.out)" -eq 1 ] || fail "said $(grep -c gone all.out) times: $(cat all.out)"
+grep -q 'repeat\|loss' all.out all.err && fail "repeats of what never ran: $(cat all.out all.err)"
+works some compare --data part --workers 2 --epochs 1 --topology local,allreduce,ps --consistency bsp,ssp:1,essp:1 --repeats 1 --quiet
+grep -q '^  allreduce x ssp:1 refused' some.out && grep -q '^  allreduce x essp:1 refused' some.out || fail "reasons of their own: $(cat some.out)"
 exits 2 "unknown topology 'lokal'; did you mean 'local'" typo compare --data part --topology ps,lokal
 exits 2 "unknown consistency 'spp:2'; did you mean 'ssp:S'" typo compare --data part --topology ps --consistency bsp,spp:2
 exits 2 'needs a staleness bound' bound compare --data part --consistency ssp

@@ -45,15 +45,53 @@ static void wrap(const char *words, int width, int indent, pli_text *text) {
 }
 
 /* "ps x bsp failed: why"; a refusal's reason begins with the pair itself, which is not said twice. */
-static void why_not(const pli_compared_pair *p, const char *name, pli_text *text) {
+static void why_not(const pli_compared_pair *p, const char *names, pli_text *text) {
     static const char refused[] = " is refused";
     const char       *at = p->reason != NULL ? strstr(p->reason, refused) : NULL;
     if (p->outcome == PLI_RAN) {
-        pli_text_add(text, "%s not run", name);
+        pli_text_add(text, "%s not run", names);
     } else if (at != NULL) {
-        pli_text_add(text, "%s refused%s", name, at + sizeof refused - 1);
+        pli_text_add(text, "%s refused%s", names, at + sizeof refused - 1);
     } else {
-        pli_text_add(text, "%s %s: %s", name, outcome_names[p->outcome], p->reason != NULL ? p->reason : "");
+        pli_text_add(text, "%s %s: %s", names, outcome_names[p->outcome], p->reason != NULL ? p->reason : "");
+    }
+}
+
+/* Neither ran, for the same reason. */
+static bool are_alike(const pli_compared_pair *a, const pli_compared_pair *b) {
+    const bool alike = a->reason == NULL ? b->reason == NULL : b->reason != NULL && strcmp(a->reason, b->reason) == 0;
+    return a->runs == 0 && b->runs == 0 && a->outcome == b->outcome && alike;
+}
+
+/* The pairs that have not run for the reason of at[first], as a list: "ps x bsp, ps x async", or "all 6 settings". */
+static void add_alike(const pli_comparison *c, const int32_t *at, int32_t first, pli_text *text) {
+    char    name[104];
+    int32_t n = 0;
+    for (int32_t i = first; i < c->pairs; i++) {
+        if (!are_alike(&c->pair[at[first]], &c->pair[at[i]])) continue;
+        pli_compare_name(&c->pair[at[i]], name);
+        pli_text_add(text, "%s%s", n++ > 0 ? ", " : "", name);
+    }
+    if (n < c->pairs || n == 1) return;
+    pli_text_free(text);
+    pli_text_add(text, "all %d settings", n);
+}
+
+/* Each reason once, with the pairs that it has kept from running. */
+static void add_reasons(const pli_comparison *c, const int32_t *at, int width, pli_text *text) {
+    for (int32_t i = 0; i < c->pairs; i++) {
+        pli_text names = { 0 }, line = { 0 };
+        int32_t  before = 0;
+        if (c->pair[at[i]].runs > 0) continue;
+        while (before < i && !are_alike(&c->pair[at[before]], &c->pair[at[i]])) before++;
+        if (before < i) continue;
+        add_alike(c, at, i, &names);
+        why_not(&c->pair[at[i]], names.data != NULL ? names.data : "", &line);
+        pli_text_add(text, "  ");
+        if (line.data != NULL) wrap(line.data, width - 2, 4, text);
+        text->failed = text->failed || line.failed || names.failed;
+        pli_text_free(&names);
+        pli_text_free(&line);
     }
 }
 
@@ -111,20 +149,10 @@ void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
         if ((int)strlen(name) > widest) widest = (int)strlen(name);
     }
     if (width < 40) width = 40;
-    add_head(widest, width, text);
+    if (at != NULL && c->pairs > 0 && c->pair[at[0]].runs > 0) add_head(widest, width, text); /* those that ran first */
     for (int32_t i = 0; at != NULL && i < c->pairs; i++)
         if (c->pair[at[i]].runs > 0) add_row(c, at[i], widest, width, text);
-    for (int32_t i = 0; at != NULL && i < c->pairs; i++) {
-        const pli_compared_pair *p = &c->pair[at[i]];
-        if (p->runs > 0) continue;
-        pli_text line = { 0 };
-        pli_compare_name(p, name);
-        why_not(p, name, &line);
-        pli_text_add(text, "  ");
-        if (line.data != NULL) wrap(line.data, width - 2, 4, text);
-        text->failed = text->failed || line.failed;
-        pli_text_free(&line);
-    }
+    if (at != NULL) add_reasons(c, at, width, text);
     pli_text_add(text, "\n");
     add_notes(c, width, text);
     if (c->sentence.data != NULL) wrap(c->sentence.data, width, 0, text);

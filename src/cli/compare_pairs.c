@@ -1,0 +1,154 @@
+/* The settings that are compared, and the job that they have in common: train's options as a configuration file, but
+ * for what a comparison sets itself and what would be lost. */
+#include "cli/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "table/topology/topology.h"
+
+typedef pli_compare_work work;
+
+enum { PAIRS_MAX = 1024 };
+
+/* --- pairs ----------------------------------------------------------------------------------------------------- */
+
+/* Is there such a topology, such a consistency? Whether they go together is for the run to say. */
+static bool are_names(const pli_compared_pair *pair) {
+    plait_error  err = { .rank = -1 };
+    pli_topology topology;
+    pli_policy   policy;
+    if (pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
+        pli_policy_make(pair->consistency, NULL, &policy, &err) < 0) {
+        pli_cli_usage("compare: %s", err.text);
+        return false;
+    }
+    pli_policy_destroy(&policy);
+    return true;
+}
+
+static bool add_pair(work *w, const char *topology, size_t t, const char *consistency, size_t c) {
+    pli_comparison *r = &w->result;
+    if (t >= sizeof r->pair->topology || c >= sizeof r->pair->consistency || t == 0 || c == 0 ||
+        r->pairs == PAIRS_MAX) {
+        pli_cli_usage("compare: --topology and --consistency take names, separated by commas, of at most %d pairs",
+                      PAIRS_MAX);
+        return false;
+    }
+    pli_compared_pair *pair = &r->pair[r->pairs++];
+    memcpy(pair->topology, topology, t);
+    memcpy(pair->consistency, consistency, c);
+    for (const pli_compared_pair *before = r->pair; before < pair; before++) {
+        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0)
+            continue;
+        pli_cli_usage("compare: %s x %s is named twice", pair->topology, pair->consistency);
+        return false;
+    }
+    return are_names(pair);
+}
+
+static bool cross(work *w, const char *topologies, const char *consistencies) {
+    if (*topologies == '\0' || *consistencies == '\0') return add_pair(w, "", 0, "", 0);
+    for (const char *t = topologies; *t != '\0';) {
+        size_t t_bytes = strcspn(t, ",");
+        for (const char *c = consistencies; *c != '\0';) {
+            size_t c_bytes = strcspn(c, ",");
+            if (!add_pair(w, t, t_bytes, c, c_bytes)) return false;
+            c += c_bytes + (c[c_bytes] == ',');
+        }
+        t += t_bytes + (t[t_bytes] == ',');
+    }
+    return true;
+}
+
+bool pli_compare_make_pairs(work *w) {
+    pli_text    all = { 0 };
+    const char *topologies = w->job.topology;
+    const bool  given = pli_compare_is_given(w->job_opts, "consistency");
+    const char *consistencies = given ? w->job.consistency : "bsp,ssp:2,async";
+    for (size_t i = 0; pli_topologies()[i] != NULL; i++) {
+        char example[PLI_TOPOLOGY_TEXT];
+        pli_topology_example(pli_topologies()[i], example);
+        pli_text_add(&all, "%s%s", i == 0 ? "" : ",", example);
+    }
+    if (topologies == NULL) topologies = all.data;
+    w->result.pair = pli_calloc(PAIRS_MAX, sizeof *w->result.pair);
+    w->out = pli_calloc(PAIRS_MAX, sizeof *w->out);
+    bool ok = w->result.pair != NULL && w->out != NULL && topologies != NULL;
+    if (!ok) pli_cli_usage("compare: out of memory");
+    ok = ok && cross(w, topologies, consistencies);
+    pli_text_free(&all);
+    return ok;
+}
+
+/* --- what is the same for all runs ------------------------------------------------------------------------------- */
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* A list of YAML as words: "[a, b]" -> "a b". Returns how long they are. */
+static size_t take_brackets(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from != '[' && *from != ']' && *from != ',') *to++ = *from;
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* What compare sets itself, or what would be lost. */
+static const char *const not_of_job[] = { "topology", "consistency", "table",  "out",  "metrics", "curve",   "events",
+                                          "trace",    "tensorboard", "config", "json", "quiet",   "dry-run", NULL };
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names != NULL && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+
+/* The job as a configuration file and as words. */
+static bool write_job(work *w, plait_error *err) {
+    pli_text     yaml = { 0 };
+    pli_outfile *file = NULL;
+    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++) {
+        if (row->kind == PLI_OPT_LATER || is_one_of(row->name, not_of_job)) continue;
+        if (!pli_compare_is_given(w->job_opts, row->name)) continue;
+        pli_text_add(&yaml, "%s: ", row->name);
+        pli_opts_value(row, &w->job, &yaml);
+        pli_text_add(&yaml, "\n");
+        pli_text_add(&w->settings, "%s--%s", w->settings.length > 0 ? " " : "", row->name);
+        if (row->kind == PLI_OPT_FLAG) continue;
+        size_t begin = w->settings.length;
+        pli_text_add(&w->settings, " ");
+        pli_opts_value(row, &w->job, &w->settings);
+        if (row->kind == PLI_OPT_LIST && !w->settings.failed)
+            w->settings.length = begin + take_brackets(w->settings.data + begin);
+    }
+    pli_text_add(&w->title, "%s on %s", w->job.model, last_part(w->job.in.data.item[0]));
+    bool ok = !yaml.failed && !w->settings.failed && !w->title.failed && pli_outfile_open(w->config, &file, err) >= 0;
+    if (ok) ok = pli_outfile_write(file, yaml.data != NULL ? yaml.data : "", yaml.length, err) >= 0;
+    if (ok)
+        ok = pli_outfile_commit(&file, err) >= 0;
+    else
+        pli_outfile_abandon(&file);
+    pli_text_free(&yaml);
+    return ok;
+}
+
+bool pli_compare_make_place(work *w, plait_error *err) {
+    char own[4096];
+    pli_own_directory(own);
+    snprintf(w->program, sizeof w->program, "%s/plait", own);
+    w->directory = pli_temporary_directory("plait-compare");
+    if (w->directory == NULL) return pli_fail(err, PLAIT_EIO, "no place for temporary files; set TMPDIR"), false;
+    w->config = pli_format("%s/job.yaml", w->directory);
+    w->metrics = pli_format("%s/metrics", w->directory);
+    w->events = pli_format("%s/events", w->directory);
+    w->printed = pli_format("%s/out", w->directory);
+    w->said = pli_format("%s/err", w->directory);
+    w->env = pli_env_without(pli_train_rows);
+    if (w->config == NULL || w->metrics == NULL || w->events == NULL || w->printed == NULL || w->said == NULL ||
+        w->env == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "out of memory"), false;
+    return write_job(w, err);
+}
