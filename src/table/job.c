@@ -616,8 +616,8 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
 bool pli_job_overlaps(const plait_job *job) {
     int64_t summed = 0;
     for (int64_t i = 0; i < job->tables; i++) {
-        if (job->table[i]->replica == NULL) continue;
-        if (!pli_replica_overlaps(job->table[i])) return false;
+        if (job->table[i]->ops->overlaps == NULL) continue;
+        if (!job->table[i]->ops->overlaps(job->table[i])) return false;
         summed++;
     }
     return summed > 0;

@@ -29,7 +29,7 @@ plait_request *pli_done_request(void) {
 /* --- public calls ------------------------------------------------------------------------------------------------- */
 
 /* Where several threads may call, nobody waits; so nothing is noted there. */
-static bool may_wait(const plait_table *table) { return table->ops != &pli_hogwild_ops; }
+static bool may_wait(const plait_table *table) { return !table->ops->any_thread; }
 
 static void enter(plait_table *table, const char *call) {
     if (may_wait(table)) pli_comm_enter(table->job->comm, call);
@@ -50,6 +50,16 @@ plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
 }
 
 /* --- creation --------------------------------------------------------------------------------------------------- */
+
+bool pli_table_needs_all(const plait_table *table) {
+    const pli_scope scope = pli_layout_scope(&table->job->layout);
+    return table->job->layout.aggregates || !(pli_pair_properties(table->spec.topology.kind, table->spec.consistency,
+                                                                  &scope) & PLAIT_LEAVING);
+}
+
+void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys) {
+    if (table->ops->ahead != NULL) table->ops->ahead(table, n, keys);
+}
 
 static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
     const pli_topology_kind *kind = spec->topology.kind;
@@ -182,7 +192,8 @@ static plait_status check_inc(const plait_table *table, int64_t examples, plait_
         return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; expected 0 or more",
                         table->spec.name, (long long)examples);
     if (examples > PLI_EXAMPLES_MAX)
-        return pli_fail(err, PLAIT_EINVAL, "table %s: inc: examples is %lld; expected at most %lld rows of data in one",
+        return pli_fail(err, PLAIT_EINVAL,
+                        "table %s: inc: examples is %lld; expected at most %lld rows of data in one",
                         table->spec.name, (long long)examples, (long long)PLI_EXAMPLES_MAX);
     return PLAIT_OK;
 }

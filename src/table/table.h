@@ -6,7 +6,7 @@
  *
  *     state/         what a table is and holds, wherever it lives: its description (spec.h) and where its rows lie
  *                    (placement.h), a shard's rows and how pushes move them (shard.h, store.h, updates.h), snapshots of
- *                    them (snap.h), and what a checkpoint takes of tables and puts back (state.h)
+ *                    them (snap.h), and what a checkpoint takes of tables (capture.c) and puts back (put_back.c)
  *     client/        a worker's side: the machine that talks with servers (client.h), what is pending (pending.h), gets
  *                    (ask.c), pushes (push.c), copies of values that were read (cache.c)
  *     server/        the other side: the machine that owns shards (server.h), the messages of both (wire.h), server
@@ -21,7 +21,7 @@
  *     combine/       how what several workers push to a row comes together: one file each
  *     filter/        filters on messages, one a file; client_filter.c and server_filter.c put messages through them
  *
- * Only job.c, table.c, topology/, state/state.c and client/lease.c know of ports and waits; everything else is fed.
+ * Only job.c, topology/ and what goes by client/exchange.h know of ports and waits; everything else is fed.
  */
 #ifndef PLI_TABLE_TABLE_H
 #define PLI_TABLE_TABLE_H
@@ -41,6 +41,7 @@ typedef struct pli_rows {
 
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
+    bool any_thread; /* get and inc by any thread of the rank, several at a time: they never wait, and are not noted */
     /** Collective over the workers, with equal options. initial, penalty as in plait_table_opts. */
     plait_status (*open)(plait_table *table, const void *initial, const void *penalty, plait_error *err);
     void (*close)(plait_table *table); /* also after a failed open */
@@ -76,10 +77,16 @@ typedef struct pli_topology_ops {
                          void *answer, size_t answer_bytes, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
+    /** pli_table_ahead. NULL: nothing is won by it. */
+    void (*ahead)(const plait_table *table, int64_t n, const uint64_t *keys);
+    /** pli_job_overlaps, of this table. NULL: it has no sums. */
+    bool (*overlaps)(const plait_table *table);
+    /** All rows of the table, where the worker holds them itself and they are the same on all workers: a checkpoint
+     *  takes and puts back rows there. NULL: shards on servers have them. */
+    struct pli_shard *(*copy)(const plait_table *table);
+    /** Why no checkpoint can be taken, and the nearest setting of which one can; NULL: one can. */
+    const char *(*no_capture)(const plait_table *table, const char **nearest_out);
 } pli_topology_ops;
-
-/** pli_job_overlaps of a table under allreduce. */
-bool pli_replica_overlaps(const plait_table *table);
 
 extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
 
@@ -120,18 +127,16 @@ struct plait_table {
     pli_spec                spec;
     const pli_topology_ops *ops;
     bool                    flushed; /* no inc follows in this clock */
-    pli_client_table       *served;  /* local, ps   */
     pli_msg                *pins;    /* what read() has lent, newest first */
-    struct pli_replica     *replica; /* allreduce   */
-    struct pli_local       *local;   /* of a policy that averages */
-    struct pli_hogwild     *hogwild;
-    struct pli_averaged    *averaged; /* gossip */
+    void                   *state;   /* what the ops keep for it, from open to close */
 };
 
 /** A clock needs a part of every worker: none may leave or stop by itself. */
-static inline bool pli_table_needs_all(const plait_table *table) {
-    return table->spec.topology.kind->needs_all || table->job->layout.aggregates || table->local != NULL;
-}
+bool pli_table_needs_all(const plait_table *table);
+
+/** The state of a table under pli_served_ops, and under pli_replica_ops: for these ops' own files. */
+static inline pli_client_table *pli_served_of(const plait_table *table) { return table->state; }
+static inline struct pli_replica *pli_replica_of(const plait_table *table) { return table->state; }
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
 

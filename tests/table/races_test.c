@@ -154,9 +154,9 @@ static plait_status begin_then_go_on(plait_job *job, void *user) {
     CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     CHECK(plait_table_inc_range(u, 0, ROWS, ones, 0) == PLAIT_OK);
     CHECK(plait_request_wait(&request) == PLAIT_OK && v[0] == 0);
-    CHECK(t->served->shard[0].admitted == -1 && t->served->held[0].msg == NULL);
+    CHECK(pli_served_of(t)->shard[0].admitted == -1 && pli_served_of(t)->held[0].msg == NULL);
     CHECK(plait_table_inc_range(t, 0, ROWS, ones, 0) == PLAIT_OK);
-    CHECK(t->served->shard[0].admitted == 0);
+    CHECK(pli_served_of(t)->shard[0].admitted == 0);
     CHECK(plait_table_get_range(t, 0, ROWS, v) == PLAIT_OK && v[0] == plait_comm_rank(comm) + 1);
     CHECK(plait_job_clock(job) == PLAIT_OK);
     return plait_job_barrier(job);

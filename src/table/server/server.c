@@ -580,9 +580,8 @@ static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
         pli_server_act(server, now_ns, msg, out);
 }
 
-static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_server *server = state;
-    int32_t     src = msg->head.src;
+static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    int32_t src = msg->head.src;
     if (server->copies != NULL && pli_copies_take(server, now_ns, msg, out)) return;
     if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch ||
         pli_copies_buried(server, src)) {
@@ -613,6 +612,13 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     case PLI_RX_OLD: pli_msg_free(&msg); break;
     case PLI_RX_EARLY: break;
     }
+}
+
+static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_server *server = state;
+    if (server->failed) pli_msg_free(&msg);
+    else take_message(server, now_ns, msg, out);
+    server->failed = server->failed || out->error.code < 0;
 }
 
 static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
@@ -660,6 +666,7 @@ void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker) {
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     pli_server *server = state;
     server->epoch = event->epoch;
+    if (server->failed) return;
     if (server->copies != NULL && pli_copies_member(server, now_ns, event, out)) return;
     if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
     if (event->kind == PLI_MEMBER_DIED) {

@@ -14,7 +14,8 @@
  *     are parked when one of them ends its clock, so they are asked for again only when asked_slowest or asked_applied,
  *     of the last time, is no longer so, or where some table's policy may serve after any change (restless).
  *   6 No slab that went out in a message is written again while somebody holds it.
- * A message whose sizes do not add up fails the job with EFORMAT; nothing of it is applied.
+ * A message whose sizes do not add up fails the job with EFORMAT; nothing of it is applied. From a failure on, that one
+ * or for want of memory, the server is silent: its rank ends, and tells the others by that.
  */
 #ifndef PLI_TABLE_SERVER_H
 #define PLI_TABLE_SERVER_H
@@ -114,6 +115,7 @@ typedef struct pli_server {
     int64_t            asked_slowest, asked_applied; /* see 5 */
     int32_t            at_slowest, present;          /* workers: in the slowest clock; not gone */
     bool               restless;
+    bool               failed; /* it could not act upon a message, so it acts upon none: nobody reads half a clock */
     int64_t            dropped; /* parts of pushes that were */
     int64_t            first_clock; /* of the job: known with the first table */
     uint64_t           snapped;     /* number of the last snapshot            */

@@ -45,7 +45,7 @@ static int64_t parts_of(const plait_table *table) {
 
 static plait_status open_states(const plait_table *table, plait_error *err) {
     const slice last = slice_of(table, parts_of(table) - 1);
-    return pli_store_open_state(&table->replica->shard.store, last.state + last.own, err);
+    return pli_store_open_state(&pli_replica_of(table)->shard.store, last.state + last.own, err);
 }
 
 /* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
@@ -64,10 +64,10 @@ static plait_status sum_part(const plait_table *table, const pli_sum *sum, const
     int64_t         rest = spec->rows * spec->cols - s->part;
     PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
     if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
-    PLI_TRY(pli_replica_apply_slice(table->replica, push[1], s->first, s->own, s->state, err));
+    PLI_TRY(pli_replica_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
     return pli_comm_gather_slices(table->job->comm,
-                                  pli_at(table->replica->shard.store.slab->memory, s->part * spec->width),
+                                  pli_at(pli_replica_of(table)->shard.store.slab->memory, s->part * spec->width),
                                   s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
 }
 
@@ -78,7 +78,7 @@ static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_
         const slice s = slice_of(table, i);
         PLI_TRY(sum_part(table, sum, &s, push, err));
     }
-    pli_replica_end_slices(table->replica);
+    pli_replica_end_slices(table->state);
     return PLAIT_OK;
 }
 
@@ -90,8 +90,10 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
     int32_t         rank = plait_comm_rank(job->comm);
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    plait_status status = pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty,
-                                           &table->replica, err);
+    pli_replica *replica = NULL;
+    plait_status status =
+        pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &replica, err);
+    table->state = replica;
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
     pli_raise_table(pli_comm_events(job->comm), rank, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
@@ -100,51 +102,53 @@ static plait_status replica_open(plait_table *table, const void *initial, const 
 static void replica_close(plait_table *table) {
     pli_table_unpin(table);
     pli_buckets_drop(table);
-    pli_replica_close(&table->replica);
+    pli_replica *replica = table->state;
+    table->state = NULL;
+    pli_replica_close(&replica);
 }
 
 static plait_status replica_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     (void)err;
-    pli_replica_get(table->replica, table->job->clock, rows->n, rows->keys, rows->first, values);
+    pli_replica_get(table->state, table->job->clock, rows->n, rows->keys, rows->first, values);
     return PLAIT_OK;
 }
 
 static plait_status replica_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                  plait_error *err) {
-    *values_out = pli_replica_read(table->replica, table->job->clock, first, n);
+    *values_out = pli_replica_read(table->state, table->job->clock, first, n);
     if (*values_out != NULL) return PLAIT_OK;
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
 static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                 plait_error *err) {
-    return pli_replica_inc(table->replica, rows->n, rows->keys, rows->first, delta, examples, err);
+    return pli_replica_inc(table->state, rows->n, rows->keys, rows->first, delta, examples, err);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
-    pli_sum *sum = table->replica->first;
+    pli_sum *sum = pli_replica_of(table)->first;
     PLI_TRY(pli_buckets_land(table, sum, err));
     const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
     const int64_t values = sum->n;
-    PLI_TRY(pli_replica_apply(table->replica, err));
+    PLI_TRY(pli_replica_apply(table->state, err));
     if (!in_parts)
         pli_comm_work(table->job->comm, PLI_WORK_VALUES,
-                      (uint64_t)(dense ? values : table->replica->keys * table->spec.cols));
+                      (uint64_t)(dense ? values : pli_replica_of(table)->keys * table->spec.cols));
     return PLAIT_OK;
 }
 
 static plait_status replica_settle(plait_table *table, plait_error *err) {
-    while (table->replica->first != NULL) PLI_TRY(land_sum(table, err));
+    while (pli_replica_of(table)->first != NULL) PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
 }
 
 /* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be
  * begun. */
 static plait_status replica_clock_end(plait_table *table, plait_error *err) {
-    pli_replica *replica = table->replica;
+    pli_replica *replica = table->state;
     int64_t      clock = table->job->clock;
     if (table->spec.sharded) {
         PLI_TRY(pli_buckets_begin_all(table->job, err));
@@ -157,7 +161,7 @@ static plait_status replica_clock_end(plait_table *table, plait_error *err) {
 
 /* The worker's part of the clock's sum, which is in its buckets then. */
 static plait_status take(plait_table *table, plait_error *err) {
-    pli_replica *replica = table->replica;
+    pli_replica *replica = table->state;
     int64_t      clock = table->job->clock;
     pli_sum     *sum;
     if (replica->taken > clock) return PLAIT_OK;
@@ -183,7 +187,7 @@ static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
 static plait_table *replica_summed(plait_table *table) { return table->spec.sharded ? NULL : table; }
 
 /* Lists always go by messages. */
-bool pli_replica_overlaps(const plait_table *table) {
+static bool replica_overlaps(const plait_table *table) {
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0) return true;
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
@@ -202,15 +206,17 @@ static plait_status replica_clock(plait_table *table, plait_error *err) {
 static plait_status replica_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                                  size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     pli_shard *shards[PLI_CALL_TABLES_MAX];
-    for (int32_t i = 0; i < n; i++) shards[i] = &tables[i]->replica->shard;
+    for (int32_t i = 0; i < n; i++) shards[i] = &pli_replica_of(tables[i])->shard;
     return pli_function_run(&tables[0]->job->functions[function], shards, n, args, args_bytes, answer, answer_bytes,
                             err);
 }
 
 static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                  plait_error *err) {
-    return pli_replica_dump(table->replica, table->job->clock, n_out, keys_out, values_out, err);
+    return pli_replica_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
 }
+
+static pli_shard *replica_copy(const plait_table *table) { return &pli_replica_of(table)->shard; }
 
 const pli_topology_ops pli_replica_ops = {
     .open = replica_open,
@@ -226,4 +232,6 @@ const pli_topology_ops pli_replica_ops = {
     .settle = replica_settle,
     .call = replica_call,
     .dump = replica_dump,
+    .overlaps = replica_overlaps,
+    .copy = replica_copy,
 };

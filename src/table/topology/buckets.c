@@ -107,7 +107,7 @@ static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table 
 
 /* list: the clock's buckets so far; open: those of small sums that have room. */
 static plait_status lay(pli_bucket **list, pli_bucket **open, plait_table *table, plait_error *err) {
-    pli_replica       *replica = table->replica;
+    pli_replica       *replica = pli_replica_of(table);
     plait_job         *job = table->job;
     const int64_t      clock = job->clock;
     const pli_sum_form form = replica->form = pli_replica_form(replica);
@@ -277,7 +277,7 @@ static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     copy_parts(bucket, false);
     for (int64_t i = 0; !bucket->lists && status >= 0 && i < bucket->parts; i++) {
         const part *p = &bucket->part[i];
-        status = pli_replica_land(p->table->replica, p->sum, p->first, err);
+        status = pli_replica_land(pli_replica_of(p->table), p->sum, p->first, err);
         if (pli_sum_in_parts(p->sum)) pli_comm_work(p->table->job->comm, PLI_WORK_VALUES, (uint64_t)p->n);
     }
     free_bucket(bucket);

@@ -41,6 +41,8 @@ struct pli_averaged {
     void             *average; /* [n + 1] of all copies, as of a barrier in this clock; NULL: none */
 };
 
+static struct pli_averaged *averaged_of(const plait_table *table) { return table->state; }
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static plait_status open_machine(plait_job *job, plait_error *err) {
@@ -59,7 +61,7 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     uint64_t         now_ns;
     pli_out          out;
     if (a == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
-    table->averaged = a;
+    table->state = a;
     a->n = spec->rows * spec->cols;
     a->weight = 1;
     a->graph = (pli_graph)spec->topology.word;
@@ -88,9 +90,9 @@ static plait_status gossip_open(plait_table *table, const void *initial, const v
 }
 
 static void gossip_close(plait_table *table) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     pli_table_unpin(table);
-    table->averaged = NULL;
+    table->state = NULL;
     if (a == NULL) return;
     pli_pending_destroy(&a->pending);
     if (a->shard.store.chunk != NULL) pli_shard_close(&a->shard);
@@ -102,11 +104,11 @@ static void gossip_close(plait_table *table) {
 /* --- reads and updates -------------------------------------------------------------------------------------------- */
 
 /* Past a barrier no copy moves until the clock ends: what is read is the average. */
-static const void *average_of(const plait_table *table) { return table->averaged->average; }
+static const void *average_of(const plait_table *table) { return averaged_of(table)->average; }
 
 /* An inc moves the average by what it adds, so the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
-    return table->spec.ruled ? 0 : (double)table->job->layout.workers / table->averaged->weight;
+    return table->spec.ruled ? 0 : (double)table->job->layout.workers / averaged_of(table)->weight;
 }
 
 /* Of what is pending, laid over what is read: the average, or the own copy. */
@@ -115,7 +117,7 @@ static double scale_of_own(const plait_table *table) {
 }
 
 static void raise_get(const plait_table *table, const pli_rows *rows) {
-    const struct pli_averaged *a = table->averaged;
+    const struct pli_averaged *a = table->state;
     const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
                                         .incs = table->spec.ruled ? 0 : a->incs };
     pli_raise_replica_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
@@ -134,7 +136,7 @@ static void get_average(const plait_table *table, const pli_rows *rows, void *va
 
 static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     (void)err;
-    const struct pli_averaged *a = table->averaged;
+    const struct pli_averaged *a = table->state;
     double                     scale = scale_of_own(table);
     raise_get(table, rows);
     if (average_of(table) != NULL) get_average(table, rows, values);
@@ -147,7 +149,7 @@ static plait_status gossip_get(plait_table *table, const pli_rows *rows, void *v
 
 static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                 plait_error *err) {
-    const struct pli_averaged *a = table->averaged;
+    const struct pli_averaged *a = table->state;
     const pli_rows             rows = { .first = first, .n = n };
     bool                       laid_over = !table->spec.ruled && a->pending.touched;
     const void                *values = average_of(table);
@@ -162,7 +164,7 @@ static plait_status gossip_read(plait_table *table, int64_t first, int64_t n, co
 
 static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     pli_job_resume(table->job);
     PLI_TRY(pli_pending_add_rows(&a->pending, rows->n, rows->keys, rows->first, delta, examples, err));
     a->incs++;
@@ -176,7 +178,7 @@ static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const v
 static bool is_there(void *arg) { return pli_gossip_is_there(arg); }
 
 static int32_t held_by(const plait_table *table) {
-    return atomic_load_explicit(&table->averaged->peers->held_by, memory_order_acquire);
+    return atomic_load_explicit(&averaged_of(table)->peers->held_by, memory_order_acquire);
 }
 
 static void tell(const void *arg, char *text, size_t bytes) {
@@ -194,7 +196,7 @@ static void show(const void *arg, pli_wait *wait) {
 
 static plait_status wait_for_neighbours(plait_table *table, plait_error *err) {
     const pli_reason reason = { .tell = tell, .show = show, .arg = table };
-    return pli_comm_wait(table->job->comm, is_there, table->averaged->peers, &reason, err);
+    return pli_comm_wait(table->job->comm, is_there, averaged_of(table)->peers, &reason, err);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
@@ -210,7 +212,7 @@ static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t pe
 }
 
 static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_part *part, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     const pli_spec      *spec = &table->spec;
     if (spec->ruled) return pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, part, err);
     int64_t values = (spec->keyed ? part->n : spec->rows) * spec->cols;
@@ -219,7 +221,7 @@ static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_
 }
 
 static plait_status move_own(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     const pli_spec      *spec = &table->spec;
     const pli_pending   *p = &a->pending;
     if (!p->touched) return PLAIT_OK;
@@ -237,7 +239,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
 /* The copies of one block, with equal weights: own, and those of from [n], in the order of workers. */
 static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count,
                       void *into) {
-    const struct pli_averaged *a = table->averaged;
+    const struct pli_averaged *a = table->state;
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
     double                     weight = 1 / (double)(n + 1);
@@ -251,7 +253,7 @@ static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copie
 }
 
 static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     int32_t              to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers,
                                                               me = plait_comm_rank(job->comm);
@@ -271,7 +273,7 @@ static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *
 }
 
 static plait_status mix_round(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     pli_msg             *copies[PLI_NEIGHBOURS_MAX];
     int32_t              n = a->peers->n_from;
@@ -294,7 +296,7 @@ static plait_status mix_round(plait_table *table, int64_t clock, plait_error *er
 }
 
 static plait_status round_of(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     pli_store_pay_all(&a->shard.store);
     PLI_TRY(give_to_all(table, clock, err));
     PLI_TRY(wait_for_neighbours(table, err));
@@ -304,7 +306,7 @@ static plait_status round_of(plait_table *table, int64_t clock, plait_error *err
 }
 
 static void mix_box(plait_table *table, int64_t clock) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     bool                 came = a->peers->box_weight > 0;
     pli_gossip_mix(a->peers, &a->weight, a->shard.store.slab->memory);
     for (int64_t i = 0; came && i < a->peers->n_come; i++)
@@ -323,7 +325,7 @@ static pli_msg *weighted_copy(const struct pli_averaged *a) {
 
 /* Mixes what has come, sends the copy to the next neighbour with half of its weight. */
 static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
@@ -345,17 +347,17 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
 /* Must the next clock wait for others to have ended this one? */
 static bool must_meet(const plait_table *table, int64_t clock) {
     const plait_job *job = table->job;
-    return !pli_policy_may_start(&table->averaged->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
-                                 clock);
+    return !pli_policy_may_start(&averaged_of(table)->policy, job->layout.workers, plait_comm_rank(job->comm),
+                                 clock + 1, clock);
 }
 
 static plait_status gossip_clock(plait_table *table, plait_error *err) {
     int64_t clock = table->job->clock;
-    pli_free(table->averaged->average);
-    table->averaged->average = NULL;
-    if (!pli_store_own(&table->averaged->shard.store)) return no_memory(table, err);
+    pli_free(averaged_of(table)->average);
+    averaged_of(table)->average = NULL;
+    if (!pli_store_own(&averaged_of(table)->shard.store)) return no_memory(table, err);
     PLI_TRY(move_own(table, clock, err));
-    if (!table->averaged->peers->rounds) return pass_on(table, clock, err);
+    if (!averaged_of(table)->peers->rounds) return pass_on(table, clock, err);
     return must_meet(table, clock) ? round_of(table, clock, err) : PLAIT_OK;
 }
 
@@ -363,7 +365,7 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
 
 /* All copies that were sent have come. */
 static plait_status gather_copies(plait_table *table, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     int32_t  list[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = plait_comm_rank(job->comm);
     uint64_t now_ns;
@@ -383,7 +385,7 @@ static plait_status gather_copies(plait_table *table, plait_error *err) {
 }
 
 static plait_status gossip_settle(plait_table *table, plait_error *err) {
-    struct pli_averaged *a = table->averaged;
+    struct pli_averaged *a = table->state;
     if (table->job->layout.workers == 1) return PLAIT_OK;
     if (!a->peers->rounds) PLI_TRY(gather_copies(table, err));
     if (a->average == NULL) a->average = pli_aligned((size_t)((a->n + 1) * table->spec.width));
@@ -405,7 +407,13 @@ static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t f
                     tables[0]->spec.name);
 }
 
+static const char *gossip_no_capture(const plait_table *table, const char **nearest_out) {
+    (void)table;
+    *nearest_out = "consistency bsp";
+    return "each worker has a copy of its own";
+}
+
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .call = gossip_call,
+    .clock = gossip_clock, .settle = gossip_settle, .call = gossip_call, .no_capture = gossip_no_capture,
 };

@@ -37,6 +37,8 @@ struct pli_hogwild {
     _Alignas(64) _Atomic int64_t examples; /* lazy penalties: rows of data that were applied so far */
 };
 
+static struct pli_hogwild *hogwild_of(const plait_table *table) { return table->state; }
+
 /* Where a row lies. */
 typedef struct place {
     void    *values, *slot[PLI_RULE_SLOTS_MAX];
@@ -135,7 +137,7 @@ static plait_status open_dense(struct pli_hogwild *h, const void *initial, const
 }
 
 static plait_status open_shared(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
-    struct pli_hogwild *h = table->hogwild;
+    struct pli_hogwild *h = table->state;
     const pli_spec     *spec = &table->spec;
     h->spec = *spec;
     h->opened = true;
@@ -149,11 +151,11 @@ static plait_status hogwild_open(plait_table *table, const void *initial, const 
     plait_status status = PLAIT_OK;
     char         what[WHAT_BYTES];
     snprintf(what, sizeof what, "hogwild table %d", table->spec.id);
-    table->hogwild = pli_comm_shared(job->comm, what, sizeof *table->hogwild);
-    if (table->hogwild == NULL) {
+    table->state = pli_comm_shared(job->comm, what, sizeof(struct pli_hogwild));
+    if (table->state == NULL) {
         status = pli_fail(err, PLAIT_ENOMEM, "no shared memory for table %s", table->spec.name);
     } else {
-        atomic_fetch_add(&table->hogwild->refs, 1);
+        atomic_fetch_add(&hogwild_of(table)->refs, 1);
         if (plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
             status = open_shared(table, initial, penalty, err);
     }
@@ -163,8 +165,8 @@ static plait_status hogwild_open(plait_table *table, const void *initial, const 
 }
 
 static void hogwild_close(plait_table *table) {
-    struct pli_hogwild *h = table->hogwild;
-    table->hogwild = NULL;
+    struct pli_hogwild *h = table->state;
+    table->state = NULL;
     if (h == NULL) return;
     pli_table_unpin(table);
     if (atomic_fetch_sub(&h->refs, 1) == 1 && h->opened) {
@@ -418,7 +420,7 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 }
 
 static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
-    const struct pli_hogwild *h = table->hogwild;
+    const struct pli_hogwild *h = table->state;
     int64_t                   at[PACK], row_bytes = pli_row_bytes(&h->spec);
     if (is_simple(&h->spec, rows)) {
         get_simple(h, rows->n, rows->keys, values);
@@ -481,7 +483,7 @@ static int64_t pack_length(const pli_rows *rows, int64_t from, int64_t n) {
 
 static plait_status apply_rows(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
-    struct pli_hogwild *h = table->hogwild;
+    struct pli_hogwild *h = table->state;
     const pli_spec     *spec = &h->spec;
     int64_t             at[PACK], row_bytes = pli_row_bytes(spec), m = examples < 1 ? 1 : examples, n;
     plait_step          step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
@@ -515,7 +517,7 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
 
 static plait_status hogwild_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                 plait_error *err) {
-    struct pli_hogwild *h = table->hogwild;
+    struct pli_hogwild *h = table->state;
     int64_t             at[PACK], row_bytes = pli_row_bytes(&h->spec);
     if (h->spec.ruled) return apply_rows(table, rows, delta, examples, err);
     for (int64_t from = 0; from < rows->n; from += PACK) {
@@ -531,7 +533,7 @@ static plait_status hogwild_inc(plait_table *table, const pli_rows *rows, const 
 
 static plait_status hogwild_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                  plait_error *err) {
-    const pli_hogwild_rows *rows = &table->hogwild->rows;
+    const pli_hogwild_rows *rows = &hogwild_of(table)->rows;
     int64_t                 n = atomic_load_explicit(&rows->n, memory_order_acquire);
     uint64_t               *keys = pli_calloc((size_t)n, sizeof *keys);
     void                   *values = pli_array((size_t)n, (size_t)pli_row_bytes(&table->spec));
@@ -588,16 +590,22 @@ static plait_status hogwild_call(plait_table *const *tables, int32_t n, int32_t 
     return status;
 }
 
-void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys) {
-    const struct pli_hogwild *h = table->hogwild;
-    if (h == NULL) return;
-    int64_t row_bytes = pli_row_bytes(&h->spec);
+static void hogwild_ahead(const plait_table *table, int64_t n, const uint64_t *keys) {
+    const struct pli_hogwild *h = table->state;
+    int64_t                   row_bytes = pli_row_bytes(&h->spec);
     if (h->spec.rows == 0) pli_hogwild_rows_ahead(&h->rows, n, keys);
     for (int64_t i = 0; h->spec.rows > 0 && i < n; i++)
         if (keys[i] < (uint64_t)h->spec.rows) prefetch(h, (int64_t)keys[i], row_bytes, true);
 }
 
+static const char *hogwild_no_capture(const plait_table *table, const char **nearest_out) {
+    (void)table;
+    *nearest_out = "topology ps";
+    return "its workers write the values without a lock, so that there is no moment at which they are whole";
+}
+
 const pli_topology_ops pli_hogwild_ops = {
+    .any_thread = true,
     .open = hogwild_open, .close = hogwild_close, .get = hogwild_get, .read = hogwild_read, .inc = hogwild_inc,
-    .call = hogwild_call, .dump = hogwild_dump,
+    .call = hogwild_call, .dump = hogwild_dump, .ahead = hogwild_ahead, .no_capture = hogwild_no_capture,
 };

@@ -38,6 +38,8 @@ struct pli_local {
     int64_t     base_capacity, *at, at_capacity;
 };
 
+static struct pli_local *local_of(const plait_table *table) { return table->state; }
+
 static plait_status no_memory(const plait_table *table, plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a copy of its own", table->spec.name);
 }
@@ -51,7 +53,7 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     const pli_scope   scope = pli_layout_scope(&table->job->layout);
     struct pli_local *l = pli_calloc(1, sizeof *l);
     if (l == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for table %s", spec->name);
-    table->local = l;
+    table->state = l;
     l->fresh = true;
     l->common = (plait_table){ .job = table->job, .spec = pli_spec_additive(spec), .ops = spec->topology.kind->ops };
     pli_rowset_init(&l->held, 0, (uint64_t)spec->rows);
@@ -76,14 +78,14 @@ static plait_status local_open(plait_table *table, const void *initial, const vo
     snprintf(what, sizeof what, "the copies of table %s", table->spec.name);
     plait_status status = open_copy(table, initial, penalty, err);
     PLI_TRY(pli_job_agree(table->job, what, 0, status, err));
-    table->local->is_open = true;
-    return table->local->common.ops->open(&table->local->common, initial, NULL, err);
+    local_of(table)->is_open = true;
+    return local_of(table)->common.ops->open(&local_of(table)->common, initial, NULL, err);
 }
 
 static void local_close(plait_table *table) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     pli_table_unpin(table);
-    table->local = NULL;
+    table->state = NULL;
     if (l == NULL) return;
     if (l->is_open) l->common.ops->close(&l->common);
     pli_pending_destroy(&l->pending);
@@ -101,7 +103,7 @@ static void local_close(plait_table *table) {
 
 /* The round's first read or update: the whole copy is fetched; by key, none of it is of this round. */
 static plait_status begin_round(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     const pli_spec   *spec = &table->spec;
     if (!l->fresh) return PLAIT_OK;
     if (spec->keyed) {
@@ -117,7 +119,7 @@ static plait_status begin_round(plait_table *table, plait_error *err) {
 
 /* Rows that the round has not had yet, held from `from` on. */
 static plait_status fetch_rows(plait_table *table, int64_t from, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     pli_store        *store = &l->copy.store;
     int64_t           n = l->held.n - from, row_bytes = pli_row_bytes(&table->spec);
     const uint64_t   *keys = l->held.keys + from;
@@ -132,7 +134,7 @@ static plait_status fetch_rows(plait_table *table, int64_t from, plait_error *er
 }
 
 static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     PLI_TRY(begin_round(table, err));
     if (!table->spec.keyed || n == 0) return PLAIT_OK;
     int64_t before = l->held.n, row_bytes = pli_row_bytes(&table->spec);
@@ -147,7 +149,7 @@ static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, pl
 /* Past a barrier no copy moves until the clock ends: the average is read, and over it what the worker has added in
  * this clock. */
 static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     double            scale = table->spec.ruled ? 0 : 1;
     PLI_TRY(l->common.ops->get(&l->common, rows, values, err));
     if (rows->keys != NULL) {
@@ -162,7 +164,7 @@ static plait_status get_average(plait_table *table, const pli_rows *rows, void *
 
 /* A range of a copy of which rows are held by key: those that are not held are as the common table has them. */
 static plait_status get_mixed(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
     PLI_TRY(l->common.ops->get(&l->common, rows, values, err));
     for (int64_t i = 0; i < l->held.n; i++) {
@@ -173,7 +175,7 @@ static plait_status get_mixed(plait_table *table, const pli_rows *rows, void *va
 }
 
 static plait_status local_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     double            scale = table->spec.ruled ? 0 : 1;
     if (l->met) return get_average(table, rows, values, err);
     PLI_TRY(hold(table, rows->keys == NULL ? 0 : rows->n, rows->keys, err));
@@ -190,7 +192,7 @@ static plait_status local_get(plait_table *table, const pli_rows *rows, void *va
 
 static plait_status local_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     if (!l->met && !table->spec.keyed && (table->spec.ruled || !l->pending.touched)) {
         PLI_TRY(begin_round(table, err));
         *values_out = pli_at_const(l->copy.store.slab->memory, first * pli_row_bytes(&table->spec));
@@ -201,7 +203,7 @@ static plait_status local_read(plait_table *table, int64_t first, int64_t n, con
 
 static plait_status local_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                               plait_error *err) {
-    pli_pending *pending = &table->local->pending;
+    pli_pending *pending = &local_of(table)->pending;
     pli_job_resume(table->job);
     return pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err);
 }
@@ -209,7 +211,7 @@ static plait_status local_inc(plait_table *table, const pli_rows *rows, const vo
 /* --- the end of a clock ------------------------------------------------------------------------------------------ */
 
 static plait_status move_own(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     const pli_spec   *spec = &table->spec;
     pli_pending      *p = &l->pending;
     plait_job        *job = table->job;
@@ -236,7 +238,7 @@ static bool is_zero(const unsigned char *row, int64_t bytes) {
 
 /* By key: the rows that have moved alone. */
 static plait_status add_rows(plait_table *table, int64_t n, const unsigned char *way, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
     for (int64_t i = 0; i < n; i++) {
         if (is_zero(way + i * row_bytes, row_bytes)) continue;
@@ -247,7 +249,7 @@ static plait_status add_rows(plait_table *table, int64_t n, const unsigned char 
 
 /* To l->moved: what the copy's way since the round began adds to the average. */
 static plait_status measure(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     bool              keyed = table->spec.keyed;
     int64_t           n = keyed ? l->held.n : table->spec.rows;
     plait_status      status;
@@ -264,7 +266,7 @@ static plait_status measure(plait_table *table, plait_error *err) {
 }
 
 static plait_status give_moved(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     const pli_push_part part = pli_push_part_of(&l->moved);
     if (!part.touched) return PLAIT_OK;
     const pli_rows rows = { .keys = part.keys, .first = part.first, .n = part.n };
@@ -277,12 +279,12 @@ static plait_status give_moved(plait_table *table, plait_error *err) {
 static bool ends_round(const plait_table *table) {
     const plait_job *job = table->job;
     int64_t          clock = job->clock;
-    return !pli_policy_may_start(&table->local->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
+    return !pli_policy_may_start(&local_of(table)->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
                                  clock);
 }
 
 static plait_status local_ends(plait_table *table, plait_error *err) {
-    table->local->met = false;
+    local_of(table)->met = false;
     PLI_TRY(move_own(table, err));
     if (!ends_round(table)) return PLAIT_OK;
     PLI_TRY(measure(table, err));
@@ -290,7 +292,7 @@ static plait_status local_ends(plait_table *table, plait_error *err) {
 }
 
 static plait_status local_clock_begin(plait_table *table, plait_error *err) {
-    struct pli_local       *l = table->local;
+    struct pli_local       *l = table->state;
     const pli_topology_ops *ops = l->common.ops;
     if (!ends_round(table)) return PLAIT_OK;
     l->fresh = true;
@@ -299,12 +301,12 @@ static plait_status local_clock_begin(plait_table *table, plait_error *err) {
 }
 
 static plait_status local_clock_end(plait_table *table, plait_error *err) {
-    plait_table *common = &table->local->common;
+    plait_table *common = &local_of(table)->common;
     return common->ops->clock_end == NULL ? PLAIT_OK : common->ops->clock_end(common, err);
 }
 
 static plait_table *local_summed(plait_table *table) {
-    plait_table *common = &table->local->common;
+    plait_table *common = &local_of(table)->common;
     return ends_round(table) && common->ops->summed != NULL ? common->ops->summed(common) : NULL;
 }
 
@@ -312,9 +314,9 @@ static plait_table *local_summed(plait_table *table) {
 
 /* Sums l->moved of all workers into l->average, by a replica that lives as long as that takes. */
 static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error *err) {
-    struct pli_local  *l = table->local;
+    struct pli_local  *l = table->state;
     const pli_pending *m = &l->moved;
-    pli_replica       *replica = sums->replica;
+    pli_replica       *replica = sums->state;
     uint64_t          *keys = NULL;
     void              *values = NULL;
     int64_t            n = 0, row_bytes = pli_row_bytes(&sums->spec);
@@ -333,14 +335,15 @@ static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error
 }
 
 static plait_status local_settle(plait_table *table, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     const pli_scope   scope = pli_layout_scope(&table->job->layout);
     plait_table       sums = { .job = table->job, .spec = l->common.spec, .ops = &pli_replica_ops };
     strcpy(sums.spec.consistency, "bsp");
     sums.spec.placement = l->own.placement;
     pli_pending_clear(&l->average);
-    PLI_TRY(
-        pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &sums.replica, err));
+    pli_replica *replica = NULL;
+    PLI_TRY(pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &replica, err));
+    sums.state = replica;
     plait_status status = measure(table, err);
     if (status >= 0) status = sum_moved(table, &sums, err);
     pli_pending_clear(&l->moved);
@@ -349,7 +352,7 @@ static plait_status local_settle(plait_table *table, plait_error *err) {
 }
 
 static void local_refresh(plait_table *table) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     l->met = true;
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
@@ -371,7 +374,7 @@ typedef struct rows_dumped {
 } rows_dumped;
 
 static plait_status dump_common(plait_table *table, int64_t more, rows_dumped *d, plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     uint64_t         *keys = NULL;
     void             *values = NULL;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
@@ -387,7 +390,7 @@ static plait_status dump_common(plait_table *table, int64_t more, rows_dumped *d
 /* The rows of the copy that are of this round, as it has them, in place of the common table's. One that was only read,
  * and that nobody holds, is none. */
 static plait_status dump_held(const plait_table *table, rows_dumped *d, plait_error *err) {
-    const struct pli_local *l = table->local;
+    const struct pli_local *l = table->state;
     int64_t                 row_bytes = pli_row_bytes(&table->spec);
     pli_keymap              map;
     plait_status            status = PLAIT_OK;
@@ -407,7 +410,7 @@ static plait_status dump_held(const plait_table *table, rows_dumped *d, plait_er
 /* As get has it: past a barrier the average, else the copy. */
 static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                plait_error *err) {
-    struct pli_local *l = table->local;
+    struct pli_local *l = table->state;
     rows_dumped       d = { 0 };
     plait_status      status = dump_common(table, l->average.set.n + l->held.n + l->pending.set.n, &d, err);
     if (status >= 0 && !l->met) status = dump_held(table, &d, err);
@@ -426,6 +429,12 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
     return PLAIT_OK;
 }
 
+static const char *local_no_capture(const plait_table *table, const char **nearest_out) {
+    (void)table;
+    *nearest_out = "consistency bsp";
+    return "each worker has a copy of its own";
+}
+
 const pli_topology_ops pli_local_sgd_ops = {
     .open = local_open,
     .close = local_close,
@@ -440,4 +449,5 @@ const pli_topology_ops pli_local_sgd_ops = {
     .refresh = local_refresh,
     .call = local_call,
     .dump = local_dump,
+    .no_capture = local_no_capture,
 };

@@ -49,7 +49,7 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     plait_status         status = PLAIT_OK;
     snprintf(what, sizeof what, "creation of table %s", table->spec.name);
     pli_exchange_begin(&x, job, &ticket);
-    pli_client_count_bytes(&job->client, table->served);
+    pli_client_count_bytes(&job->client, pli_served_of(table));
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++)
         status = pli_client_send(&job->client, x.now_ns, pli_placement_rank(placement, shard) - placement->first_rank,
                                  PLI_CREATE, make_create(table, shard, initial, penalty), &ticket, &x.out, err);
@@ -62,8 +62,10 @@ static plait_status create_shards(plait_table *table, const void *initial, const
  * it dies while it does, and the job goes on, another tells them once more. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
-    plait_status status = pli_client_table_open(&table->spec, &job->layout, &table->served, err);
-    if (status >= 0) status = pli_client_filters_penalty(table->served, penalty, err);
+    pli_client_table *served = NULL;
+    plait_status      status = pli_client_table_open(&table->spec, &job->layout, &served, err);
+    if (status >= 0) status = pli_client_filters_penalty(served, penalty, err);
+    table->state = served;
     char    what[WHAT_BYTES];
     int32_t teller, workers = job->layout.workers;
     snprintf(what, sizeof what, "table %s", table->spec.name);
@@ -77,7 +79,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(job->client_port, &now_ns, &out); /* the machine looks at what is used */
-    status = pli_client_add_table(&job->client, table->served, err);
+    status = pli_client_add_table(&job->client, served, err);
     pli_raise_table(job->client.sink, plait_comm_rank(job->comm), &table->spec, PLI_WAY_SERVED);
     pli_port_leave(job->client_port, &out);
     return status;
@@ -85,7 +87,9 @@ static plait_status served_open(plait_table *table, const void *initial, const v
 
 static void served_close(plait_table *table) {
     pli_table_unpin(table);
-    pli_client_table_close(&table->served);
+    pli_client_table *served = table->state;
+    table->state = NULL;
+    pli_client_table_close(&served);
 }
 
 /* --- get --------------------------------------------------------------------------------------------------------- */
@@ -106,8 +110,8 @@ static plait_status begin(pli_exchange *x, plait_table *table, const pli_rows *r
     pli_client *client = &table->job->client;
     pli_exchange_enter(x, table->job, &ask->ticket);
     if (rows->keys != NULL)
-        return pli_ask_keys(client, x->now_ns, table->served, rows->n, rows->keys, values, ask, &x->out, err);
-    return pli_ask_range(client, x->now_ns, table->served, rows->first, rows->n, values, ask, &x->out, err);
+        return pli_ask_keys(client, x->now_ns, pli_served_of(table), rows->n, rows->keys, values, ask, &x->out, err);
+    return pli_ask_range(client, x->now_ns, pli_served_of(table), rows->first, rows->n, values, ask, &x->out, err);
 }
 
 static const char *name_wait(const plait_job *job, const pli_ask *ask, char text[WHAT_BYTES]) {
@@ -191,8 +195,8 @@ static bool is_pinned(const plait_table *table, const pli_msg *msg) {
 
 /* The one piece that covers the range and needs no update laid over it, or NULL. */
 static const pli_held *sole_piece(const plait_table *table, const pli_ask *ask) {
-    const pli_pending *pending = &table->served->pending;
-    if (pending->touched && pli_client_own_scale(&table->job->client, table->served) != 0) return NULL;
+    const pli_pending *pending = &pli_served_of(table)->pending;
+    if (pending->touched && pli_client_own_scale(&table->job->client, pli_served_of(table)) != 0) return NULL;
     for (int32_t s = 0; s < table->spec.placement.shards; s++) {
         const pli_held *piece = &ask->piece[s];
         if (piece->msg != NULL && piece->first <= ask->first && piece->first + piece->n >= ask->first + ask->n)
@@ -238,10 +242,15 @@ static plait_status served_read(plait_table *table, int64_t first, int64_t n, co
 
 /* --- inc ---------------------------------------------------------------------------------------------------------- */
 
-static pli_get_request *get_under_way(const plait_table *table) {
-    pli_get_request *request = table->job->gets;
-    while (request != NULL && request->ask.table != table->served) request = request->next;
+static pli_get_request *get_under_way(const plait_job *job, const pli_client_table *served) {
+    pli_get_request *request = job->gets;
+    while (request != NULL && request->ask.table != served) request = request->next;
     return request;
+}
+
+static void finish_gets_of(const plait_job *job, const pli_client_table *served) {
+    pli_get_request *request;
+    while ((request = get_under_way(job, served)) != NULL) complete_request(request);
 }
 
 /* only NULL: of the tables that depart. */
@@ -256,12 +265,10 @@ static plait_status send_built(plait_job *job, pli_client_table *only, plait_err
 }
 
 /* Sends what is pending on the table, after the gets of it that are under way. */
-static plait_status send_pending(plait_table *table, plait_error *err) {
-    plait_job       *job = table->job;
-    pli_get_request *request;
-    if (!table->served->pending.touched) return PLAIT_OK;
-    while ((request = get_under_way(table)) != NULL) complete_request(request);
-    return send_built(job, table->served, err);
+static plait_status send_pending(plait_job *job, pli_client_table *served, plait_error *err) {
+    if (!served->pending.touched) return PLAIT_OK;
+    finish_gets_of(job, served);
+    return send_built(job, served, err);
 }
 
 /* Waits until the servers let the worker into its clock (PLAIT_TURN), or have applied what was sent (PLAIT_SETTLE). */
@@ -270,22 +277,22 @@ static plait_status wait_for_servers(plait_table *table, int what, plait_error *
     pli_ask      ask;
     pli_exchange x;
     pli_exchange_enter(&x, job, &ask.ticket);
-    plait_status status = pli_ask_turn(&job->client, x.now_ns, table->served, what, &ask, &x.out, err);
+    plait_status status = pli_ask_turn(&job->client, x.now_ns, pli_served_of(table), what, &ask, &x.out, err);
     status = await(&x, status, &ask, err);
     pli_ask_abandon(&ask);
     return status;
 }
 
 static plait_status settle(plait_table *table, plait_error *err) {
-    PLI_TRY(send_pending(table, err));
+    PLI_TRY(send_pending(table->job, table->state, err));
     return wait_for_servers(table, PLAIT_SETTLE, err);
 }
 
 static plait_status accept_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
-    pli_pending *pending = &table->served->pending;
+    pli_pending *pending = &pli_served_of(table)->pending;
     PLI_TRY(pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err));
-    table->served->incs++;
+    pli_served_of(table)->incs++;
     pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
                   rows->first, delta);
     return PLAIT_OK;
@@ -296,33 +303,34 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
                                plait_error *err) {
     pli_client_resume(&table->job->client);
     int want;
-    PLI_TRY(pli_client_on_inc(&table->job->client, table->served, rows->n, rows->keys, delta, &want, err));
+    PLI_TRY(pli_client_on_inc(&table->job->client, pli_served_of(table), rows->n, rows->keys, delta, &want, err));
     if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
-    if (table->served->at_clock) want = 0;
+    if (pli_served_of(table)->at_clock) want = 0;
     if (want & PLAIT_SETTLE_FIRST) PLI_TRY(settle(table, err));
     PLI_TRY(accept_inc(table, rows, delta, examples, err));
     if (want & PLAIT_SETTLE) return settle(table, err);
-    return want & PLAIT_SEND ? send_pending(table, err) : PLAIT_OK;
+    return want & PLAIT_SEND ? send_pending(table->job, table->state, err) : PLAIT_OK;
 }
 
 static void served_refresh(plait_table *table) {
     uint64_t now_ns;
     pli_out  out;
-    pli_cache_forget(table->served);
+    pli_cache_forget(pli_served_of(table));
     pli_port_enter(table->job->client_port, &now_ns, &out);
-    pli_cache_drop_fresh(table->served);
+    pli_cache_drop_fresh(pli_served_of(table));
     pli_port_leave(table->job->client_port, &out);
 }
 
 static void served_leave(plait_table *table) {
-    pli_pending_clear(&table->served->pending);
-    table->served->incs = 0;
+    pli_pending_clear(&pli_served_of(table)->pending);
+    pli_served_of(table)->incs = 0;
     served_refresh(table);
 }
 
 static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, plait_error *err) {
-    *sent_out = table->served->at_clock || wait || get_under_way(table) == NULL;
-    return table->served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table, err);
+    pli_client_table *served = table->state;
+    *sent_out = served->at_clock || wait || get_under_way(table->job, served) == NULL;
+    return served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table->job, served, err);
 }
 
 /* The worker's copies of a clock's updates are one message's worth of a network's time. */
@@ -341,51 +349,45 @@ static bool ends_clocks_without_some(const pli_layout *layout, const pli_policy 
 static bool may_depart(const plait_table *table) {
     const plait_job  *job = table->job;
     const pli_layout *layout = &job->layout;
-    const pli_policy *policy = &table->served->policy;
-    for (int64_t i = 0; i < job->tables; i++) {
-        const pli_client_table *served = job->table[i]->served;
-        if (served != NULL && served->at_clock && ends_clocks_without_some(layout, &served->policy)) return false;
+    const pli_policy *policy = &pli_served_of(table)->policy;
+    for (int64_t i = 0; i < job->client.tables; i++) {
+        const pli_client_table *served = job->client.table[i];
+        if (served->at_clock && ends_clocks_without_some(layout, &served->policy)) return false;
     }
     return !table->spec.topology.kind->one_process && !layout->aggregates && layout->backup == 0 &&
-           policy->ops->worker.on_clock == NULL && !(table->served->at_clock && policy->ops->sees_own);
+           policy->ops->worker.on_clock == NULL && !(pli_served_of(table)->at_clock && policy->ops->sees_own);
 }
 
 /* What is small waits for company: the next table that is done, or the clock. */
 static plait_status served_depart(plait_table *table, plait_error *err) {
     plait_job *job = table->job;
     if (!may_depart(table)) return PLAIT_OK;
-    table->served->departs = true;
+    pli_served_of(table)->departs = true;
     if (pli_client_departing_bytes(&job->client) < DEPART_BYTES) return PLAIT_OK;
-    for (int64_t i = 0; i < job->tables; i++) {
-        pli_get_request *request;
-        while (job->table[i]->served != NULL && job->table[i]->served->departs &&
-               (request = get_under_way(job->table[i])) != NULL)
-            complete_request(request);
-    }
+    for (int64_t i = 0; i < job->client.tables; i++)
+        if (job->client.table[i]->departs) finish_gets_of(job, job->client.table[i]);
     return send_built(job, NULL, err);
 }
 
 /* What filters have kept back whole goes as it is; and with it what is pending of clocks that have ended. */
-static plait_status send_kept_back(plait_table *table, plait_error *err) {
-    plait_job *job = table->job;
-    uint64_t   now_ns;
-    pli_out    out;
+static plait_status send_kept_back(plait_job *job, pli_client_table *served, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
     pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_take_back(table->served, err);
+    plait_status status = pli_client_take_back(served, err);
     job->client.lossless = true;
     pli_port_leave(job->client_port, &out);
-    if (status >= 0) status = send_pending(table, err);
+    if (status >= 0) status = send_pending(job, served, err);
     job->client.lossless = false;
     return status;
 }
 
 plait_status pli_served_send_kept(plait_job *job, plait_error *err) {
-    for (int64_t i = 0; i < job->tables; i++) {
-        const pli_client_table *served = job->table[i]->served;
-        if (served == NULL) continue;
-        if (served->kept) PLI_TRY(send_pending(job->table[i], err));
+    for (int64_t i = 0; i < job->client.tables; i++) {
+        pli_client_table *served = job->client.table[i];
+        if (served->kept) PLI_TRY(send_pending(job, served, err));
         if (!served->at_clock && pli_filters_have(&served->filters, PLAIT_KEPT_BACK))
-            PLI_TRY(send_kept_back(job->table[i], err));
+            PLI_TRY(send_kept_back(job, served, err));
     }
     return PLAIT_OK;
 }
@@ -451,11 +453,17 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     pli_ticket   ticket;
     pli_served_finish_gets(job);
     for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_table_unpin(tables[i]);
-    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(tables[i]->served);
+    for (int32_t i = 0; job->functions[function].updates && i < n; i++) pli_cache_forget(pli_served_of(tables[i]));
     plait_status status = ask_call(tables, n, function, args, args_bytes, answer_bytes, &ticket, err);
     if (status >= 0) status = merge_answers(job, tables[0], function, &ticket, answer, answer_bytes, err);
     pli_ticket_free(&ticket);
     return status;
+}
+
+static const char *served_no_capture(const plait_table *table, const char **nearest_out) {
+    if (!pli_filters_have(&pli_served_of(table)->filters, PLAIT_ROUNDED)) return NULL;
+    *nearest_out = "a filter without loss, as zstd";
+    return "its filters keep what rounding has left of each worker's updates";
 }
 
 const pli_topology_ops pli_served_ops = {
@@ -471,4 +479,5 @@ const pli_topology_ops pli_served_ops = {
     .leave = served_leave,
     .call = served_call,
     .dump = pli_served_dump,
+    .no_capture = served_no_capture,
 };

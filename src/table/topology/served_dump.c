@@ -15,7 +15,7 @@ static plait_status pull_all(plait_table *table, pli_ticket *ticket, plait_error
     pli_exchange         x;
     plait_status         status = PLAIT_OK;
     pli_exchange_begin(&x, job, ticket);
-    pli_cache_take_fresh(&job->client, table->served);
+    pli_cache_take_fresh(&job->client, pli_served_of(table));
     for (int32_t shard = 0; status >= 0 && shard < placement->shards; shard++) {
         pli_wire_pull pull = { .table = (uint32_t)table->spec.id,
                                .flags = PLI_PULL_ALL | (job->client.met ? PLI_PULL_MET : 0) };
@@ -37,7 +37,8 @@ static int64_t take_answers(const plait_table *table, const pli_ticket *ticket, 
     for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) {
         const int32_t i = pli_placement_shard_at(&table->spec.placement, reply->head.src);
         const int64_t m = rows_in(table, reply);
-        if (i >= 0 && reply->head.seq > table->served->shard[i].taken) table->served->shard[i].taken = reply->head.seq;
+        pli_client_shard *shard = i < 0 ? NULL : &pli_served_of(table)->shard[i];
+        if (shard != NULL && reply->head.seq > shard->taken) shard->taken = reply->head.seq;
         if (m == 0) continue;
         memcpy(keys + n, pli_msg_body(reply), (size_t)m * 8);
         memcpy(pli_at(values, n * row_bytes), pli_at(pli_msg_body(reply), m * 8), (size_t)(m * row_bytes));
@@ -49,7 +50,7 @@ static int64_t take_answers(const plait_table *table, const pli_ticket *ticket, 
 /* Rows of which the worker holds a copy that it may read, as the copy has them. */
 static plait_status take_copies(const plait_table *table, int64_t n, const uint64_t *keys, void *values,
                                 plait_error *err) {
-    pli_client_table *served = table->served;
+    pli_client_table *served = table->state;
     if (!served->reuses || served->rows.n == 0 || n == 0) return PLAIT_OK;
     uint32_t *missing = pli_array((size_t)n, sizeof *missing);
     if (missing == NULL) return no_memory(table, err);
@@ -60,8 +61,8 @@ static plait_status take_copies(const plait_table *table, int64_t n, const uint6
 
 static plait_status gather_all(const plait_table *table, const pli_ticket *ticket, int64_t *n_out, uint64_t **keys_out,
                                void **values_out, plait_error *err) {
-    const pli_pending *pending = &table->served->pending;
-    const double       scale = pli_client_own_scale(&table->job->client, table->served);
+    const pli_pending *pending = &pli_served_of(table)->pending;
+    const double       scale = pli_client_own_scale(&table->job->client, pli_served_of(table));
     int64_t            row_bytes = pli_row_bytes(&table->spec), most = pending->set.n;
     plait_status       status;
     for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) most += rows_in(table, reply);

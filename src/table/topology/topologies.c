@@ -22,7 +22,7 @@ static const pli_topology_kind allreduce = {
     .name = "allreduce", .parameters = "",
     .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
                                                       "tables and equal hosts",
-    .needs_all = true, .keeps = OF_SUMS,
+    .keeps = OF_SUMS,
     .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_HOST_SUMS | PLAIT_FUNCTIONS, .ops = &pli_replica_ops
 };
 static const pli_topology_kind ps = {
@@ -43,7 +43,7 @@ static const pli_topology_kind hybrid = {
 static const pli_topology_kind gossip = {
     .name = "gossip", .parameters = "ring|torus|exp",
     .summary = "each worker has a copy, which it averages with its neighbours' only; the model is the average of all",
-    .needs_all = true, .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS, .ops = &pli_averaged_ops
+    .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS, .ops = &pli_averaged_ops
 };
 
 static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &hybrid, &gossip, NULL };

@@ -23,7 +23,6 @@ typedef struct pli_topology_kind {
     bool        one_process; /* workers share a process's memory: one shard a table, no byte counts as sent    */
     bool        on_servers;  /* rows lie on servers, which hear of the table                                   */
     bool        averages;    /* each worker has a copy that differs from the others': rounds or async            */
-    bool        needs_all;   /* a clock needs a part of every worker: none may leave or stop by itself         */
     plait_properties keeps;  /* of what a policy promises, what a table that travels so keeps to               */
     plait_properties gives;  /* what it has whatever the policy is; averages and shared memory take some away  */
     const struct pli_topology_kind *dense, *sparse; /* its tables travel by one of these, after their updates' form;
