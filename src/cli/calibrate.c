@@ -73,13 +73,13 @@ static void values(bench *b) {
 }
 
 static void entries(bench *b) {
-    pli_linear      linear = { .features = FEATURES, .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } };
+    pli_linear      linear = { .goal = { .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } }, .features = FEATURES };
     pli_block block = { .rows = N / PER_ROW, .entries = N, .row_start = b->start, .col = b->col, .label = b->label };
     double          bias[1] = { 0 }, scratch[2];
     pli_weights     weights = { .f32 = b->a, .bias = bias };
     pli_visit       visit = { .part = { .block = &block, .rows = block.rows } };
     pli_sums        total = { 0 };
-    if (pli_loss_find("logistic", 2, &linear.loss, NULL) < 0) return;
+    if (pli_loss_find("logistic", 2, &linear.goal.loss, NULL) < 0) return;
     pli_linear_gradient(&linear, &weights, &visit, &(pli_slopes){ .f64 = b->g, .bias = bias }, &total, scratch);
 }
 

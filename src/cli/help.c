@@ -1,5 +1,6 @@
 /* help - of the program, a command, a model, or (help_choices.c, help_filters.c) a setting; the manual page and the
  * completion script. */
+#include <plait/learner.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,74 +20,6 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-static const struct topic {
-    const char *name, *text;
-    bool        net;
-} models[] = {
-    { "logistic",
-      "logistic regression: classification, binary or multinomial.\n"
-      "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
-      "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
-      "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n",
-      false },
-    { "hinge",
-      "linear support vector machine: classification, binary or multiclass.\n"
-      "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
-      "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n",
-      false },
-    { "squared",
-      "linear regression by least squares.\n"
-      "  loss     (f - y)^2 / 2\n"
-      "  tells    loss, root mean squared error, mean absolute error\n",
-      false },
-    { "huber",
-      "linear regression that outliers move little.\n"
-      "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
-      "  tells    loss, root mean squared error, mean absolute error\n",
-      false },
-    { "mlp",
-      "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
-      "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
-      "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
-      "labels are no classes\n"
-      "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
-      "  tells    as the model of that loss\n",
-      true },
-    { "cnn",
-      "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
-      "  rows     images (--format idx), or features as a square of pixels, line by line\n"
-      "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
-      "  loss, tables, tells: as mlp has them\n",
-      true },
-    { "lstm",
-      "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
-      "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
-      "pixels; else: the features, in their order\n"
-      "  layers   --layers 256,256: units of each layer, default 128\n"
-      "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
-      "  loss, tells: as mlp has them; of text in nats a character\n",
-      true },
-    { "graph",
-      "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
-      "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
-      "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
-      "  units    x is the data as they are: --normalize has no effect\n"
-      "  tables   its variables, by their names; those of two axes and more are penalised\n"
-      "  loss, tells: as mlp has them\n",
-      true },
-};
-enum { MODELS = sizeof models / sizeof models[0] };
-
-static const char objective[] =
-    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never penalised.\n"
-    "Options of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer; see 'plait help train'.\n";
-
-static const char objective_of_net[] =
-    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, biases never penalised.\n"
-    "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"
-    "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "
-    "all values.\n";
-
 static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
 /* Each line wrapped; of those that begin with two spaces, an item, what it says stands in a column of its own. */
@@ -103,13 +36,38 @@ static void add_lines(pli_text *text, const char *lines) {
     }
 }
 
-static void add_tables(pli_text *text) {
-    const pli_model_table *table = pli_model_tables();
+static void add_tables(const plait_learner *learner, pli_text *text) {
+    if (learner->tables == NULL) return;
     add_lines(text, "\nTables, as --table NAME:topology=T,consistency=C,filter=F names them:\n");
-    for (; table->name != NULL; table++) {
+    for (const plait_learner_table *table = learner->tables; table->name != NULL; table++) {
         pli_text_add(text, "  %-9s", table->name);
         pli_cli_wrap(text, table->what, 11, width());
     }
+}
+
+static void add_options(const plait_learner *learner, pli_text *text) {
+    if (learner->options == NULL) return;
+    pli_text_add(text, "\nIts own options:\n");
+    for (const plait_learner_option *o = learner->options; o->name != NULL; o++) {
+        char item[64];
+        const int length = snprintf(item, sizeof item, "  --%s%s ", o->name, o->kind == PLAIT_OPTION_FLAG ? "" : " X");
+        pli_text_add(text, "%-20s", item);
+        pli_text line = { 0 };
+        pli_text_add(&line, "%s", o->help);
+        if (o->names != NULL) pli_text_add(&line, ": %s", o->names);
+        if (o->preset != NULL && o->kind != PLAIT_OPTION_FLAG) pli_text_add(&line, "; default %s", o->preset);
+        pli_cli_wrap(text, line.data != NULL ? line.data : "", length > 20 ? length : 20, width());
+        pli_text_free(&line);
+    }
+}
+
+static void add_learner(const plait_learner *learner, pli_text *text) {
+    pli_text all = { 0 };
+    pli_text_add(&all, "%s: %s", learner->name, learner->help != NULL ? learner->help : learner->summary);
+    add_lines(text, all.data != NULL ? all.data : "");
+    pli_text_free(&all);
+    add_options(learner, text);
+    add_tables(learner, text);
 }
 
 void pli_cli_list(pli_text *text) {
@@ -124,7 +82,7 @@ static void overview(pli_text *text) {
     pli_text_add(text, "usage: plait COMMAND [options]\n\ncommands:\n");
     pli_cli_list(text);
     pli_text_add(text, "\nmodels:\n ");
-    for (int i = 0; i < MODELS; i++) pli_text_add(text, " %s", models[i].name);
+    for (size_t i = 0; pli_learners()[i] != NULL; i++) pli_text_add(text, " %s", pli_learners()[i]->name);
     add_lines(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
                     "plait help pairs, plait help filters\n");
 }
@@ -138,16 +96,10 @@ static bool topic(const char *name, pli_text *text) {
         return true;
     }
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text)) return true;
-    for (int i = 0; i < MODELS; i++) {
-        if (strcmp(name, models[i].name) == 0) {
-            pli_text all = { 0 };
-            pli_text_add(&all, "%s: %s%s", models[i].name, models[i].text,
-                         models[i].net ? objective_of_net : objective);
-            add_lines(text, all.data != NULL ? all.data : "");
-            pli_text_free(&all);
-            if (!models[i].net) add_tables(text);
-            return true;
-        }
+    for (size_t i = 0; pli_learners()[i] != NULL; i++) {
+        if (strcmp(name, pli_learners()[i]->name) != 0) continue;
+        add_learner(pli_learners()[i], text);
+        return true;
     }
     return false;
 }
@@ -156,7 +108,7 @@ size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     size_t n = 0;
     for (size_t i = 0; pli_commands()[i] != NULL && n < PLI_CLI_TOPICS_MAX / 2; i++)
         names[n++] = pli_commands()[i]->name;
-    for (int i = 0; i < MODELS; i++) names[n++] = models[i].name;
+    for (size_t i = 0; pli_learners()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_learners()[i]->name;
     static const char *const settings[] = { "pairs", "topology", "consistency", "filters" };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) names[n++] = settings[i];
     for (size_t i = 0; pli_topologies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)

@@ -135,6 +135,9 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
  * floor(((k+1) n_b + f_b) / C), f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block,
  * epoch):
  * independent of workers, ranks, threads. */
+/** A row of a block as a learner sees it (plait/data.h). */
+void pli_block_row(const pli_block *block, int64_t row, plait_row *row_out);
+
 typedef struct pli_part {
     const pli_block *block;
     const uint32_t  *order; /* [rows] row numbers in block; NULL: first .. first + rows - 1 */
@@ -199,6 +202,9 @@ plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, 
 /** The same of borrowed bytes; the checksum may be missing. */
 plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors **file_out, plait_error *err);
 const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name);
+/** All of them, 0 .. count - 1, in order of name. */
+int64_t           pli_safetensors_count(const pli_safetensors *file);
+const pli_tensor *pli_safetensors_at(const pli_safetensors *file, int64_t i);
 const char       *pli_safetensors_metadata(const pli_safetensors *file, const char *key);
 void              pli_safetensors_close(pli_safetensors **file);
 /** Bytes of an element of a type by its name in such files; 0: none of them. */

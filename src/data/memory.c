@@ -212,15 +212,18 @@ plait_status plait_data_row(const plait_data *data, int32_t block, int64_t row, 
     if (row < 0 || row >= rows)
         return pli_fail(error_out, PLAIT_EINVAL, "row %lld of block %d: there are %d blocks, and %lld rows in this one",
                         (long long)row, block, plait_data_blocks(data), (long long)rows);
-    const pli_block *b = &data->dataset->rows[block].b;
-    const int64_t    from = b->row_start[row];
+    pli_block_row(&data->dataset->rows[block].b, row, row_out);
+    return PLAIT_OK;
+}
+
+void pli_block_row(const pli_block *b, int64_t row, plait_row *row_out) {
+    const int64_t from = b->row_start[row];
     *row_out = (plait_row){ .n = b->row_start[row + 1] - from,
                             .column = b->col != NULL ? b->col + from : NULL,
                             .key = b->col == NULL && b->key != NULL ? b->key + from : NULL,
                             .value = b->value != NULL ? b->value + from : NULL,
                             .label = b->label[row],
                             .weight = b->weight != NULL ? (double)b->weight[row] : 1 };
-    return PLAIT_OK;
 }
 
 /* --- its end ------------------------------------------------------------------------------------------------- */

@@ -370,6 +370,9 @@ plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, 
     return PLAIT_OK;
 }
 
+int64_t           pli_safetensors_count(const pli_safetensors *file) { return file->n; }
+const pli_tensor *pli_safetensors_at(const pli_safetensors *file, int64_t i) { return &file->tensor[i]; }
+
 const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name) {
     pli_tensor wanted = { .name = name };
     return file->n > 0 ? bsearch(&wanted, file->tensor, (size_t)file->n, sizeof wanted, by_name) : NULL;

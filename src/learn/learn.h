@@ -1,7 +1,7 @@
 /* learn - models fitted to data, on tables: the algorithms of plait_train and what they leave.
  *
- * plait/model.h is what users see. run.h is one run as one rank sees it, and lists the files; model.h the model. This
- * is what the rooms above see besides. */
+ * plait/model.h is what users see, plait/learner.h what a learner is. learner.h shows how this room is built. This is what the rooms
+ * above see besides. */
 #ifndef PLI_LEARN_LEARN_H
 #define PLI_LEARN_LEARN_H
 
@@ -14,12 +14,7 @@
  *  same. */
 plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err);
 
-/* A table of a model, for who says how it travels. */
-typedef struct pli_model_table {
-    const char *name, *what;
-} pli_model_table;
-
-/** Those of every model, to a name of NULL. */
-const pli_model_table *pli_model_tables(void);
+/** All learners of Plait's own, NULL-ended. */
+const struct plait_learner *const *pli_learners(void);
 
 #endif

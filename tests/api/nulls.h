@@ -38,7 +38,7 @@ typedef struct null_case {
 } null_case;
 
 /** The cases of a header, ended by one without a function. */
-extern const null_case comm_cases[], table_cases[], graph_cases[], learn_cases[];
+extern const null_case comm_cases[], table_cases[], graph_cases[], learn_cases[], learner_cases[];
 
 /** The k-th argument: NULL where it is the case's turn. */
 #define N(k, value) (arg == (k) ? NULL : (value))

@@ -36,7 +36,7 @@ typedef struct told {
 static null_turn turns[CASES_MAX];
 static int32_t   n_turns;
 
-static const null_case *const all_cases[] = { comm_cases, table_cases, graph_cases, learn_cases };
+static const null_case *const all_cases[] = { comm_cases, table_cases, graph_cases, learn_cases, learner_cases };
 
 static const null_case *find_case(const char *function) {
     for (size_t i = 0; i < sizeof all_cases / sizeof *all_cases; i++)
@@ -71,7 +71,9 @@ static void complain(told *t, const null_turn *turn, const char *what, const cha
  * table has one, a checkpoint has none. */
 static int has_no_place(const null_turn *turn) {
     const declared *d = turn->function;
-    if (strcmp(d->function, "checkpoint_tensor_at") == 0) return 1;
+    if (strcmp(d->function, "checkpoint_tensor_at") == 0 || strcmp(d->function, "batch_row") == 0 ||
+        strcmp(d->function, "rows_row") == 0)
+        return 1;
     if (strcmp(d->function, "checkpoint_restore") == 0) return turn->arg == 1;
     return turn->arg == 0 && strcmp(d->arg[d->n_args - 1].name, "error_out") != 0;
 }

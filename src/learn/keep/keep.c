@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/run/inherit.h"
 #include "learn/keep/kept_tables.h"
 #include "table/table.h"
 
@@ -29,7 +28,7 @@ enum { STOP, DUE, FAILED, TORN, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* o
 
 struct pli_keep {
     pli_run      *run;
-    plait_table  *table[PLI_NET_PARAMS];
+    plait_table  *table[PLI_TABLES];
     int32_t       tables;
     pli_writer   *writer;
     pli_capture  *capture;
@@ -79,24 +78,11 @@ plait_status pli_keep_check(const pli_run *run, bool known) {
                 return refuse(run, "data from standard input", "it cannot be read again from where a run has stopped",
                               "a file");
     if (!known) return PLAIT_OK;
-    plait_table *table[PLI_NET_PARAMS];
-    int32_t      n = pli_keep_tables(run, table);
-    for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(table[t], run->err));
+    for (int32_t t = 0; t < run->n_made; t++) PLI_TRY(pli_state_check(run->made[t], run->err));
     return PLAIT_OK;
 }
 
 /* --- what a checkpoint says of its run --------------------------------------------------------------------------- */
-
-int32_t pli_keep_tables(const pli_run *run, plait_table **table) {
-    int32_t n = 0;
-    if (run->form != PLI_NET) {
-        table[n++] = run->w;
-        if (run->b != NULL) table[n++] = run->b;
-        return n;
-    }
-    for (; n < run->net->n_params; n++) table[n] = run->net_table[n];
-    return n;
-}
 
 plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     const plait_train_opts *o = run->opts;
@@ -104,8 +90,8 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     pli_text_add(text,
                  "data of %" PRId64 " rows in %d blocks\ndata of %" PRId64 " features, %" PRId64
                  " of them given, %" PRId64 " classes\n",
-                 run->rows, (int)pli_dataset_blocks(run->data), run->linear.features, run->entries,
-                 run->linear.classes);
+                 run->rows, (int)pli_dataset_blocks(run->data), run->features, run->entries,
+                 run->classes);
     if (run->stream) pli_text_add(text, "data streamed\n");
     pli_text_add(text, "--model %s\n--optimizer %s\n--reduce %s\n--consistency %s\n", o->model, run->optimizer,
                  run->exact ? "exact" : "plain", run->consistency);
@@ -121,11 +107,8 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
                  o->normalize != NULL ? o->normalize : "auto", o->seed, o->validation != NULL ? o->validation : "none",
                  (int)o->backup, o->staleness_aware != 0);
     if (o->filter != NULL) pli_text_add(text, "--filter %s\n", o->filter);
-    if (run->net != NULL && run->net->text != NULL)
-        pli_text_add(text, "--graph of hash %016" PRIx64 "\n",
-                     pli_hash_bytes(run->net->text, strlen(run->net->text), 0));
-    else if (run->net != NULL)
-        pli_text_add(text, "--layers %s\n--loss %s\n", run->net->layers, run->loss);
+    if (run->learner->more != NULL && run->learner->more->options != NULL) run->learner->more->options(run, text);
+    pli_run_add_settings(run, text);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
 }
 
@@ -136,24 +119,22 @@ static void add_number(pli_text *text, const char *name, double x) {
 }
 
 /* Sums as cells: their bits do not depend on who had which rows, and go on as they were. */
-static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, const pli_total *progressive,
+static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, const pli_total *progressive,
                              pli_text *text) {
-    const pli_run    *run = sgd->run;
-    const pli_keep   *k = sgd->keep;
+    const pli_keep   *k = run->keep;
     pli_text          options = { 0 };
-    const bool        best = sgd->best.weight != NULL || sgd->best.net != NULL;
     plait_status      status = pli_keep_options(run, &options);
     const plait_comm *comm = run->comm;
     pli_text_add(text,
                  "{\"kind\": \"train\", \"version\": 1, \"clock\": %" PRId64 ", \"epoch\": %" PRId64
                  ", \"epoch_clock\": %" PRId64 ", \"epochs_done\": %" PRId64 ", ",
                  run->clocks_done, epoch, clock + 1, run->epochs_done);
-    pli_text_add(text, "\"workers\": %d, \"topology\": \"%s\", \"transport\": \"%s\", \"form\": %d, ",
-                 (int)plait_comm_workers(comm), run->topology, plait_comm_transport(comm), (int)run->form);
-    add_number(text, "best_loss", sgd->best_loss);
+    pli_text_add(text, "\"workers\": %d, \"topology\": \"%s\", \"transport\": \"%s\", \"layout\": %d, ",
+                 (int)plait_comm_workers(comm), run->topology, plait_comm_transport(comm), (int)run->layout);
+    add_number(text, "best_loss", run->best_loss);
     add_number(text, "validation_loss", run->validation_loss);
     add_number(text, "validation_accuracy", run->validation_accuracy);
-    pli_text_add(text, "\"best_epoch\": %" PRId64 ", \"best\": %s, ", sgd->best_epoch, best ? "true" : "false");
+    pli_text_add(text, "\"best_epoch\": %" PRId64 ", ", run->best_epoch);
     pli_kept_units(k->capture, k->table, k->tables, text);
     pli_text_add(text, ", \"progressive\": \"");
     for (int32_t i = 0; i < PLI_SUMS; i++)
@@ -170,16 +151,17 @@ static plait_status describe(const pli_sgd *sgd, int64_t epoch, int64_t clock, c
 
 static bool leads(const pli_keep *k) { return plait_comm_rank(k->run->comm) == k->lead; }
 
-/* The best weights so far are the same on every worker: the lead keeps them. */
-static void plan_best(const pli_sgd *sgd, pli_part_plan *plan) {
-    const pli_solution *best = &sgd->best;
-    const int64_t       k = sgd->run->linear.columns, values = sgd->run->net != NULL ? sgd->run->net->values : 0;
-    if (!leads(sgd->keep)) return;
-    if (best->net != NULL) pli_part_plan_add(plan, PLI_KEEP_BEST_NET, "", "F32", 0, values, 0, values);
-    if (best->weight == NULL) return;
-    pli_part_plan_add(plan, PLI_KEEP_BEST, "", "F64", 0, best->rows, k, best->rows);
-    pli_part_plan_add(plan, PLI_KEEP_BEST_BIAS, "", "F64", 0, k, 0, k);
-    if (best->key != NULL) pli_part_plan_add(plan, PLI_KEEP_BEST_KEYS, "", "U64", 0, best->rows, 0, best->rows);
+/* What the learner keeps beside its tables is the same on every worker: the lead writes it. */
+static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
+    const pli_learner_more *more = run->learner->more;
+    return leads(run->keep) && more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
+}
+
+static void plan_kept(const pli_run *run, pli_part_plan *plan) {
+    pli_kept      kept[PLI_KEPT];
+    const int32_t n = kept_of(run, kept);
+    for (int32_t i = 0; i < n; i++)
+        pli_part_plan_add(plan, kept[i].name, "", kept[i].type, 0, kept[i].rows, kept[i].cols, kept[i].rows);
 }
 
 static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
@@ -191,14 +173,14 @@ static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
     return true;
 }
 
-static bool put_best(const pli_sgd *sgd) {
-    const pli_solution *best = &sgd->best;
-    const int64_t       k = sgd->run->linear.columns;
-    if (!leads(sgd->keep)) return true;
-    if (best->net != NULL) return put_bytes(sgd->keep, best->net, sgd->run->net->values * 4);
-    if (best->weight == NULL) return true;
-    return put_bytes(sgd->keep, best->weight, best->rows * k * 8) && put_bytes(sgd->keep, best->bias, k * 8) &&
-           (best->key == NULL || put_bytes(sgd->keep, best->key, best->rows * 8));
+static bool put_kept(const pli_run *run) {
+    pli_kept      kept[PLI_KEPT];
+    const int32_t n = kept_of(run, kept);
+    bool          done = true;
+    for (int32_t i = 0; done && i < n; i++)
+        done = put_bytes(run->keep, kept[i].data,
+                         kept[i].rows * (kept[i].cols > 0 ? kept[i].cols : 1) * (kept[i].type[1] == '3' ? 4 : 8));
+    return done;
 }
 
 static void note_stall(pli_keep *k, uint64_t since_ns) {
@@ -207,9 +189,8 @@ static void note_stall(pli_keep *k, uint64_t since_ns) {
 }
 
 /* What goes wrong from here on is the writer's to tell, at the next ask: the others go on to it. */
-static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
-    pli_keep *k = sgd->keep;
-    pli_run  *run = sgd->run;
+static plait_status begin(pli_run *run, int64_t epoch, int64_t clock) {
+    pli_keep *k = run->keep;
     pli_total progressive = run->progressive;
     pli_text  meta = { 0 };
     uint64_t  now_ns = pli_comm_now(run->comm);
@@ -227,10 +208,10 @@ static plait_status begin(pli_sgd *sgd, int64_t epoch, int64_t clock) {
     k->stall_ns = 0;
     k->begun_ns = now_ns;
     k->finishing = false;
-    plan_best(sgd, &k->plan);
+    plan_kept(run, &k->plan);
     pli_kept_plan(k->capture, k->table, &k->plan);
-    if (!put_best(sgd)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a checkpoint's best weights");
-    if (leads(k)) PLI_TRY(describe(sgd, epoch, clock, &progressive, &meta));
+    if (!put_kept(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a checkpoint has beside tables");
+    if (leads(k)) PLI_TRY(describe(run, epoch, clock, &progressive, &meta));
     pli_free(k->meta);
     k->meta = meta.data;
     k->phase = CUT;
@@ -477,20 +458,19 @@ static plait_status settle(pli_keep *k) {
 }
 
 /* Complete at this very clock, unless it cannot be written. */
-static plait_status keep_now(pli_sgd *sgd, int64_t epoch, int64_t clock) {
-    pli_keep *k = sgd->keep;
+static plait_status keep_now(pli_run *run, int64_t epoch, int64_t clock) {
+    pli_keep *k = run->keep;
     PLI_TRY(settle(k));
-    k->redo = k->last != sgd->run->clocks_done;
+    k->redo = k->last != run->clocks_done;
     while (k->redo) { /* each time somebody has died */
-        PLI_TRY(begin(sgd, epoch, clock));
+        PLI_TRY(begin(run, epoch, clock));
         PLI_TRY(settle(k));
     }
     return PLAIT_OK;
 }
 
-plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out) {
-    pli_keep *k = sgd->keep;
-    pli_run  *run = sgd->run;
+plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *stop_out) {
+    pli_keep *k = run->keep;
     bool      stop = false, due = false;
     *stop_out = false;
     if (k->phase == CUT || k->phase == TAKEN) {
@@ -505,21 +485,21 @@ plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *st
         k->next_ask = run->clocks_done + until_next(k);
     }
     *stop_out = stop;
-    if (stop) return keep_now(sgd, epoch, clock);
+    if (stop) return keep_now(run, epoch, clock);
     if (counted) PLI_TRY(settle(k));
-    return counted || due ? begin(sgd, epoch, clock) : PLAIT_OK;
+    return counted || due ? begin(run, epoch, clock) : PLAIT_OK;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_keep_begin(pli_sgd *sgd) {
-    pli_run *run = sgd->run;
+plait_status pli_keep_begin(pli_run *run) {
     PLI_TRY(pli_keep_check(run, true));
     if (run->opts->checkpoint == NULL) return PLAIT_OK;
-    pli_keep *k = sgd->keep = pli_calloc(1, sizeof *k);
+    pli_keep *k = run->keep = pli_calloc(1, sizeof *k);
     if (k == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for checkpoints");
     k->run = run;
-    k->tables = pli_keep_tables(run, k->table);
+    k->tables = run->n_made;
+    memcpy(k->table, run->made, sizeof k->table);
     k->last = run->resume != NULL && run->opts->resume != NULL && strcmp(run->opts->resume, run->opts->checkpoint) == 0
                   ? run->clocks_done
                   : -1;
@@ -529,16 +509,16 @@ plait_status pli_keep_begin(pli_sgd *sgd) {
     return pli_writer_open(run->opts->checkpoint, !pli_comm_charges(run->comm), &k->writer, run->err);
 }
 
-plait_status pli_keep_settle(pli_sgd *sgd) { return sgd->keep != NULL ? settle(sgd->keep) : PLAIT_OK; }
+plait_status pli_keep_settle(pli_run *run) { return run->keep != NULL ? settle(run->keep) : PLAIT_OK; }
 
-int64_t pli_keep_last(const pli_sgd *sgd, plait_error *failed_out) {
-    *failed_out = sgd->keep != NULL ? sgd->keep->failed : (plait_error){ .rank = -1 };
-    return sgd->keep != NULL ? sgd->keep->last : -1;
+int64_t pli_keep_last(const pli_run *run, plait_error *failed_out) {
+    *failed_out = run->keep != NULL ? run->keep->failed : (plait_error){ .rank = -1 };
+    return run->keep != NULL ? run->keep->last : -1;
 }
 
-void pli_keep_end(pli_sgd *sgd) {
-    pli_keep *k = sgd->keep;
-    sgd->keep = NULL;
+void pli_keep_end(pli_run *run) {
+    pli_keep *k = run->keep;
+    run->keep = NULL;
     if (k == NULL) return;
     pli_comm_drop(&k->asked);
     pli_capture_end(&k->capture);

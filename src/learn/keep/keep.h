@@ -1,4 +1,4 @@
-/* learn/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on from
+/* learn/keep/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on from
  * one.
  *
  * A checkpoint is a cut at a clock that all workers have ended and none has passed: they meet at a barrier, tables
@@ -27,43 +27,38 @@
 #define PLI_LEARN_KEEP_H
 
 #include "data/checkpoint.h"
-#include "learn/solve/sgd.h"
+#include "learn/learner.h"
 
 /* --- going on (resume.c) ---------------------------------------------------------------------------------------- */
 
 /* What a checkpoint says of its run. */
-typedef struct pli_resume {
+struct pli_resume {
     pli_checkpoint *checkpoint;
     char            folder[PLI_CHECKPOINT_FOLDER];
     int64_t         clock, epoch, epoch_clock, epochs_done; /* epoch_clock: clocks of the epoch that are done */
-    pli_form        form;
+    int32_t         layout;
     pli_total       progressive;
     double          best_loss, validation_loss, validation_accuracy;
     int64_t         best_epoch;
-    bool            has_best;
     char           *options; /* a line each */
-} pli_resume;
+};
 
 /** Before the data are read: finds the checkpoint, all of whose bytes the lead looks at. run->resume stays NULL where
  *  the run begins. Collective over the workers. */
 plait_status pli_resume_open(pli_run *run);
 /** When everything is decided: was the checkpoint made with the same options and data? */
 plait_status pli_resume_check(const pli_run *run);
-/** Puts back what it holds into the run's tables, which are new, and what sgd remembers. A barrier must follow. */
-plait_status pli_resume_tables(pli_sgd *sgd);
+/** Puts back what it holds into the run's tables, which are new, and what the run and its learner remember. A barrier
+ *  must follow. */
+plait_status pli_resume_tables(pli_run *run);
+/** For the learner: is there an array of this name beside the tables? *rows_out: how many
+ *  rows it has; NULL: not asked. And all of it, whose rows have row_bytes each, to out. Errors: EMISMATCH. */
+bool         pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out);
+plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out);
 void         pli_resume_close(pli_run *run);
-
-/* Names of what a checkpoint holds besides tables. */
-#define PLI_KEEP_BEST      "best.weight"
-#define PLI_KEEP_BEST_BIAS "best.bias"
-#define PLI_KEEP_BEST_KEYS "best.keys"
-#define PLI_KEEP_BEST_NET  "best.net"
 
 /** The options that a result depends on, a line each, as they are in the end. text is the caller's to free. */
 plait_status pli_keep_options(const pli_run *run, pli_text *text);
-/** All tables of the run: [PLI_NET_PARAMS]; how many. */
-int32_t pli_keep_tables(const pli_run *run, plait_table **table);
-
 /* --- taking (keep.c) ---------------------------------------------------------------------------------------------- */
 
 /** Can the run be kept? EREFUSED with the reason and the nearest. Before the data are read, where known = false; else
@@ -74,14 +69,14 @@ plait_status pli_keep_check(const pli_run *run, bool known);
 plait_status pli_keep_probe(pli_run *run);
 plait_status pli_keep_room(pli_run *run);
 /** Nothing where the run keeps no checkpoints. */
-plait_status pli_keep_begin(pli_sgd *sgd);
+plait_status pli_keep_begin(pli_run *run);
 /** After clock `clock` of an epoch: what is due is done. *stop_out: all workers end now; a checkpoint of this clock is
  *  complete. Collective over the workers. */
-plait_status pli_keep_clock(pli_sgd *sgd, int64_t epoch, int64_t clock, bool *stop_out);
+plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *stop_out);
 /** Training is over: what is under way is completed. Collective over the workers. */
-plait_status pli_keep_settle(pli_sgd *sgd);
+plait_status pli_keep_settle(pli_run *run);
 /** Clock of the last complete one; -1: none. *failed_out: why the last that was due is not there; code 0: it is. */
-int64_t pli_keep_last(const pli_sgd *sgd, plait_error *failed_out);
-void    pli_keep_end(pli_sgd *sgd);
+int64_t pli_keep_last(const pli_run *run, plait_error *failed_out);
+void    pli_keep_end(pli_run *run);
 
 #endif

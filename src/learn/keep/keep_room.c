@@ -24,7 +24,7 @@ plait_status pli_keep_room(pli_run *run) {
     if (run->opts->checkpoint == NULL) return PLAIT_OK;
     memset(&why, 0, sizeof why);
     /* The weights alone, without the update rule's memory: a checkpoint takes at least this. */
-    const int64_t needed = pli_run_weights(run) * (int64_t)sizeof(float), there = pli_free_bytes(run->opts->checkpoint);
+    const int64_t needed = run->weights * (int64_t)sizeof(float), there = pli_free_bytes(run->opts->checkpoint);
     if (pli_comm_leads(run->comm) && there >= 0 && there < needed)
         pli_fail(
             &why, PLAIT_ENOSPACE,

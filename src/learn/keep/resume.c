@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/run/inherit.h"
 #include "learn/keep/keep.h"
 #include "learn/keep/kept_tables.h"
 #include "table/table.h"
@@ -44,7 +43,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     pli_resume *r = run->resume;
     const char *kind = json_string_value(json_object_get(meta, "kind"));
     const char *options = json_string_value(json_object_get(meta, "options"));
-    int64_t     form = 0, version = 0;
+    int64_t     layout = 0, version = 0;
     if (kind == NULL || strcmp(kind, "train") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "%s/%s holds tables, but no run of train that could go on; restore them by plait/checkpoint.h",
@@ -59,13 +58,12 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     PLI_TRY(read_count(run, meta, "epoch_clock", 0, &r->epoch_clock));
     PLI_TRY(read_count(run, meta, "epochs_done", 0, &r->epochs_done));
     PLI_TRY(read_count(run, meta, "best_epoch", 0, &r->best_epoch));
-    PLI_TRY(read_count(run, meta, "form", 0, &form));
-    if (form > PLI_NET) return malformed(run, "form");
+    PLI_TRY(read_count(run, meta, "layout", 0, &layout));
+    if (layout > INT32_MAX) return malformed(run, "layout");
     if (options == NULL) return malformed(run, "options");
     if (!read_cells(json_string_value(json_object_get(meta, "progressive")), &r->progressive))
         return malformed(run, "progressive");
-    r->form = (pli_form)form;
-    r->has_best = json_is_true(json_object_get(meta, "best"));
+    r->layout = (int32_t)layout;
     r->best_loss = read_number(meta, "best_loss", INFINITY);
     r->validation_loss = read_number(meta, "validation_loss", NAN);
     r->validation_accuracy = read_number(meta, "validation_accuracy", NAN);
@@ -185,7 +183,13 @@ plait_status pli_resume_check(const pli_run *run) {
 
 /* --- what the loop remembers -------------------------------------------------------------------------------------- */
 
-static plait_status read_whole(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
+bool pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out) {
+    const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
+    if (tensor != NULL && rows_out != NULL) *rows_out = tensor->shape[0];
+    return tensor != NULL;
+}
+
+plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
     if (tensor == NULL || tensor->shape[0] != rows || pli_checkpoint_row_bytes(tensor) != row_bytes)
         return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or not of this run's shape",
@@ -193,42 +197,22 @@ static plait_status read_whole(const pli_run *run, const char *name, int64_t row
     return pli_checkpoint_read(run->resume->checkpoint, tensor, 0, rows, out, run->err);
 }
 
-static plait_status read_best(pli_sgd *sgd) {
-    const pli_run               *run = sgd->run;
-    pli_solution                *best = &sgd->best;
-    const pli_checkpoint_tensor *weight = pli_checkpoint_find(run->resume->checkpoint, PLI_KEEP_BEST);
-    const int64_t                k = run->linear.columns;
-    if (run->net != NULL) {
-        best->rows = run->net->values;
-        best->net = pli_array((size_t)run->net->values, sizeof *best->net);
-        if (best->net == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the best weights");
-        return read_whole(run, PLI_KEEP_BEST_NET, run->net->values, 4, best->net);
-    }
-    const bool keyed = pli_checkpoint_find(run->resume->checkpoint, PLI_KEEP_BEST_KEYS) != NULL;
-    PLI_TRY(pli_solution_make(weight != NULL ? weight->shape[0] : 0, k, keyed, best, run->err));
-    PLI_TRY(read_whole(run, PLI_KEEP_BEST, best->rows, k * 8, best->weight));
-    if (keyed) PLI_TRY(read_whole(run, PLI_KEEP_BEST_KEYS, best->rows, 8, best->key));
-    return read_whole(run, PLI_KEEP_BEST_BIAS, k, 8, best->bias);
-}
-
-plait_status pli_resume_tables(pli_sgd *sgd) {
-    pli_run          *run = sgd->run;
-    const pli_resume *r = run->resume;
-    plait_table      *table[PLI_NET_PARAMS];
+plait_status pli_resume_tables(pli_run *run) {
+    const pli_resume       *r = run->resume;
+    const pli_learner_more *more = run->learner->more;
     if (r == NULL) return PLAIT_OK;
-    int32_t      n = pli_keep_tables(run, table);
     plait_status status = PLAIT_OK;
     int32_t      absent = pli_comm_absent(run->comm);
     do {
-        for (int32_t t = 0; status >= 0 && t < n; t++)
-            status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(table[t]), table[t],
-                                  run->err);
+        for (int32_t t = 0; status >= 0 && t < run->n_made; t++)
+            status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(run->made[t]),
+                                  run->made[t], run->err);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of who died may be missing */
-    if (status >= 0 && r->has_best) status = read_best(sgd);
+    if (status >= 0 && more != NULL && more->restore != NULL) status = more->restore(run);
     if (status < 0) return status;
-    sgd->best_loss = r->best_loss;
-    sgd->best_epoch = r->best_epoch;
+    run->best_loss = r->best_loss;
+    run->best_epoch = r->best_epoch;
     run->validation_loss = r->validation_loss;
     run->validation_accuracy = r->validation_accuracy;
     run->epochs_done = r->epochs_done;

@@ -1,7 +1,7 @@
 /* Row by row, without locks: each thread takes parts of the batch, and for each row gets its weights, computes, and pushes
  * its gradient at once (Niu et al., "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent", NIPS
  * 2011). A row's keys end with the intercept's. */
-#include "learn/solve/sgd.h"
+#include "learn/linear/fit.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ typedef struct pli_row_worker {
 } pli_row_worker;
 
 typedef struct row_pass {
-    pli_sgd  *sgd;
+    pli_run        *run;
     const pli_part *part; /* of loaded data                                            */
     int64_t         clock; /* of a stream, whose parts are parsed by the thread at work */
 } row_pass;
@@ -55,12 +55,13 @@ static plait_status reserve(pli_row_worker *h, row *r, int64_t n, int64_t k) {
 
 /* Takes a row of the block, the intercept last where it is a row of the table, and asks for its weights. */
 static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_block *block, int64_t number, row *r) {
-    int64_t       at = block->row_start[number], n = block->row_start[number + 1] - at, d = run->linear.features;
+    const pli_linear_fit *l = pli_linear_fit_of(run);
+    int64_t       at = block->row_start[number], n = block->row_start[number + 1] - at, d = l->linear.features;
     const float  *value = block->value != NULL ? block->value + at : NULL;
-    const double *factor = run->scale.factor, *centre = run->scale.centre;
-    r->known = pli_linear_target(&run->linear, block->label[number], &r->y, &r->weight);
+    const double *factor = l->fit.scale.factor, *centre = l->fit.scale.centre;
+    r->known = pli_goal_target(&l->linear.goal, block->label[number], &r->y, &r->weight);
     if (block->weight != NULL) r->weight *= (double)block->weight[number];
-    PLI_TRY(reserve(h, r, (centre != NULL ? d : n) + 1, run->linear.columns));
+    PLI_TRY(reserve(h, r, (centre != NULL ? d : n) + 1, l->linear.goal.columns));
     if (centre != NULL) { /* centred: a value that is not given is no 0 */
         for (int64_t j = 0; j < d; j++) {
             r->keys[j] = (uint64_t)j;
@@ -74,41 +75,42 @@ static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_bl
         for (int64_t e = 0; e < n; e++) r->x[e] = value != NULL ? (double)value[e] : 1.0;
         for (int64_t e = 0; e < n && factor != NULL; e++) r->x[e] *= factor[r->keys[e]];
     }
-    if (n > 0 && pli_linear_lacks(&run->linear, r->keys[n - 1]))
+    if (n > 0 && pli_linear_lacks(&l->linear, r->keys[n - 1]))
         return pli_fail(&h->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
-    if (run->linear.intercept && run->b == NULL) {
+    if (l->linear.intercept && l->b == NULL) {
         r->keys[n] = (uint64_t)d;
         r->x[n++] = 1;
     }
     r->n = n;
-    pli_table_ahead(run->w, n, r->keys);
+    pli_table_ahead(l->w, n, r->keys);
     return PLAIT_OK;
 }
 
 static plait_status train_row(pli_run *run, pli_row_worker *h, const row *r) {
-    const pli_linear *linear = &run->linear;
-    int64_t           k = linear->columns;
+    pli_linear_fit   *l = pli_linear_fit_of(run);
+    const pli_goal   *goal = &l->linear.goal;
+    int64_t           k = goal->columns;
     double           *score = h->score, *slope = h->score + k;
     if (!r->known) return PLAIT_OK;
-    PLI_TRY(plait_table_get(run->w, r->n, r->keys, h->values));
+    PLI_TRY(plait_table_get(l->w, r->n, r->keys, h->values));
     for (int64_t c = 0; c < k; c++) score[c] = 0;
-    if (run->b != NULL) {
-        PLI_TRY(plait_table_get(run->b, 1, &(uint64_t){ 0 }, h->bias));
+    if (l->b != NULL) {
+        PLI_TRY(plait_table_get(l->b, 1, &(uint64_t){ 0 }, h->bias));
         for (int64_t c = 0; c < k; c++) score[c] = (double)h->bias[c];
     }
     for (int64_t e = 0; e < r->n; e++)
         for (int64_t c = 0; c < k; c++) score[c] += r->x[e] * (double)h->values[e * k + c];
-    h->sums.loss += r->weight * linear->loss->at(linear->parameter, k, score, r->y, slope);
+    h->sums.loss += r->weight * goal->loss->at(goal->parameter, k, score, r->y, slope);
     h->sums.weight += r->weight;
     h->sums.rows++;
     for (int64_t c = 0; c < k; c++) slope[c] *= r->weight;
     for (int64_t e = 0; e < r->n; e++)
         for (int64_t c = 0; c < k; c++) h->values[e * k + c] = (float)(r->x[e] * slope[c]);
-    if (run->b != NULL) {
+    if (l->b != NULL) {
         for (int64_t c = 0; c < k; c++) h->bias[c] = (float)slope[c];
-        PLI_TRY(plait_table_inc(run->b, 1, &(uint64_t){ 0 }, h->bias, 1));
+        PLI_TRY(plait_table_inc(l->b, 1, &(uint64_t){ 0 }, h->bias, 1));
     }
-    return plait_table_inc(run->w, r->n, r->keys, h->values, 1);
+    return plait_table_inc(l->w, r->n, r->keys, h->values, 1);
 }
 
 static int64_t row_number(const pli_part *part, int64_t j) {
@@ -117,12 +119,12 @@ static int64_t row_number(const pli_part *part, int64_t j) {
 
 static void part_rows(void *user, int64_t i, int32_t thread) {
     const row_pass *pass = user;
-    pli_run        *run = pass->sgd->run;
-    pli_row_worker    *h = &pass->sgd->hogwild[thread];
+    pli_run        *run = pass->run;
+    pli_row_worker *h = &pli_linear_fit_of(run)->hogwild[thread];
     pli_part        part = { 0 };
     plait_status    status = h->error.code;
     if (run->stream && status == PLAIT_OK)
-        status = pli_stream_part(pass->sgd->batches, pass->clock, (int32_t)i, thread, &part, &h->error);
+        status = pli_stream_part(run->loop->batches, pass->clock, (int32_t)i, thread, &part, &h->error);
     else if (status == PLAIT_OK)
         part = pass->part[i];
     if (part.rows > 0 && status == PLAIT_OK) status = take_row(run, h, part.block, row_number(&part, 0), &h->row[0]);
@@ -133,29 +135,31 @@ static void part_rows(void *user, int64_t i, int32_t thread) {
     }
 }
 
-plait_status pli_hogwild_begin(pli_sgd *sgd) {
-    int32_t threads = pli_pool_threads(sgd->run->pool);
-    sgd->hogwild = pli_calloc((size_t)threads, sizeof *sgd->hogwild);
-    bool ok = sgd->hogwild != NULL;
+static plait_status begin(pli_run *run) {
+    pli_linear_fit *l = pli_linear_fit_of(run);
+    int32_t         threads = pli_pool_threads(run->pool);
+    PLI_TRY(pli_linear_begin(run));
+    l->hogwild = pli_calloc((size_t)threads, sizeof *l->hogwild);
+    bool ok = l->hogwild != NULL;
     for (int32_t t = 0; ok && t < threads; t++) {
-        sgd->hogwild[t].score = pli_calloc((size_t)sgd->run->linear.columns, 2 * sizeof(double));
-        sgd->hogwild[t].bias = pli_calloc((size_t)sgd->run->linear.columns, sizeof(float));
-        ok = sgd->hogwild[t].score != NULL && sgd->hogwild[t].bias != NULL &&
-             reserve(&sgd->hogwild[t], &sgd->hogwild[t].row[0], 64, sgd->run->linear.columns) == PLAIT_OK;
+        l->hogwild[t].score = pli_calloc((size_t)l->linear.goal.columns, 2 * sizeof(double));
+        l->hogwild[t].bias = pli_calloc((size_t)l->linear.goal.columns, sizeof(float));
+        ok = l->hogwild[t].score != NULL && l->hogwild[t].bias != NULL &&
+             reserve(&l->hogwild[t], &l->hogwild[t].row[0], 64, l->linear.goal.columns) == PLAIT_OK;
     }
-    return ok ? PLAIT_OK : pli_fail(sgd->run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)threads);
+    return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)threads);
 }
 
-plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
-    pli_run *run = sgd->run;
-    row_pass pass = { .sgd = sgd, .part = batch != NULL ? batch->part : NULL, .clock = clock };
+static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    pli_linear_fit *l = pli_linear_fit_of(run);
+    row_pass pass = { .run = run, .part = batch != NULL ? batch->part : NULL, .clock = clock };
     int32_t  threads = pli_pool_threads(run->pool);
     uint64_t at = pli_comm_span_begin(run->comm);
-    if (run->balanced) pli_balance_begin_work(&sgd->balance);
+    pli_loop_work_begin(run);
     pli_pool_for(run->pool, batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data), part_rows, &pass);
-    if (run->balanced) pli_balance_end_work(&sgd->balance);
+    pli_loop_work_end(run);
     for (int32_t t = 0; t < threads; t++) {
-        pli_row_worker *h = &sgd->hogwild[t];
+        pli_row_worker *h = &l->hogwild[t];
         if (h->error.code < 0) {
             *run->err = h->error;
             return h->error.code;
@@ -167,15 +171,26 @@ plait_status pli_hogwild_step(pli_sgd *sgd, const pli_batch *batch, int64_t cloc
     return PLAIT_OK;
 }
 
-void pli_hogwild_end(pli_sgd *sgd) {
-    for (int32_t t = 0; sgd->hogwild != NULL && t < pli_pool_threads(sgd->run->pool); t++) {
+static void end(pli_run *run) {
+    pli_linear_fit *l = pli_linear_fit_of(run);
+    for (int32_t t = 0; l->hogwild != NULL && t < pli_pool_threads(run->pool); t++) {
         for (int i = 0; i < 2; i++) {
-            pli_free(sgd->hogwild[t].row[i].keys);
-            pli_free(sgd->hogwild[t].row[i].x);
+            pli_free(l->hogwild[t].row[i].keys);
+            pli_free(l->hogwild[t].row[i].x);
         }
-        pli_free(sgd->hogwild[t].values);
-        pli_free(sgd->hogwild[t].bias);
-        pli_free(sgd->hogwild[t].score);
+        pli_free(l->hogwild[t].values);
+        pli_free(l->hogwild[t].bias);
+        pli_free(l->hogwild[t].score);
     }
-    pli_free(sgd->hogwild);
+    pli_free(l->hogwild);
+    pli_linear_end(run);
 }
+
+/* The table is read as a whole where somebody wants to see it. */
+static plait_status curve(pli_run *run) { return pli_linear_steps.curve(run); }
+static plait_status idle(pli_run *run) { return pli_linear_steps.idle(run); }
+
+const pli_steps pli_hogwild_steps = {
+    .by_row = true, .begin = begin, .end = end, .step = step, .idle = idle, .curve = curve, .finite = pli_fit_finite,
+    .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = pli_fit_finish
+};

@@ -2,17 +2,27 @@
  * is one more such sum. What is large is kept in float32, and its memory is given back between passes. */
 #include <string.h>
 
-#include "learn/solve/lbfgs_pass.h"
+#include "learn/linear/fit.h"
+#include "learn/solve/lbfgs_run.h"
 
 /* Sums of more rows than this lose what they add in float32. */
 enum { NARROW_ROWS_MAX = 1 << 22 };
+
+/* A pass's memory. */
+typedef struct linear_pass {
+    pli_linear_fit *fit;
+    pli_gradient    gradient;
+    double         *raw, *bias;
+    bool            is_large; /* memory is what counts */
+} linear_pass;
 
 /* --- a pass over the data -------------------------------------------------------------------------------- */
 
 /* A pass leaves sums in the gradient's slots: all rows' in the first; or, under --reduce exact, of some blocks of the
  * worker, each by itself. Pushes a slot's sum [rows, K] times scale; it is narrowed in place. */
 static plait_status push(pli_lbfgs *l, plait_table *table, int64_t slot, double scale) {
-    pli_gradient  *gradient = &l->gradient;
+    linear_pass *p = l->own;
+    pli_gradient  *gradient = &p->gradient;
     unsigned char *bytes = gradient->is_narrow ? NULL : (unsigned char *)(gradient->sum + slot * l->values);
     float         *narrow = gradient->is_narrow ? gradient->narrow + slot * l->values : NULL;
     for (int64_t i = 0; narrow != NULL && i < l->values; i++) narrow[i] = (float)((double)narrow[i] * scale);
@@ -27,42 +37,44 @@ static plait_status push(pli_lbfgs *l, plait_table *table, int64_t slot, double 
 }
 
 static void raw_weights(pli_lbfgs *l, const void *values, pli_weights *weights) {
-    const pli_run *run = l->run;
-    int64_t        k = run->linear.columns, d = run->linear.features;
+    linear_pass *p = l->own;
+    int64_t        k = p->fit->linear.goal.columns, d = p->fit->linear.features;
     const float   *f32 = l->type == PLAIT_F32 ? values : NULL;
     const double  *f64 = l->type == PLAIT_F32 ? NULL : values;
     for (int64_t c = 0; c < k; c++)
-        l->bias[c] = !run->linear.intercept ? 0 : f32 != NULL ? (double)f32[d * k + c] : f64[d * k + c];
-    *weights = (pli_weights){ .f32 = f32, .f64 = f64, .bias = l->bias };
-    if (run->scale.factor == NULL) return;
+        p->bias[c] = !p->fit->linear.intercept ? 0 : f32 != NULL ? (double)f32[d * k + c] : f64[d * k + c];
+    *weights = (pli_weights){ .f32 = f32, .f64 = f64, .bias = p->bias };
+    if (p->fit->fit.scale.factor == NULL) return;
     for (int64_t j = 0; j < d; j++)
         for (int64_t c = 0; c < k; c++) {
-            double raw = (f32 != NULL ? (double)f32[j * k + c] : f64[j * k + c]) * run->scale.factor[j];
-            l->raw[j * k + c] = raw;
-            if (run->scale.centre != NULL) l->bias[c] -= run->scale.centre[j] * raw;
+            double raw = (f32 != NULL ? (double)f32[j * k + c] : f64[j * k + c]) * p->fit->fit.scale.factor[j];
+            p->raw[j * k + c] = raw;
+            if (p->fit->fit.scale.centre != NULL) p->bias[c] -= p->fit->fit.scale.centre[j] * raw;
         }
     weights->f32 = NULL;
-    weights->f64 = l->raw;
+    weights->f64 = p->raw;
 }
 
 static plait_status push_gradient(pli_lbfgs *l, int64_t slot) {
+    linear_pass *p = l->own;
     const pli_run *run = l->run;
-    pli_gradient  *gradient = &l->gradient;
-    int64_t        k = run->linear.columns, d = run->linear.features;
+    pli_gradient  *gradient = &p->gradient;
+    int64_t        k = p->fit->linear.goal.columns, d = p->fit->linear.features;
     double        *bias = gradient->bias + slot * gradient->stride;
-    if (!gradient->is_narrow) pli_scale_gradient(&run->scale, k, gradient->sum + slot * l->values, bias);
-    for (int64_t c = 0; c < k && run->linear.intercept; c++)
+    if (!gradient->is_narrow) pli_scale_gradient(&p->fit->fit.scale, k, gradient->sum + slot * l->values, bias);
+    for (int64_t c = 0; c < k && p->fit->linear.intercept; c++)
         pli_gradient_put(gradient, slot * l->values + d * k + c, bias[c]);
     return push(l, l->g, slot, 1 / (double)run->train_rows);
 }
 
 /* The gradient at these weights goes to g, block by block if sums are exact; its losses to total. */
 static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) {
+    linear_pass *p = l->own;
     pli_run      *run = l->run;
-    pli_gradient *gradient = &l->gradient;
+    pli_gradient *gradient = &p->gradient;
     pli_weights   weights;
     raw_weights(l, values, &weights);
-    pli_run_charge(run, &l->batch, l->values);
+    pli_run_charge(run, &l->batch, p->fit->linear.goal.columns, l->values);
     if (!run->exact) {
         PLI_TRY(pli_gradient_run(gradient, &weights, l->rows, &l->batch, NULL, NULL, run->err));
         pli_total_add(total, &gradient->sums[0]);
@@ -76,44 +88,46 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
             PLI_TRY(push_gradient(l, i));
         }
     }
-    if (l->is_large) pli_gradient_rest(gradient); /* before the push is under way */
+    if (p->is_large) pli_gradient_rest(gradient); /* before the push is under way */
     return PLAIT_OK;
 }
 
 /* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come from
  * rows, how much the slot adds. */
 static plait_status push_metric(pli_lbfgs *l, int64_t slot, double share) {
+    linear_pass *p = l->own;
     const pli_run   *run = l->run;
-    const pli_scale *scale = &run->scale;
-    int64_t          k = run->linear.columns, d = run->linear.features, at = slot * l->values;
-    double           curvature = run->linear.loss->curvature / (double)run->train_rows;
-    double           weight = l->gradient.bias[slot * l->gradient.stride]; /* of the slot's rows */
+    const pli_scale *scale = &p->fit->fit.scale;
+    int64_t          k = p->fit->linear.goal.columns, d = p->fit->linear.features, at = slot * l->values;
+    double           curvature = p->fit->linear.goal.loss->curvature / (double)run->train_rows;
+    double           weight = p->gradient.bias[slot * p->gradient.stride]; /* of the slot's rows */
     for (int64_t j = 0; j < l->rows; j++) {
         double own = 1e-3 * curvature * share;
         if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) * share;
         for (int64_t c = 0; c < k; c++) {
-            double square = j == d ? weight : pli_gradient_at(&l->gradient, at + j * k + c);
+            double square = j == d ? weight : pli_gradient_at(&p->gradient, at + j * k + c);
             if (j < d && scale->centre != NULL) square = scale->factor[j] > 0 ? weight : 0; /* unit variance */
             else if (j < d && scale->factor != NULL) square *= scale->factor[j] * scale->factor[j];
-            pli_gradient_put(&l->gradient, at + j * k + c, own + curvature * square);
+            pli_gradient_put(&p->gradient, at + j * k + c, own + curvature * square);
         }
     }
     return push(l, l->h, slot, 1);
 }
 
 static plait_status metric(pli_lbfgs *l) {
+    linear_pass *p = l->own;
     pli_run *run = l->run;
-    pli_run_charge(run, &l->batch, l->values);
+    pli_run_charge(run, &l->batch, p->fit->linear.goal.columns, l->values);
     if (!run->exact) {
-        PLI_TRY(pli_gradient_squares(&l->gradient, l->rows, &l->batch, run->err));
+        PLI_TRY(pli_gradient_squares(&p->gradient, l->rows, &l->batch, run->err));
         PLI_TRY(push_metric(l, 0, 1.0 / plait_comm_workers(run->comm)));
     }
     for (int32_t first = 0, n; run->exact && first < l->batch.parts; first += n) {
-        n = pli_gradient_apart(&l->gradient, &l->batch, first);
-        PLI_TRY(pli_gradient_squares_apart(&l->gradient, l->rows, &l->batch, first, n, run->err));
+        n = pli_gradient_apart(&p->gradient, &l->batch, first);
+        PLI_TRY(pli_gradient_squares_apart(&p->gradient, l->rows, &l->batch, first, n, run->err));
         for (int32_t i = 0; i < n; i++) PLI_TRY(push_metric(l, i, 1.0 / pli_dataset_blocks(run->data)));
     }
-    if (l->is_large) pli_gradient_rest(&l->gradient);
+    if (p->is_large) pli_gradient_rest(&p->gradient);
     return PLAIT_OK;
 }
 
@@ -121,51 +135,62 @@ static plait_status metric(pli_lbfgs *l) {
 
 /* Precision and memory from the size: what is large is kept in float32, a short history, few groups. */
 static void pick_shape(pli_lbfgs *l, int32_t *groups_out) {
+    linear_pass *p = l->own;
     pli_run *run = l->run;
     double   csr = 8 * (double)run->entries;
-    l->rows = run->linear.features + run->linear.intercept;
-    l->columns = run->linear.columns;
+    l->rows = p->fit->linear.features + p->fit->linear.intercept;
+    l->columns = p->fit->linear.goal.columns;
     l->values = l->rows * l->columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
-    l->is_large = l->type == PLAIT_F32 && run->linear.columns == 1;
+    p->is_large = l->type == PLAIT_F32 && p->fit->linear.goal.columns == 1;
     l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
     l->args.packed = l->type == PLAIT_F32;
-    l->args.free_row = run->linear.intercept ? run->linear.features : -1;
+    l->args.free_row = p->fit->linear.intercept ? p->fit->linear.features : -1;
     *groups_out = 8 * (double)l->values * 8 <= 0.1 * csr || l->values <= 1 << 14 ? 8 : 2;
 }
 
 static plait_status begin(pli_lbfgs *l) {
+    linear_pass *p = pli_calloc(1, sizeof *p);
     pli_run *run = l->run;
     int32_t  groups;
+    l->own = p;
+    if (p == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for passes over the data");
+    p->fit = pli_linear_fit_of(run);
     pick_shape(l, &groups);
-    PLI_TRY(run->exact ? pli_gradient_init_apart(&l->gradient, &run->linear, run->pool, run->err)
-                       : pli_gradient_init(&l->gradient, &run->linear, run->pool, run->data, false, groups, run->err));
-    if (l->is_large && run->scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
-        pli_gradient_narrow(&l->gradient);
-    if (l->is_large) pli_dataset_pack(run->data, run->pool);
-    l->bias = pli_calloc((size_t)run->linear.columns, sizeof *l->bias);
-    if (run->scale.factor != NULL) l->raw = pli_calloc((size_t)l->values, sizeof *l->raw);
-    if (l->bias == NULL || (run->scale.factor != NULL && l->raw == NULL))
+    PLI_TRY(run->exact ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
+                       : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, false, groups, run->err));
+    if (p->is_large && p->fit->fit.scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
+        pli_gradient_narrow(&p->gradient);
+    if (p->is_large) pli_dataset_pack(run->data, run->pool);
+    p->bias = pli_calloc((size_t)p->fit->linear.goal.columns, sizeof *p->bias);
+    if (p->fit->fit.scale.factor != NULL) p->raw = pli_calloc((size_t)l->values, sizeof *p->raw);
+    if (p->bias == NULL || (p->fit->fit.scale.factor != NULL && p->raw == NULL))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)l->values);
     return PLAIT_OK;
 }
 
 static void end(pli_lbfgs *l) {
-    pli_gradient_destroy(&l->gradient);
-    pli_free(l->raw);
-    pli_free(l->bias);
+    linear_pass *p = l->own;
+    if (p == NULL) return;
+    pli_gradient_destroy(&p->gradient);
+    pli_free(p->raw);
+    pli_free(p->bias);
+    pli_free(p);
+    l->own = NULL;
 }
 
 static plait_status initial(const pli_lbfgs *l, void **initial_out) {
-    return pli_run_initial(l->run, l->type, initial_out);
+    return pli_linear_initial(l->run, l->type, initial_out);
 }
 
 /* The free row says it where nothing is scaled. */
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
+    const linear_pass *p = l->own;
     *penalty_out = NULL;
-    return l->run->scale.factor == NULL ? PLAIT_OK : pli_run_penalty(l->run, l->type, penalty_out);
+    return p->fit->fit.scale.factor == NULL ? PLAIT_OK : pli_linear_penalty(l->run, l->type, penalty_out);
 }
 
 const pli_lbfgs_pass pli_lbfgs_linear = {
-    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute
+    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute,
+    .finite = pli_fit_finite, .solved = pli_fit_solved_at
 };

@@ -6,29 +6,6 @@
 
 #include "tensor/tensor.h"
 
-/* --- labels ------------------------------------------------------------------------------------------ */
-
-static int64_t class_of(const pli_linear *linear, double label) {
-    int64_t low = 0, high = linear->classes - 1;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (linear->label[middle] < label) low = middle + 1;
-        else high = middle;
-    }
-    return linear->label[low] == label ? low : -1;
-}
-
-bool pli_linear_target(const pli_linear *linear, double label, double *y_out, double *class_weight_out) {
-    *class_weight_out = 1;
-    *y_out = label;
-    if (linear->classes == 0) return isfinite(label);
-    int64_t k = class_of(linear, label);
-    if (k < 0) return false;
-    *y_out = linear->loss->target == PLI_CLASSES ? (double)k : k == 1 ? 1.0 : -1.0;
-    if (linear->class_weight != NULL) *class_weight_out = linear->class_weight[k];
-    return true;
-}
-
 /* --- one row ----------------------------------------------------------------------------------------- */
 
 /* Two sums at a time, so that one addition need not wait for the other; their order is fixed. */
@@ -89,12 +66,12 @@ void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int6
                       const uint32_t *index, const float *value, double *score) {
     int64_t known = 0;
     while (known < n && (int64_t)index[known] < limit) known++;
-    score_row(linear->columns, weights, known, index, value, score);
+    score_row(linear->goal.columns, weights, known, index, value, score);
     for (int64_t e = known + 1; e < n; e++) { /* renumbered columns are in no order */
         if ((int64_t)index[e] >= limit) continue;
         double x = value != NULL ? (double)value[e] : 1.0;
-        for (int64_t c = 0; c < linear->columns; c++) {
-            int64_t at = (int64_t)index[e] * linear->columns + c;
+        for (int64_t c = 0; c < linear->goal.columns; c++) {
+            int64_t at = (int64_t)index[e] * linear->goal.columns + c;
             score[c] += x * (weights->f32 != NULL ? (double)weights->f32[at] : weights->f64[at]);
         }
     }
@@ -119,7 +96,7 @@ static void scatter(int64_t n, const uint32_t *index, const float *value, int64_
 
 /* The target and the weight of row r; false: it does not count. */
 static bool weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out) {
-    if (!pli_linear_target(linear, block->label[r], y_out, weight_out)) return false;
+    if (!pli_goal_target(&linear->goal, block->label[r], y_out, weight_out)) return false;
     if (block->weight != NULL) *weight_out *= (double)block->weight[r];
     return true;
 }
@@ -161,7 +138,7 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
             slope[n] = 0;
             if (!weigh(linear, block, row_at(part, i + n), &y, &weight)) continue;
             score[n] += weights->bias[0];
-            own->loss += weight * linear->loss->at(linear->parameter, 1, &score[n], y, &slope[n]);
+            own->loss += weight * linear->goal.loss->at(linear->goal.parameter, 1, &score[n], y, &slope[n]);
             g->bias[0] += slope[n] *= weight;
             own->weight += weight;
             own->rows++;
@@ -176,7 +153,7 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
                              const pli_slopes *g, pli_sums *own, double *scratch) {
     const pli_block *block = rows->part.block;
     const uint32_t  *local = rows->local;
-    int64_t          k = linear->columns;
+    int64_t          k = linear->goal.columns;
     double          *score = scratch, *slope = scratch + k;
     for (int64_t i = 0; i < rows->part.rows; i++) {
         int64_t         r = row_at(&rows->part, i), at = block->row_start[r], n = block->row_start[r + 1] - at;
@@ -186,7 +163,7 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
         double y, weight;
         if (!weigh(linear, block, r, &y, &weight)) continue;
         score_row(k, weights, n, index, value, score);
-        own->loss += weight * linear->loss->at(linear->parameter, k, score, y, slope);
+        own->loss += weight * linear->goal.loss->at(linear->goal.parameter, k, score, y, slope);
         for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
         if (k > 1 || slope[0] != 0) scatter(n, index, value, k, slope, g->f64);
         own->weight += weight;
@@ -197,35 +174,9 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
 void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
                          const pli_slopes *g, pli_sums *sums, double *scratch) {
     pli_sums own = { 0 };
-    if (linear->columns == 1 && rows->local == NULL) gradient_by_chunks(linear, weights, &rows->part, g, &own);
+    if (linear->goal.columns == 1 && rows->local == NULL) gradient_by_chunks(linear, weights, &rows->part, g, &own);
     else gradient_by_rows(linear, weights, rows, g, &own, scratch);
     pli_sums_add(sums, &own);
-}
-
-int64_t pli_linear_class(const pli_linear *linear, const double *score) {
-    if (linear->columns == 1) return score[0] > 0;
-    int64_t best = 0;
-    for (int64_t c = 1; c < linear->columns; c++)
-        if (score[c] > score[best]) best = c;
-    return best;
-}
-
-bool pli_linear_judge(const pli_linear *linear, const double *score, double label, double weight, double *slope,
-                      pli_sums *sums) {
-    double y, class_weight;
-    if (!pli_linear_target(linear, label, &y, &class_weight)) return false;
-    weight *= class_weight;
-    sums->loss += weight * linear->loss->at(linear->parameter, linear->columns, score, y, slope);
-    sums->weight += weight;
-    sums->rows++;
-    if (linear->classes == 0) {
-        sums->square += weight * (score[0] - y) * (score[0] - y);
-        sums->absolute += weight * fabs(score[0] - y);
-    } else {
-        double hit = (double)pli_linear_class(linear, score);
-        sums->right += hit == (linear->loss->target == PLI_CLASSES ? y : y > 0) ? weight : 0;
-    }
-    return true;
 }
 
 /* --- a batch ----------------------------------------------------------------------------------------- */
@@ -233,13 +184,13 @@ bool pli_linear_judge(const pli_linear *linear, const double *score, double labe
 static plait_status reserve_groups(pli_gradient *gradient, plait_error *err) {
     const pli_linear *linear = gradient->linear;
     size_t            n = (size_t)gradient->own_groups;
-    gradient->stride = (linear->columns + 7) / 8 * 8; /* no two threads write to one cache line */
+    gradient->stride = (linear->goal.columns + 7) / 8 * 8; /* no two threads write to one cache line */
     gradient->bias = pli_calloc(n * (size_t)gradient->stride, sizeof(double));
     gradient->scratch = pli_calloc(n * (size_t)gradient->stride, 2 * sizeof(double));
     gradient->sums = pli_calloc(n, sizeof *gradient->sums);
     if (gradient->bias != NULL && gradient->scratch != NULL && gradient->sums != NULL) return PLAIT_OK;
     pli_gradient_destroy(gradient);
-    return pli_fail(err, PLAIT_ENOMEM, "no memory for gradients of %lld columns", (long long)linear->columns);
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for gradients of %lld columns", (long long)linear->goal.columns);
 }
 
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
@@ -306,7 +257,7 @@ static pli_slopes clear_group(pli_gradient *gradient, int64_t own) {
     else g.f64 = gradient->sum + own * gradient->size;
     if (g.f32 != NULL) memset(g.f32, 0, (size_t)gradient->size * sizeof *g.f32);
     if (g.f64 != NULL) memset(g.f64, 0, (size_t)gradient->size * sizeof *g.f64); /* neither: there are no features */
-    memset(g.bias, 0, (size_t)gradient->linear->columns * sizeof *g.bias);
+    memset(g.bias, 0, (size_t)gradient->linear->goal.columns * sizeof *g.bias);
     return g;
 }
 
@@ -344,7 +295,7 @@ static void add_slice(void *user, int64_t slice, int32_t thread) {
 
 static void squares_of_part(const pli_linear *linear, const pli_part *part, const pli_slopes *g) {
     const pli_block *block = part->block;
-    int64_t          k = linear->columns;
+    int64_t          k = linear->goal.columns;
     for (int64_t i = 0; i < part->rows; i++) {
         int64_t r = row_at(part, i);
         double  y, weight;
@@ -370,7 +321,7 @@ static void squares_group(void *user, int64_t own, int32_t thread) {
 }
 
 static plait_status reserve(pli_gradient *gradient, int64_t rows, plait_error *err) {
-    gradient->size = rows * gradient->linear->columns;
+    gradient->size = rows * gradient->linear->goal.columns;
     void **sum = gradient->is_narrow ? (void **)&gradient->narrow : (void **)&gradient->sum;
     size_t bytes = gradient->is_narrow ? sizeof(float) : sizeof(double);
     if (pli_grow(sum, &gradient->capacity, gradient->size * gradient->own_groups, bytes)) return PLAIT_OK;
@@ -382,7 +333,7 @@ static plait_status reserve(pli_gradient *gradient, int64_t rows, plait_error *e
 static void combine(pli_gradient *gradient, pli_pool *pool) {
     pli_pool_for(pool, (gradient->size + SLICE - 1) / SLICE, add_slice, gradient);
     for (int32_t group = 1; group < gradient->own_groups; group++)
-        for (int64_t c = 0; c < gradient->linear->columns; c++)
+        for (int64_t c = 0; c < gradient->linear->goal.columns; c++)
             gradient->bias[c] += gradient->bias[group * gradient->stride + c];
     if (gradient->is_narrow && gradient->own_groups > 1) keep_total(gradient);
 }
@@ -444,7 +395,7 @@ plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights
     PLI_TRY(reserve(gradient, rows, err));
     batch_run run = { gradient, weights, batch, local, local_start };
     /* Threads must be worth their waking. */
-    int64_t   work = batch->rows * gradient->linear->columns * 16 + gradient->size * gradient->own_groups;
+    int64_t   work = batch->rows * gradient->linear->goal.columns * 16 + gradient->size * gradient->own_groups;
     pli_pool *pool = work > 40000 ? gradient->pool : NULL;
     pli_pool_for(pool, gradient->own_groups, run_group, &run);
     combine(gradient, pool);

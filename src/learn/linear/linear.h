@@ -1,4 +1,4 @@
-/* learn/linear.h - a linear model's scores and gradients over rows of blocks.
+/* learn/linear/linear.h - a linear model's scores and gradients over rows of blocks.
  *
  *     s_ik = b_k + sum_j x_ij w_jk        g_jk = sum_i weight_i d loss_i / d s_ik  x_ij
  *
@@ -10,22 +10,13 @@
 #define PLI_LEARN_LINEAR_H
 
 #include "data/data.h"
-#include "learn/loss/loss.h"
-#include "learn/supervised/metrics.h"
+#include "learn/supervised/goal.h"
 
-struct pli_net;
-
-/* The form of a model, and how a label becomes a target. Borrowed arrays. */
+/* The form of a linear model. */
 typedef struct pli_linear {
-    const pli_loss *loss;
-    double          parameter;    /* of the loss                                             */
-    int64_t         features;     /* rows of the weights; 0 where they grow by key           */
-    int64_t         columns;      /* K                                                       */
-    int64_t         classes;      /* 0: regression                                           */
-    const double   *label;        /* [classes] label values, increasing                      */
-    const double   *class_weight; /* [classes], or NULL: all 1                               */
-    bool            intercept;
-    const struct pli_net *net; /* scores are the net's (net.h); NULL: x w + b                   */
+    pli_goal goal;
+    int64_t  features; /* rows of the weights; 0 where they grow by key */
+    bool     intercept;
 } pli_linear;
 
 /** Is there no such feature? (2^63 of them are INT64_MAX: then there is every one.) */
@@ -39,9 +30,6 @@ typedef struct pli_weights {
     const double *f64;
     const double *bias;
 } pli_weights;
-
-/** The target of a label, and its class's weight. false: the model knows no such label. */
-bool pli_linear_target(const pli_linear *linear, double label, double *y_out, double *class_weight_out);
 
 /* Some rows' entries, whose columns may have been renumbered. */
 typedef struct pli_visit {
@@ -63,13 +51,6 @@ void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, c
 /** Scores of one row: entries [n] with index and value (NULL: ones); indices from `limit` on are left out. */
 void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int64_t limit, int64_t n,
                       const uint32_t *index, const float *value, double *score);
-
-/** Adds loss, hits and errors of a row with these scores to sums. slope [K] is scratch. false: unknown label. */
-bool pli_linear_judge(const pli_linear *linear, const double *score, double label, double weight, double *slope,
-                      pli_sums *sums);
-
-/** The class that the scores mean. */
-int64_t pli_linear_class(const pli_linear *linear, const double *score);
 
 /* --- gradients of a batch ---------------------------------------------------------------------------- */
 

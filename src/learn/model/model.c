@@ -1,31 +1,14 @@
-/* The model as an object: form, weights, names. Its file is modelfile.c, its use predict.c. */
+/* The model as an object: values, names, labels. Its file is modelfile.c, its use predict.c. */
 #include "learn/model/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out,
-                               plait_error *err) {
-    pli_solution s = { .rows = rows };
-    s.weight = rows <= INT64_MAX / columns ? pli_calloc((size_t)(rows * columns), sizeof *s.weight) : NULL;
-    s.bias = pli_calloc((size_t)columns, sizeof *s.bias);
-    s.key = keyed ? pli_calloc((size_t)rows, sizeof *s.key) : NULL;
-    *solution_out = s;
-    if (s.weight != NULL && s.bias != NULL && (!keyed || s.key != NULL)) return PLAIT_OK;
-    pli_solution_free(solution_out);
-    return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld x %lld weights", (long long)rows, (long long)columns);
-}
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
-void pli_solution_free(pli_solution *solution) {
-    pli_free(solution->key);
-    pli_free(solution->weight);
-    pli_free(solution->bias);
-    pli_free(solution->net);
-    *solution = (pli_solution){ 0 };
-}
-
-static plait_status take_labels(plait_model *model, int64_t classes, plait_error *err) {
+static plait_status take_labels(plait_model *model, plait_error *err) {
+    const int64_t classes = model->classes;
     model->label = pli_calloc((size_t)classes, sizeof *model->label);
     model->label_text = pli_calloc((size_t)classes, sizeof *model->label_text);
     bool ok = model->label != NULL && model->label_text != NULL;
@@ -41,99 +24,155 @@ static plait_status take_labels(plait_model *model, int64_t classes, plait_error
     return ok ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld labels", (long long)classes);
 }
 
-static plait_status take_net(plait_model *model, const pli_model_form *form, plait_error *err) {
-    const pli_net_kind *kind = pli_net_kind_find(form->name);
-    if (kind == NULL) return PLAIT_OK;
-    PLI_TRY(pli_net_create(kind, form->layers, model->schema, &model->linear, 1, &model->net, err));
-    model->linear.net = model->net;
-    if (model->solution.net != NULL && model->solution.rows == model->net->values) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "%s of layers %s has %lld values, not %lld", form->name, model->net->layers,
-                    (long long)model->net->values, (long long)model->solution.rows);
-}
-
-plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema,
-                            const char *description, plait_model **model_out, plait_error *err) {
-    const int64_t classes = form->classes;
+plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, int64_t classes,
+                              const char *description, plait_model **model_out, plait_error *err) {
     plait_model *model = pli_calloc(1, sizeof *model);
     if (model == NULL) {
-        pli_solution_free(solution);
         pli_schema_destroy(&schema);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a model");
     }
-    model->solution = *solution;
-    *solution = (pli_solution){ 0 };
+    model->learner = learner;
     model->schema = schema;
-    model->linear.classes = classes;
-    snprintf(model->name, sizeof model->name, "%s", form->name);
+    model->classes = classes;
+    model->features = pli_schema_features(schema);
+    snprintf(model->name, sizeof model->name, "%s", learner->name);
     model->description = pli_strdup(description);
-    plait_status status = PLAIT_OK;
-    if (model->description == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a model");
-    if (status == PLAIT_OK) status = take_labels(model, classes, err);
-    if (status == PLAIT_OK) status = pli_loss_find(form->loss, classes, &model->linear.loss, err);
-    model->linear.parameter = form->parameter;
-    model->linear.features = form->features;
-    model->linear.columns = classes > 2 ? classes : 1;
-    model->linear.label = model->label;
-    model->linear.intercept = form->intercept;
-    if (status == PLAIT_OK) status = take_net(model, form, err);
-    if (status < 0) {
-        plait_model_destroy(&model);
-        return status;
-    }
+    model->own = pli_calloc(1, learner->model_bytes > 0 ? learner->model_bytes : 1);
+    plait_status status = model->description != NULL && model->own != NULL
+                              ? take_labels(model, err)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for a model");
+    if (status < 0) plait_model_destroy(&model);
     *model_out = model;
-    return PLAIT_OK;
+    return status;
+}
+
+plait_status pli_model_open(plait_model *model, plait_error *err) {
+    return model->learner->open != NULL ? model->learner->open(model, err) : PLAIT_OK;
 }
 
 void plait_model_destroy(plait_model **model) {
     if (model == NULL || *model == NULL) return;
     plait_model *m = *model;
-    pli_net_destroy(&m->net);
-    pli_solution_free(&m->solution);
+    if (m->own != NULL && m->learner->close != NULL) m->learner->close(m);
+    for (int32_t i = 0; i < m->n_values; i++) pli_free(m->value[i].data);
     pli_schema_destroy(&m->schema);
-    for (int64_t k = 0; m->label_text != NULL && k < m->linear.classes; k++) pli_free(m->label_text[k]);
+    for (int64_t k = 0; m->label_text != NULL && k < m->classes; k++) pli_free(m->label_text[k]);
     pli_free(m->label_text);
     pli_free(m->label);
     pli_free(m->description);
+    pli_free(m->own);
     pli_text_free(&m->feature);
+    pli_text_free(&m->settings);
     pli_free(m);
     *model = NULL;
 }
 
+const pli_schema *pli_model_schema(const plait_model *model) { return model->schema; }
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+plait_status plait_model_put(plait_model *model, const char *name, plait_type type, int32_t rank, const int64_t *shape,
+                             const void *data, plait_error *error_out) {
+    if (model == NULL) return pli_fail_null(error_out, __func__, "model");
+    PLI_TRY(PLI_GIVEN(error_out, name));
+    PLI_TRY(PLI_GIVEN_OF(error_out, rank, shape));
+    pli_model_value *v = &model->value[model->n_values];
+    size_t           bytes = plait_type_bytes(type);
+    if (model->n_values == PLAIT_MODEL_VALUES || strlen(name) >= sizeof v->name || rank < 0 || rank > 4)
+        return pli_fail(error_out, PLAIT_EINVAL, "value %.60s: a model has at most %d, with names below 64 characters and at most 4 axes",
+                        name, (int)PLAIT_MODEL_VALUES);
+    *v = (pli_model_value){ .type = type, .rank = rank };
+    snprintf(v->name, sizeof v->name, "%s", name);
+    for (int32_t i = 0; i < rank; i++) {
+        if (shape[i] < 0 || (shape[i] > 0 && bytes > SIZE_MAX / 2 / (size_t)shape[i]))
+            return pli_fail(error_out, PLAIT_EINVAL, "value %s: no such shape", name);
+        v->shape[i] = shape[i];
+        bytes *= (size_t)shape[i];
+    }
+    PLI_TRY(PLI_GIVEN_OF(error_out, bytes, data));
+    v->data = pli_malloc(bytes > 0 ? bytes : 1);
+    if (v->data == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory for value %s of a model", name);
+    if (bytes > 0) memcpy(v->data, data, bytes);
+    v->bytes = bytes;
+    model->n_values++;
+    return PLAIT_OK;
+}
+
+const void *plait_model_value(const plait_model *model, const char *name, plait_type type, int32_t rank,
+                              int64_t *shape_out) {
+    for (int32_t i = 0; model != NULL && name != NULL && i < model->n_values; i++) {
+        const pli_model_value *v = &model->value[i];
+        if (strcmp(v->name, name) != 0) continue;
+        if (v->type != type || v->rank != rank) return NULL;
+        for (int32_t a = 0; shape_out != NULL && a < rank; a++) shape_out[a] = v->shape[a];
+        return v->data;
+    }
+    return NULL;
+}
+
+void *plait_model_state(const plait_model *model) { return model == NULL ? NULL : model->own; }
+
+/* "clusters=8\n": the value of an own option. */
+static const char *setting_of(const plait_model *model, const char *name) {
+    const size_t length = strlen(name);
+    const char  *at = model->settings.data != NULL ? model->settings.data : "";
+    for (; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strncmp(at, name, length) == 0 && at[length] == '=') return at + length + 1;
+    for (const plait_learner_option *o = model->learner->options; o != NULL && o->name != NULL; o++)
+        if (strcmp(o->name, name) == 0) return o->preset;
+    return NULL;
+}
+
+double plait_model_number(const plait_model *model, const char *name) {
+    char        text[64];
+    double      x = NAN;
+    const char *value = model != NULL && name != NULL ? setting_of(model, name) : NULL;
+    if (value == NULL) return NAN;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(value, "\n"), value);
+    return pli_parse_f64(text, &x) ? x : (double)NAN;
+}
+
+/* --- what it says of itself ----------------------------------------------------------------------------------------- */
+
 const char *plait_model_name(const plait_model *model) { return model == NULL ? "" : model->name; }
 const char *plait_model_description(const plait_model *model) { return model == NULL ? "" : model->description; }
-int64_t     plait_model_features(const plait_model *model) { return model == NULL ? 0 : model->linear.features; }
-int64_t     plait_model_classes(const plait_model *model) { return model == NULL ? 0 : model->linear.classes; }
-int64_t     plait_model_rows(const plait_model *model) { return model == NULL ? 0 : model->solution.rows; }
-int64_t     plait_model_columns(const plait_model *model) {
-    if (model == NULL) return 0;
-    return model->net != NULL ? 1 : model->linear.columns;
+int64_t     plait_model_features(const plait_model *model) { return model == NULL ? 0 : model->features; }
+int64_t     plait_model_classes(const plait_model *model) { return model == NULL ? 0 : model->classes; }
+
+int64_t plait_model_rows(const plait_model *model) {
+    const pli_model_ops *ops = model != NULL ? pli_model_ops_of(model) : NULL;
+    return ops != NULL ? ops->rows(model) : 0;
+}
+
+int64_t plait_model_columns(const plait_model *model) {
+    const pli_model_ops *ops = model != NULL ? pli_model_ops_of(model) : NULL;
+    return ops != NULL ? ops->columns(model) : 0;
 }
 
 const char *plait_model_label(const plait_model *model, int64_t k) {
-    return model != NULL && k >= 0 && k < model->linear.classes ? model->label_text[k] : "";
+    return model != NULL && k >= 0 && k < model->classes ? model->label_text[k] : "";
 }
 
 uint64_t plait_model_key(const plait_model *model, int64_t row) {
-    if (model == NULL || row < 0 || row >= model->solution.rows) return 0;
-    return model->solution.key != NULL ? model->solution.key[row] : (uint64_t)row;
+    if (row < 0 || row >= plait_model_rows(model)) return 0;
+    return pli_model_ops_of(model)->key(model, row);
 }
 
 const char *plait_model_feature(const plait_model *model, int64_t j) {
-    if (model == NULL || j < 0 || j >= model->solution.rows) return "";
+    if (j < 0 || j >= plait_model_rows(model)) return "";
     pli_text *name = (pli_text *)&model->feature; /* a buffer, no part of the model */
     name->length = 0;
     name->failed = false;
-    if (model->net != NULL) pli_net_value_name(model->net, j, name);
-    else pli_schema_feature_name(model->schema, plait_model_key(model, j), name);
+    pli_model_ops_of(model)->feature(model, j, name);
     return name->data != NULL && !name->failed ? name->data : "";
 }
 
 double plait_model_weight(const plait_model *model, int64_t j, int64_t k) {
-    if (model == NULL || j < 0 || j >= model->solution.rows || k < 0 || k >= plait_model_columns(model)) return NAN;
-    if (model->net != NULL) return (double)model->solution.net[j];
-    return model->solution.weight[j * model->linear.columns + k];
+    if (j < 0 || j >= plait_model_rows(model) || k < 0 || k >= plait_model_columns(model)) return NAN;
+    return pli_model_ops_of(model)->weight(model, j, k);
 }
 
 double plait_model_intercept(const plait_model *model, int64_t k) {
-    return model != NULL && model->net == NULL && k >= 0 && k < model->linear.columns ? model->solution.bias[k] : NAN;
+    if (model == NULL || pli_model_ops_of(model) == NULL || k < 0 || k >= plait_model_columns(model)) return NAN;
+    return pli_model_ops_of(model)->intercept(model, k);
 }

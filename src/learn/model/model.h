@@ -1,76 +1,98 @@
-/* learn/model.h - what training leaves: weights in the data's units, and what the columns and labels mean. */
+/* learn/model/model.h - what training leaves: values by name and what the columns and labels mean; or, of learners of Plait's
+ * own, something of theirs (pli_model_ops). */
 #ifndef PLI_LEARN_MODEL_H
 #define PLI_LEARN_MODEL_H
 
-#include <plait/model.h>
+#include "learn/learner.h"
 
-#include "data/data.h"
-#include "learn/linear/linear.h"
-#include "learn/net/net.h"
-
-/* Weights [rows, K], row j that of feature j, or of feature key[j] (increasing) where features are few of many. */
-typedef struct pli_solution {
-    int64_t   rows;
-    uint64_t *key; /* NULL: row j is feature j */
-    double   *weight, *bias;
-    float    *net; /* of a net: its values [rows], and none of the others */
-} pli_solution;
-
-plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out, plait_error *err);
-void         pli_solution_free(pli_solution *solution);
+/* A named array, owned by the model. */
+typedef struct pli_model_value {
+    char       name[64];
+    plait_type type;
+    int32_t    rank;
+    int64_t    shape[4];
+    size_t     bytes;
+    void      *data;
+} pli_model_value;
 
 struct plait_model {
-    pli_linear   linear; /* label and class_weight: of label, and NULL */
-    pli_net     *net;    /* linear.net, owned */
-    pli_solution solution;
-    pli_schema  *schema;
-    double      *label;       /* [classes]                                       */
-    char       **label_text;  /* [classes]                                       */
-    pli_text     feature;     /* name told last, see plait_model_feature         */
-    char        *description; /* JSON: how it was trained, no time, path or host */
-    char         name[32];
+    const plait_learner *learner;
+    char                 name[32];
+    pli_schema          *schema;
+    char                *description; /* JSON: how it was trained, no time, path or host */
+    int64_t              features, classes;
+    double              *label;       /* [classes]                                       */
+    char               **label_text;  /* [classes]                                       */
+    pli_text             feature;     /* name told last, see plait_model_feature         */
+    int32_t              n_values;
+    pli_model_value      value[PLAIT_MODEL_VALUES];
+    pli_text             settings;    /* own options, "clusters=8" lines                 */
+    void                *own;         /* [learner->model_bytes]                          */
 };
 
-/* What a model is, beside its values. */
-typedef struct pli_model_form {
-    const char *name, *loss; /* loss: name, but for a net */
-    const char *layers;      /* of a net */
-    double      parameter;
-    bool        intercept;
-    int64_t     features, classes;
-} pli_model_form;
+/* The tensors of a model's file. scratch: memory of what was made for them, to be freed. */
+typedef struct pli_model_tensors {
+    pli_tensor tensor[PLAIT_MODEL_VALUES];
+    int32_t    n;
+    void      *scratch;
+} pli_model_tensors;
 
-/** A model of this form around a schema's labels; takes solution and schema (also when it fails). Errors: EFORMAT the values are
- *  not those of the form. */
-plait_status pli_model_make(const pli_model_form *form, pli_solution *solution, pli_schema *schema,
-                            const char *description, plait_model **model_out, plait_error *err);
+enum { PLI_MODEL_META = 16 };
+/* Metadata of a file, besides that of every model: borrowed keys and values, as long as the model and this lie. */
+typedef struct pli_model_meta {
+    const char *pair[2 * PLI_MODEL_META + 1]; /* key, value, ..., NULL */
+    int32_t     n;
+    char        text[4][40];                  /* for numbers */
+} pli_model_meta;
+static inline void pli_model_meta_add(pli_model_meta *meta, const char *key, const char *value) {
+    meta->pair[2 * meta->n] = key;
+    meta->pair[2 * meta->n++ + 1] = value;
+}
 
-enum { PLI_LABEL_TEXT = 160 };
-/** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). labels.c. */
-/** Rows without labels (--label none) are refused by a model that learns from them. name: of the model. EINVAL. */
-plait_status pli_label_need(const pli_schema *schema, const char *name, plait_error *err);
-plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
+/* How models of a learner of Plait's own are used and saved, where they are not named values. */
+typedef struct pli_model_ops {
+    plait_status (*tensors)(const plait_model *model, pli_model_tensors *out, plait_error *err);
+    void (*metadata)(const plait_model *model, pli_model_meta *out);
+    /** Name, schema, features and labels are there: the rest. Errors: EFORMAT, by pli_not_a_model. */
+    plait_status (*load)(const pli_safetensors *file, const char *path, plait_model *model, plait_error *err);
+    /** As plait_model_predict and plait_model_eval have it. */
+    plait_status (*predict)(const plait_model *model, const pli_dataset *data, bool proba, double *scores,
+                            plait_error *err);
+    plait_status (*eval)(const plait_model *model, const pli_dataset *data, plait_report *report, plait_error *err);
+    /* Weights, as plait/model.h tells them. */
+    int64_t (*rows)(const plait_model *model);
+    int64_t (*columns)(const plait_model *model);
+    uint64_t (*key)(const plait_model *model, int64_t row);
+    double (*weight)(const plait_model *model, int64_t row, int64_t column);
+    double (*intercept)(const plait_model *model, int64_t column);
+    void (*feature)(const plait_model *model, int64_t row, pli_text *text);
+} pli_model_ops;
 
-/* What cannot be judged, behind the number of its row. */
-#define PLI_UNKNOWN_LABEL "row %lld has no label, or one that the model does not know"
-#define PLI_UNKNOWN_CHARACTER                                                                                          \
-    "row %lld has a character that the model does not know: it cannot be foretold; leave such out, or train on text "  \
-    "that has it"
+/** Those of its learner; NULL: its values are all. */
+static inline const pli_model_ops *pli_model_ops_of(const plait_model *model) {
+    return model->learner->more != NULL ? model->learner->more->model : NULL;
+}
 
-/** Sums over the own rows of data, block by block. want: NULL, or which rows to take. ranking: NULL, or
- *  receives the scores of two classes. Errors: EFORMAT a label that the model does not know. */
-plait_status pli_model_judge(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
-                             pli_pool *pool, bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
-                             pli_ranking *ranking, plait_error *err);
+/** A model without values; takes the schema (also when it fails). classes: 0, or those of the schema. name: what it is called,
+ *  NULL: as its learner. */
+plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, int64_t classes,
+                              const char *description, plait_model **model_out, plait_error *err);
+/** Its values are there: opens it. */
+plait_status pli_model_open(plait_model *model, plait_error *err);
 
-/** The same over these blocks [blocks] of data. */
-plait_status pli_model_judge_blocks(const pli_linear *linear, const pli_solution *solution, const pli_dataset *data,
-                                    int32_t blocks, const pli_block **block, pli_pool *pool,
-                                    bool (*want)(void *user, int64_t row), void *user, pli_total *total_out,
-                                    pli_ranking *ranking, plait_error *err);
+/** EFORMAT: path is not a model of plait, and why. */
+plait_status pli_not_a_model(const char *path, const char *why, plait_error *err);
+/** A count in a file's metadata, 0 .. most. false: none. */
+bool pli_model_count(const pli_safetensors *file, const char *key, int64_t most, int64_t *out);
 
-/** Fills the test figures of a report from sums over all rows. */
-void pli_report_test(plait_report *report, const pli_linear *linear, const pli_sums *sums, double auc);
+/** Sums [PLAIT_MEASURES] of learner->measure over blocks; each sum exact, whoever has which block. */
+typedef struct pli_measured {
+    uint64_t cell[PLAIT_MEASURES][4]; /* tensor/exact_cells.h */
+} pli_measured;
+plait_status pli_model_measure(const plait_model *model, int32_t blocks, const pli_block *const *block, pli_pool *pool,
+                               pli_measured *sums, plait_error *err);
+
+/** An untouched report: NaN and -1. */
 void pli_report_init(plait_report *report);
 
 #endif

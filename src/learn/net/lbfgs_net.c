@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "graph/session.h"
-#include "learn/solve/lbfgs_pass.h"
-#include "learn/net/net.h"
+#include "learn/net/fit.h"
+#include "learn/solve/lbfgs_run.h"
 
 enum { ROWS = 1024 }; /* that go through the graph together: a number of its own, so that it changes no bit */
 
-struct pli_lbfgs_net {
+struct net_pass {
     const pli_net *net;
     plait_session *session;
     float         *values; /* [net->values] at which the pass computes */
@@ -24,7 +24,7 @@ struct pli_lbfgs_net {
 /* --- the graph's store --------------------------------------------------------------------------------------- */
 
 static plait_status get(void *user, int32_t variable, const void **values_out, plait_error *err) {
-    struct pli_lbfgs_net *n = user;
+    struct net_pass *n = user;
     (void)err;
     *values_out = n->values + n->net->param[variable].at;
     return PLAIT_OK;
@@ -32,7 +32,7 @@ static plait_status get(void *user, int32_t variable, const void **values_out, p
 
 static plait_status get_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, void *values,
                              plait_error *err) {
-    const struct pli_lbfgs_net *n = user;
+    const struct net_pass *n = user;
     const pli_net_param        *param = &n->net->param[variable];
     (void)err;
     for (int64_t i = 0; i < rows; i++)
@@ -42,7 +42,7 @@ static plait_status get_rows(void *user, int32_t variable, int64_t rows, const i
 }
 
 static plait_status add(void *user, int32_t variable, const void *delta, plait_error *err) {
-    struct pli_lbfgs_net *n = user;
+    struct net_pass *n = user;
     const pli_net_param  *param = &n->net->param[variable];
     (void)err;
     for (int64_t i = 0; i < param->rows * param->cols; i++) n->sum[param->at + i] += (double)((const float *)delta)[i];
@@ -51,7 +51,7 @@ static plait_status add(void *user, int32_t variable, const void *delta, plait_e
 
 static plait_status add_rows(void *user, int32_t variable, int64_t rows, const int64_t *row, const void *delta,
                              plait_error *err) {
-    struct pli_lbfgs_net *n = user;
+    struct net_pass *n = user;
     const pli_net_param  *param = &n->net->param[variable];
     (void)err;
     for (int64_t i = 0; i < rows; i++)
@@ -74,26 +74,27 @@ static plait_status no_memory(const pli_run *run) {
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
 static void end(pli_lbfgs *l) {
-    struct pli_lbfgs_net *n = l->net;
+    struct net_pass *n = l->own;
     if (n == NULL) return;
     plait_session_destroy(&n->session);
     pli_free(n->values);
     pli_free(n->sum);
     pli_net_rows_free(&n->rows);
     pli_free(n);
-    l->net = NULL;
+    l->own = NULL;
 }
 
 static plait_status begin(pli_lbfgs *l) {
     pli_run              *run = l->run;
-    struct pli_lbfgs_net *n = l->net = pli_calloc(1, sizeof *n);
+    struct net_pass *n = l->own = pli_calloc(1, sizeof *n);
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's passes");
-    n->net = run->net;
-    if (run->net->row_labels > 1)
+    n->net = pli_net_fit_of(run)->net;
+    if (pli_net_fit_of(run)->net->row_labels > 1)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs for a net of sequences of text is refused: its mean is taken over rows, and these "
                         "have several labels each; take adam");
-    l->rows = l->values = run->net->values;
+    l->single = true;
+    l->rows = l->values = pli_net_fit_of(run)->net->values;
     l->columns = 1;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
     l->args.packed = l->type == PLAIT_F32;
@@ -101,7 +102,7 @@ static plait_status begin(pli_lbfgs *l) {
     l->args.free_row = -1;
     n->values = pli_array((size_t)l->values, sizeof *n->values);
     n->sum = pli_calloc((size_t)l->values, sizeof *n->sum);
-    if (n->values == NULL || n->sum == NULL || !pli_net_rows_reserve(run->net, &n->rows, ROWS))
+    if (n->values == NULL || n->sum == NULL || !pli_net_rows_reserve(pli_net_fit_of(run)->net, &n->rows, ROWS))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)l->values);
     const plait_store store = {
         .user = n, .get = get, .get_rows = get_rows, .inc = add, .inc_rows = add_rows, .end = end_run
@@ -110,8 +111,8 @@ static plait_status begin(pli_lbfgs *l) {
     plait_session_opts_init(&opts);
     opts.store = &store;
     opts.seed = run->opts->seed;
-    opts.kernels = pli_run_kernels(run);
-    return pli_session_create(run->net->graph, &opts, run->pool, &n->session, run->err);
+    opts.kernels = pli_net_kernels(run);
+    return pli_session_create(pli_net_fit_of(run)->net->graph, &opts, run->pool, &n->session, run->err);
 }
 
 static plait_status in_type(const pli_lbfgs *l, float *values, void **out) {
@@ -133,8 +134,8 @@ static plait_status initial(const pli_lbfgs *l, void **initial_out) {
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
     float *factors = pli_array((size_t)l->values, sizeof *factors);
     if (factors == NULL) return pli_fail(l->run->err, PLAIT_ENOMEM, "no memory for penalties");
-    for (int32_t p = 0; p < l->net->net->n_params; p++)
-        pli_net_penalty_factors(l->run, p, factors + l->net->net->param[p].at);
+    for (int32_t p = 0; p < ((const struct net_pass *)l->own)->net->n_params; p++)
+        pli_net_penalty_factors(l->run, p, factors + ((const struct net_pass *)l->own)->net->param[p].at);
     return in_type(l, factors, penalty_out);
 }
 
@@ -152,13 +153,13 @@ static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
 /* By one worker: the same number, whoever they are. */
 static plait_status metric(pli_lbfgs *l) {
     if (!pli_comm_leads(l->run->comm)) return PLAIT_OK;
-    for (int64_t i = 0; i < l->values; i++) l->net->sum[i] = 1;
-    return push(l, l->h, l->net->sum);
+    for (int64_t i = 0; i < l->values; i++) ((struct net_pass *)l->own)->sum[i] = 1;
+    return push(l, l->h, ((struct net_pass *)l->own)->sum);
 }
 
 /* The rows in x, forward and backward. */
 static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
-    struct pli_lbfgs_net *n = l->net;
+    struct net_pass *n = l->own;
     const pli_net        *net = n->net;
     plait_fetch           fetches[PLI_NET_PARAMS + 1];
     pli_sums              sums = { 0 };
@@ -176,14 +177,14 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
 }
 
 static plait_status push_gradient(pli_lbfgs *l) {
-    for (int64_t i = 0; i < l->values; i++) l->net->sum[i] /= (double)l->run->train_rows;
-    PLI_TRY(push(l, l->g, l->net->sum));
-    memset(l->net->sum, 0, (size_t)l->values * sizeof *l->net->sum);
+    for (int64_t i = 0; i < l->values; i++) ((struct net_pass *)l->own)->sum[i] /= (double)l->run->train_rows;
+    PLI_TRY(push(l, l->g, ((struct net_pass *)l->own)->sum));
+    memset(((struct net_pass *)l->own)->sum, 0, (size_t)l->values * sizeof *((struct net_pass *)l->own)->sum);
     return PLAIT_OK;
 }
 
 static plait_status run_part(pli_lbfgs *l, const pli_part *part, pli_total *total) {
-    struct pli_lbfgs_net *n = l->net;
+    struct net_pass *n = l->own;
     for (int64_t from = 0, take; from < part->rows; from += take) {
         take = part->rows - from < ROWS - n->n ? part->rows - from : ROWS - n->n;
         if (pli_net_take_rows(l->run, part, from, take, &n->rows, n->n) < 0) return no_memory(l->run);
@@ -194,12 +195,12 @@ static plait_status run_part(pli_lbfgs *l, const pli_part *part, pli_total *tota
 }
 
 static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) {
-    struct pli_lbfgs_net *n = l->net;
+    struct net_pass *n = l->own;
     const pli_run        *run = l->run;
     for (int64_t i = 0; i < l->values; i++)
         n->values[i] = l->type == PLAIT_F64 ? (float)((const double *)values)[i] : ((const float *)values)[i];
     memset(n->sum, 0, (size_t)l->values * sizeof *n->sum);
-    pli_run_charge(run, &l->batch, l->values);
+    pli_run_charge(run, &l->batch, pli_fit_of(run)->goal.columns, l->values);
     for (int32_t p = 0; p < l->batch.parts; p++) {
         PLI_TRY(run_part(l, &l->batch.part[p], total));
         if (!run->exact || l->batch.part[p].rows == 0) continue;
@@ -212,5 +213,6 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
 }
 
 const pli_lbfgs_pass pli_lbfgs_nets = {
-    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute
+    .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute,
+    .finite = pli_fit_finite, .solved = pli_fit_solved_at
 };

@@ -85,9 +85,9 @@ static plait_value recur(pli_net *net, plait_value z, int64_t units, int32_t lay
 
 static plait_status refuse(const pli_net *net, plait_error *err) {
     const int64_t steps = net->symbols > 0 ? net->row_values
-                          : net->axes == 1 ? net->linear->features
+                          : net->axes == 1 ? net->features
                                            : net->length[net->axes - 2];
-    if (net->symbols > 0 && net->linear->classes == 0)
+    if (net->symbols > 0 && net->goal->classes == 0)
         return pli_fail(err, PLAIT_EREFUSED,
                         "model lstm with a loss of numbers is refused on text: its answers are symbols; take --loss "
                         "logistic");
@@ -102,7 +102,7 @@ static plait_status refuse(const pli_net *net, plait_error *err) {
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     static const int64_t by_row[] = { 1, 0, 2 }, steps[] = { 0 }, last[] = { -1 }, end[] = { INT64_MAX };
-    const int64_t        k = net->linear->columns;
+    const int64_t        k = net->goal->columns;
     plait_graph         *g = net->graph;
     if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: an lstm has at least one, as 128");
     PLI_TRY(refuse(net, err));

@@ -5,7 +5,7 @@
 #include "learn/net/net.h"
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
-    const int64_t k = net->linear->columns;
+    const int64_t k = net->goal->columns;
     plait_value   h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
     (void)err;
     for (int32_t i = 1; i <= n; i++) {

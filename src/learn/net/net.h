@@ -18,7 +18,7 @@
 #include <plait/session.h>
 
 #include "data/data.h"
-#include "learn/linear/linear.h"
+#include "learn/supervised/goal.h"
 #include "learn/supervised/scale.h"
 
 enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES };
@@ -70,8 +70,9 @@ struct pli_net {
     bool                sparse;    /* fed by entries: x is [rows, 0]; param[0] is read and pushed by row */
     int64_t             row_values; /* of x: features, or symbols; 0: sparse              */
     int64_t             row_labels; /* that a row has scores for: 1, or one a step        */
-    const pli_linear   *linear;    /* loss, targets, K; borrowed                          */
-    plait_op            loss_op;   /* user: linear */
+    const pli_goal     *goal;      /* loss, targets, K; borrowed                          */
+    int64_t             features;
+    plait_op            loss_op;   /* user: goal */
     plait_graph        *graph;
     plait_graph        *calm; /* by which rows are scored: the same values, nothing dropped; NULL: graph */
     plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
@@ -88,11 +89,11 @@ const pli_net_kind *const *pli_net_kinds(void);
 const pli_net_kind *pli_net_kind_find(const char *name);
 
 /** A net for rows of a schema's features, with its gradients. layers NULL: the kind's; of a kind that opens, the text
- *  of its file. linear is borrowed for the net's life. density: of a row's features, how many are given; 1 where that is
+ *  of its file. goal is borrowed for the net's life. density: of a row's features, how many are given; 1 where that is
  *  not known: it decides how rows are fed, no more. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too
  *  many features for a kind with dense rows; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err);
+                            const pli_goal *goal, int64_t features, double density, pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
@@ -165,6 +166,6 @@ void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
 
 /** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's sum f32 [],
  *  sums [PLI_SUMS] f64. */
-plait_op pli_net_loss_op(const pli_linear *linear);
+plait_op pli_net_loss_op(const pli_goal *goal);
 
 #endif

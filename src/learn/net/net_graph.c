@@ -104,7 +104,7 @@ static plait_status find_x(pli_net *net, plait_error *err) {
 /* Scores [any, K]. A vector is a column; of two classes' two scores the difference is the one that counts. */
 static plait_status find_scores(pli_net *net, plait_error *err) {
     plait_graph  *g = net->graph;
-    const int64_t k = net->linear->columns, classes = net->linear->classes, first[] = { 0, 0 }, second[] = { 0, 1 };
+    const int64_t k = net->goal->columns, classes = net->goal->classes, first[] = { 0, 0 }, second[] = { 0, 1 };
     const int64_t first_end[] = { INT64_MAX, 1 }, second_end[] = { INT64_MAX, 2 };
     char          why[200];
     net->scores = plait_graph_find(g, "scores");

@@ -22,7 +22,7 @@ static plait_status infer(const plait_call *call) {
 static size_t scratch(const plait_call *call) { return 2 * (size_t)call->in[0].shape.dim[1] * sizeof(double); }
 
 static plait_status run(const plait_call *call, int64_t item) {
-    const pli_linear *linear = call->user;
+    const pli_goal *goal = call->user;
     const int64_t     n = call->in[0].shape.dim[0], k = call->in[0].shape.dim[1];
     const float      *scores = call->in[0].data;
     const double     *label = call->in[1].data, *weight = call->in[2].data;
@@ -37,8 +37,8 @@ static plait_status run(const plait_call *call, int64_t item) {
             continue;
         }
         for (int64_t c = 0; c < k; c++) score[c] = (double)scores[r * k + c];
-        if (!pli_linear_target(linear, label[r], &y, &class_weight) ||
-            !pli_linear_judge(linear, score, label[r], weight[r], slope, &sums))
+        if (!pli_goal_target(goal, label[r], &y, &class_weight) ||
+            !pli_goal_judge(goal, score, label[r], weight[r], slope, &sums))
             return plait_call_fail(call, PLAIT_EFORMAT, "the label %g is not among the model's labels", label[r]);
         for (int64_t c = 0; c < k; c++) slopes[r * k + c] = (float)(weight[r] * class_weight * slope[c]);
     }
@@ -54,7 +54,7 @@ static void gradient(const plait_gradient *at) {
 static const plait_kernel        kernel = { .name = "losses", .scratch = scratch, .run = run };
 static const plait_kernel *const kernels[] = { &kernel, NULL };
 
-plait_op pli_net_loss_op(const pli_linear *linear) {
+plait_op pli_net_loss_op(const pli_goal *goal) {
     _Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "sums are an array of doubles");
     return (plait_op){ .size = sizeof(plait_op),
                        .name = "row_loss",
@@ -65,5 +65,5 @@ plait_op pli_net_loss_op(const pli_linear *linear) {
                        .infer = infer,
                        .gradient = gradient,
                        .kernels = kernels,
-                       .user = (void *)(uintptr_t)linear };
+                       .user = (void *)(uintptr_t)goal };
 }

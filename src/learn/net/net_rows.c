@@ -65,7 +65,7 @@ static bool put_entries(const pli_net *net, const pli_block *block, int64_t row,
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
         const uint64_t j = key_at(block, e);
         const double   value = block->value != NULL ? (double)block->value[e] : 1;
-        if (j >= (uint64_t)net->linear->features) continue;
+        if (j >= (uint64_t)net->features) continue;
         to->key[to->entries] = j;
         to->row[to->entries] = at;
         to->value[to->entries++] = (float)(scale != NULL && scale->factor != NULL ? scale->factor[j] * value : value);
@@ -100,7 +100,7 @@ static void put_symbols(const pli_net *net, const pli_block *block, int64_t row,
 /* A step's label is the symbol of the next; the last one's is the row's own. */
 static double step_label(const pli_net *net, const pli_block *block, int64_t row, const int64_t *x, int64_t t) {
     if (t == net->row_labels - 1) return block->label[row];
-    return x[t + 1] < net->symbols ? net->linear->label[x[t + 1]] : NAN;
+    return x[t + 1] < net->symbols ? net->goal->label[x[t + 1]] : NAN;
 }
 
 int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
@@ -119,7 +119,7 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
     int64_t *x = (int64_t *)to->x + at * net->row_values;
     put_symbols(net, block, row, x);
     for (int64_t t = 0; t < net->row_labels; t++) {
-        to->label[at * net->row_labels + t] = t < first ? net->linear->label[0] : step_label(net, block, row, x, t);
+        to->label[at * net->row_labels + t] = t < first ? net->goal->label[0] : step_label(net, block, row, x, t);
         to->weight[at * net->row_labels + t] = t < first ? 0 : weight;
     }
     return labels;

@@ -35,14 +35,14 @@ static plait_status score_rows(const pli_net *net, plait_session *session, plait
     if (fed < 0) return no_memory(err);
     plait_fetch fetch = { .value = net->scores,
                           .tensor = { .data = p->scores },
-                          .bytes = (size_t)(n * net->row_labels * net->linear->columns) * sizeof *p->scores };
+                          .bytes = (size_t)(n * net->row_labels * net->goal->columns) * sizeof *p->scores };
     return plait_session_run(session, feeds, net->n_params + fed, &fetch, 1, NULL, 0, err);
 }
 
 plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
                            bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
                            plait_error *err) {
-    const int64_t k = net->linear->columns, labels = net->row_labels;
+    const int64_t k = net->goal->columns, labels = net->row_labels;
     plait_feed    feeds[PLI_NET_PARAMS + PLI_NET_FEEDS];
     score_pass    p = { .most = labels == 1 ? ROWS_AT_ONCE : (LABELS_AT_ONCE + labels - 1) / labels };
     plait_status  status = PLAIT_OK;

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "graph/session.h"
-#include "learn/net/net.h"
-#include "learn/solve/sgd.h"
+#include "learn/net/fit.h"
 #include "learn/net/table_store.h"
 
 struct pli_net_worker {
@@ -22,21 +21,21 @@ struct pli_net_worker {
 /* --- tables ------------------------------------------------------------------------------------------------------ */
 
 static bool is_scaled(const pli_run *run, int32_t p) {
-    return p == 0 && run->scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
+    return p == 0 && pli_net_fit_of(run)->fit.scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
 }
 
 void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
-    const pli_net_param *param = &run->net->param[p];
+    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
             factor[r * param->cols + c] =
-                is_scaled(run, p) ? (float)pli_scale_penalty(&run->scale, run->net->even ? 0 : r, run->l1, run->l2)
+                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale, pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
                                   : param->penalised;
 }
 
 /* NULL: all 1. */
 static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
-    const pli_net_param *param = &run->net->param[p];
+    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
     *penalty_out = NULL;
     if (param->penalised && !is_scaled(run, p)) return PLAIT_OK;
     float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
@@ -47,43 +46,43 @@ static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_ou
 }
 
 void pli_net_first_values(const pli_run *run, float *values) {
-    const pli_net *net = run->net;
+    const pli_net *net = pli_net_fit_of(run)->net;
     if (run->start == NULL) {
-        if (run->file.text != NULL) memcpy(values, run->file.first, (size_t)net->values * sizeof *values);
+        if (pli_net_fit_of(run)->file.text != NULL) memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
         else pli_net_initial(net, run->opts->seed, values);
         return;
     }
-    memcpy(values, run->start->solution.net, (size_t)net->values * sizeof *values);
-    pli_net_from_data_units(net, &run->scale, values);
+    memcpy(values, pli_fitted_solution(run->start)->flat, (size_t)net->values * sizeof *values);
+    pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
 }
 
-plait_status pli_net_create_tables(pli_run *run, const plait_table_opts *like) {
-    const pli_net *net = run->net;
-    float         *initial = pli_array((size_t)net->values, sizeof *initial);
+static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *initial) {
+    pli_net_fit         *n = pli_net_fit_of(run);
+    const pli_net_param *param = &n->net->param[p];
+    plait_table_opts     t = *like;
+    float               *penalty = NULL;
+    t.name = param->name;
+    t.rows = param->rows;
+    t.cols = param->cols;
+    t.keyed = pli_net_by_row(n->net, p);
+    if (t.keyed) t.sharded = 0;
+    t.initial = initial + param->at;
+    PLI_TRY(penalty_of(run, p, &penalty));
+    t.penalty = penalty;
+    plait_status status = pli_run_make_table(run, &t, &n->table[p]);
+    pli_free(penalty);
+    return status;
+}
+
+static plait_status create_tables(pli_run *run) {
+    const pli_net   *net = pli_net_fit_of(run)->net;
+    float           *initial = pli_array((size_t)net->values, sizeof *initial);
+    plait_table_opts like;
     if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    plait_status status = PLAIT_OK;
+    plait_status status = pli_run_table_opts(run, &like);
     pli_net_first_values(run, initial);
-    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) {
-        const pli_net_param *param = &net->param[p];
-        const pli_travel     travel = pli_run_travel(run, param->name);
-        plait_table_opts     t = *like;
-        float               *penalty = NULL;
-        t.name = param->name;
-        t.topology = travel.topology;
-        t.consistency = travel.consistency;
-        t.filter = travel.filter;
-        t.rows = param->rows;
-        t.cols = param->cols;
-        t.keyed = pli_net_by_row(net, p);
-        if (t.keyed) t.sharded = 0;
-        t.initial = initial + param->at;
-        status = penalty_of(run, p, &penalty);
-        t.penalty = penalty;
-        if (status == PLAIT_OK) status = plait_table_create(run->job, &t, &run->net_table[p]);
-        pli_free(penalty);
-    }
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) status = create_table(run, &like, p, initial);
     pli_free(initial);
-    run->w = run->net_table[0];
     return status;
 }
 
@@ -104,56 +103,56 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
 }
 
 static plait_status bind(pli_net_worker *w) {
-    const pli_net *net = w->run->net;
+    const pli_net *net = pli_net_fit_of(w->run)->net;
     pli_stored     stored[PLI_NET_PARAMS];
     for (int32_t p = 0; p < net->n_params; p++)
-        stored[p] = (pli_stored){ .table = w->run->net_table[p],
+        stored[p] = (pli_stored){ .table = pli_net_fit_of(w->run)->table[p],
                                   .values = w->values + net->param[p].at,
                                   .by_row = pli_net_by_row(net, p) };
     return pli_table_store_bind(w->run->comm, net->n_params, stored, &w->store);
 }
 
-plait_status pli_net_begin(pli_sgd *sgd) {
-    pli_run        *run = sgd->run;
-    pli_net_worker *w = sgd->net = pli_calloc(1, sizeof *w);
+static plait_status begin(pli_run *run) {
+    pli_net_worker *w = pli_net_fit_of(run)->worker = pli_calloc(1, sizeof *w);
     if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
     w->run = run;
-    w->values = pli_array((size_t)run->net->values, sizeof *w->values);
+    PLI_TRY(create_tables(run));
+    w->values = pli_array((size_t)pli_net_fit_of(run)->net->values, sizeof *w->values);
     if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
     PLI_TRY(bind(w));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = plait_table_store_calls(w->store);
     opts.seed = run->opts->seed;
-    opts.kernels = pli_run_kernels(run);
+    opts.kernels = pli_net_kernels(run);
     if (pli_comm_spans(run->comm) != NULL) {
         opts.trace = tell_op;
         opts.trace_user = run;
     }
-    return pli_session_create(run->net->graph, &opts, run->pool, &w->session, run->err);
+    return pli_session_create(pli_net_fit_of(run)->net->graph, &opts, run->pool, &w->session, run->err);
 }
 
-void pli_net_end(pli_sgd *sgd) {
-    pli_net_worker *w = sgd->net;
+static void end(pli_run *run) {
+    pli_net_worker *w = pli_net_fit_of(run)->worker;
     if (w == NULL) return;
     plait_session_destroy(&w->session);
     plait_table_store_destroy(&w->store);
     pli_free(w->values);
     pli_net_rows_free(&w->rows);
     pli_free(w);
-    sgd->net = NULL;
+    pli_net_fit_of(run)->worker = NULL;
 }
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
 /* All tables' values; every get is under way before the first is waited for. */
 static plait_status read_values(const pli_run *run, float *values) {
-    const pli_net *net = run->net;
+    const pli_net *net = pli_net_fit_of(run)->net;
     plait_request *got[PLI_NET_PARAMS] = { NULL };
     plait_status   status = PLAIT_OK;
     int32_t        begun = 0;
     for (; status == PLAIT_OK && begun < net->n_params; begun++)
-        status = plait_table_get_range_begin(run->net_table[begun], 0, net->param[begun].rows,
+        status = plait_table_get_range_begin(pli_net_fit_of(run)->table[begun], 0, net->param[begun].rows,
                                              values + net->param[begun].at, &got[begun]);
     for (int32_t p = 0; p < begun; p++) {
         if (got[p] == NULL) continue;
@@ -168,7 +167,7 @@ int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from
     int64_t labels = 0;
     for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        const int64_t own = pli_net_rows_put(run->net, part->block, r, &run->scale, to, at);
+        const int64_t own = pli_net_rows_put(pli_net_fit_of(run)->net, part->block, r, &pli_net_fit_of(run)->fit.scale, to, at);
         if (own < 0) return own;
         labels += own;
     }
@@ -190,7 +189,7 @@ static plait_status no_memory(const pli_run *run, int64_t rows) {
 /* The worker's first n rows through the graph, forward and backward; adds to sums. */
 static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
     const pli_run *run = w->run;
-    const pli_net *net = run->net;
+    const pli_net *net = pli_net_fit_of(run)->net;
     plait_fetch    fetches[PLI_NET_PARAMS + 1];
     pli_sums       own = { 0 };
     plait_feed     feeds[PLI_NET_FEEDS + 2];
@@ -204,8 +203,7 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     return PLAIT_OK;
 }
 
-static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
-    pli_net_worker *w = sgd->net;
+static plait_status step_by_blocks(pli_net_worker *w, const pli_batch *batch) {
     int64_t         rows = batch->rows; /* still to come */
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
@@ -214,9 +212,8 @@ static plait_status step_by_blocks(pli_sgd *sgd, const pli_batch *batch, pli_sum
         rows -= part->rows;
         pli_table_store_flushes(w->store, rows == 0);
         PLI_TRY(run_rows(w, part->rows, pli_net_take_rows(w->run, part, 0, part->rows, &w->rows, 0), &own));
-        pli_total_add(&sgd->clock, &own);
+        pli_total_add(&w->run->loop->total, &own);
     }
-    *sums_out = pli_total_sums(&sgd->clock);
     return PLAIT_OK;
 }
 
@@ -231,42 +228,84 @@ static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_
     return run_rows(w, batch->rows, labels, sums_out);
 }
 
-plait_status pli_net_step(pli_sgd *sgd, const pli_batch *batch, pli_sums *sums_out) {
-    pli_run        *run = sgd->run;
-    pli_net_worker *w = sgd->net;
+static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums_out) {
+    pli_net_worker *w = pli_net_fit_of(run)->worker;
     uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_table_store_clock(w->store));
     /* Who has no rows reads, too, or would run ahead; who is late hears of it by what he has read. */
-    if (batch->rows == 0 || run->opts->backup > 0 || run->curve.due)
-        PLI_TRY(pli_table_store_read(w->store, run->curve.due));
+    if (batch->rows == 0 || run->opts->backup > 0 || pli_curve_waits(run))
+        PLI_TRY(pli_table_store_read(w->store, pli_curve_waits(run)));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
-    if (!pli_net_rows_reserve(run->net, &w->rows, batch->rows))
+    if (!pli_net_rows_reserve(pli_net_fit_of(run)->net, &w->rows, batch->rows))
         return no_memory(run, batch->rows);
-    pli_run_charge(run, batch, run->net->values);
-    PLI_TRY(run->exact ? step_by_blocks(sgd, batch, sums_out) : step_at_once(w, batch, sums_out));
+    pli_run_charge(run, batch, pli_fit_of(run)->goal.columns, pli_net_fit_of(run)->net->values);
+    PLI_TRY(run->exact ? step_by_blocks(w, batch) : step_at_once(w, batch, sums_out));
     pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;
 }
 
 /* --- what was learned -------------------------------------------------------------------------------------------- */
 
-plait_status pli_net_solution(const pli_run *run, const float *values, pli_solution *solution_out) {
-    const size_t bytes = (size_t)run->net->values * sizeof *values;
-    pli_solution s = { .rows = run->net->values, .net = pli_malloc(bytes) };
-    if (s.net == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
-    memcpy(s.net, values, bytes);
-    pli_net_to_data_units(run->net, &run->scale, s.net);
-    *solution_out = s;
+static plait_status solution(const pli_run *run, plait_type type, const void *values, pli_solution *solution_out) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    PLI_TRY(pli_solution_make_flat(n->net->values, solution_out, run->err));
+    for (int64_t i = 0; i < n->net->values; i++)
+        solution_out->flat[i] = type == PLAIT_F64 ? (float)((const double *)values)[i] : ((const float *)values)[i];
+    pli_net_to_data_units(n->net, &n->fit.scale, solution_out->flat);
     return PLAIT_OK;
 }
 
-plait_status pli_net_extract(pli_run *run, pli_solution *solution_out) {
-    float *values = pli_array((size_t)run->net->values, sizeof *values);
+/* What the tables hold, after a barrier: the same on every worker. */
+static plait_status extract(pli_run *run, pli_solution *solution_out) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    PLI_TRY(plait_job_barrier(run->job));
+    float *values = pli_array((size_t)n->net->values, sizeof *values);
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
     plait_status status = read_values(run, values);
-    if (status == PLAIT_OK) status = pli_net_solution(run, values, solution_out);
+    if (status == PLAIT_OK) status = solution(run, PLAIT_F32, values, solution_out);
     pli_free(values);
     return status;
 }
+
+static double penalty(const pli_run *run, const pli_solution *of) {
+    return pli_net_penalty(pli_net_fit_of(run)->net, of->flat, run->l1, run->l2);
+}
+
+static void tell(const pli_run *run, const pli_solution *of) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        pli_fit_tell(run, param->name, PLAIT_F32, param->rows * param->cols, of->flat + param->at);
+    }
+}
+
+static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    return (pli_scoring){ &pli_net_scoring, net, of, net->row_labels };
+}
+
+const pli_fit_ops pli_net_fit_ops = {
+    .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring
+};
+
+/* --- the loop's side -------------------------------------------------------------------------------------------------- */
+
+static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    (void)clock;
+    pli_loop_work_begin(run);
+    PLI_TRY(compute(run, batch, sums_out));
+    pli_loop_work_end(run);
+    return PLAIT_OK;
+}
+
+static plait_status idle(pli_run *run) {
+    const void *values;
+    return plait_table_read(pli_net_fit_of(run)->table[0], 0, 1, &values);
+}
+
+const pli_steps pli_net_steps = {
+    .reads = true, .begin = begin, .end = end, .step = step, .idle = idle, .finite = pli_fit_finite,
+    .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = pli_fit_finish
+};

@@ -80,7 +80,7 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
 }
 
 plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
-    const int64_t n = net->linear->features;
+    const int64_t n = net->features;
     if (!net->sparse) return pli_net_dense(net, net->x, n, width, 1, gain);
     const plait_value w = pli_net_variable(net, 'w', 1, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
     const plait_value b = pli_net_variable(net, 'b', 1, plait_shape_1(width), 0);
@@ -134,13 +134,13 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 }
 
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_linear *linear, double density, pli_net **net_out, plait_error *err) {
-    const bool large = linear->features > FEATURES_MAX;
-    const bool few = linear->features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
+                            const pli_goal *goal, int64_t features, double density, pli_net **net_out, plait_error *err) {
+    const bool large = features > FEATURES_MAX;
+    const bool few = features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
     int32_t n = 0;
     if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
-    if (linear->features < 1)
+    if (features < 1)
         return pli_fail(err, PLAIT_EFORMAT,
                         "the data have no features for model %s to see; if they are a text, read it by characters: "
                         "--format text",
@@ -149,17 +149,18 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
         return pli_fail(err, PLAIT_EREFUSED,
                         "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "
                         "--hash-bits 14, or take --model mlp",
-                        kind->name, (long long)linear->features, FEATURES_MAX);
+                        kind->name, (long long)features, FEATURES_MAX);
     pli_net *net = pli_calloc(1, sizeof *net);
     if (net == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a net");
     net->kind = kind;
-    net->linear = linear;
-    net->loss_op = pli_net_loss_op(linear);
+    net->goal = goal;
+    net->features = features;
+    net->loss_op = pli_net_loss_op(goal);
     net->axes = pli_schema_row_shape(schema, net->length);
     net->even = kind->even;
     net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
     net->sparse = kind->entries && (large || few);
-    net->row_values = net->symbols > 0 ? net->length[0] : net->sparse ? 0 : linear->features;
+    net->row_values = net->symbols > 0 ? net->length[0] : net->sparse ? 0 : features;
     net->row_labels = net->symbols > 0 ? net->length[0] : 1;
     if (kind->open != NULL) net->text = pli_strdup(layers);
     else snprintf(net->layers, sizeof net->layers, "%s", layers != NULL ? layers : kind->layers);

@@ -1,40 +1,13 @@
-/* What is judged besides the rows trained on, the test set and a file for validation: opened, and each row seen to be one
- * that can be judged. */
+/* What is judged besides the rows trained on, the test set and a file for validation: opened. */
 #include <math.h>
 #include <string.h>
 
 #include "learn/run/run.h"
 
-/* The earlier labels of a text's window are symbols, too. */
-static bool knows_earlier(const pli_run *run, const pli_block *block, int64_t row) {
-    const uint32_t width = (uint32_t)pli_schema_symbols(run->schema) + 1;
-    const int64_t  end = block->row_start[row + 1];
-    for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++)
-        if (block->col[e] % width == width - 1) return false;
-    return true;
-}
-
 /* Can every row of what is judged be judged? Told before the training, which a mistake found after it would have cost. */
-static plait_status check_judged(const pli_run *run, const pli_dataset *data, const char *name) {
-    const bool text = pli_schema_symbols(run->schema) > 0;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(data); b++) {
-        const pli_block *block = pli_dataset_block(data, b);
-        for (int64_t r = 0; r < block->rows; r++) {
-            double y, weight;
-            bool   known = pli_linear_target(&run->linear, block->label[r], &y, &weight);
-            if (known && text && block->earlier > 0) known = knows_earlier(run, block, r);
-            if (known) continue;
-            if (pli_dataset_has_label_file(data) && isnan(block->label[r]))
-                return pli_fail(run->err, PLAIT_EINVAL,
-                                "%s: these images have no labels beside them; their file is named as they are, with "
-                                "labels for images",
-                                name);
-            pli_fail(run->err, PLAIT_EFORMAT, text ? PLI_UNKNOWN_CHARACTER : PLI_UNKNOWN_LABEL,
-                     (long long)(block->first_row + r + 1));
-            return pli_fail_at(run->err, "%s", name);
-        }
-    }
-    return PLAIT_OK;
+static plait_status check(pli_run *run, const pli_dataset *data, const char *name) {
+    const pli_learner_more *more = run->learner->more;
+    return more != NULL && more->check_judged != NULL ? more->check_judged(run, data, name) : PLAIT_OK;
 }
 
 static const char *name_of(const plait_data_opts *files) {
@@ -64,9 +37,9 @@ plait_status pli_run_open_judged(pli_run *run) {
         file.paths = &o->validation;
         file.n_paths = 1;
         PLI_TRY(open_beside(run, &file, NULL, &run->validation));
-        PLI_TRY(check_judged(run, run->validation, o->validation));
+        PLI_TRY(check(run, run->validation, o->validation));
     }
     if (o->test == NULL && o->test_memory == NULL) return PLAIT_OK;
     PLI_TRY(open_beside(run, o->test, o->test_memory, &run->test));
-    return check_judged(run, run->test, name_of(o->test));
+    return check(run, run->test, name_of(o->test));
 }

@@ -1,6 +1,7 @@
 /* The options of a run: checked before anything is read, and equal on every rank. */
 #include "learn/learn.h"
-#include "learn/run/inherit.h"
+#include "learn/run/run.h"
+#include "learn/solve/inherit.h"
 #include "learn/keep/keep.h"
 
 #include <float.h>
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/kernel_set.h"
+#include "learn/loss/loss.h"
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
@@ -27,9 +28,15 @@ static plait_status check_optimizer(pli_run *run) {
     for (int32_t i = 0; i < run->opts->n_rules; i++) names[n++] = run->opts->rules[i].name;
     names[n++] = "lbfgs";
     names[n] = NULL;
-    run->optimizer = run->opts->optimizer != NULL                  ? run->opts->optimizer
-                     : pli_net_kind_find(run->opts->model) != NULL ? "adam"
-                                                                   : "adagrad";
+    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : run->learner->optimizer;
+    if (run->learner->optimizer == NULL && run->opts->optimizer != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "optimizer %s with model %s is refused: its tables add, and no update rule is applied; leave "
+                        "it out", run->opts->optimizer, run->learner->name);
+    if (run->learner->optimizer == NULL) {
+        run->optimizer = "none";
+        return PLAIT_OK;
+    }
     PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
     run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
     return PLAIT_OK;
@@ -49,21 +56,21 @@ static plait_status check_lbfgs(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
                         "the nearest is bsp", run->consistency);
-    const pli_travel         travel = pli_run_travel(run, "w");
+    const pli_travel         travel = pli_run_travel(run, pli_run_first_table(run));
     const pli_topology_kind *kind = pli_topology_find(travel.topology);
     if (kind != NULL && kind->averages)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
                         "point, and its copies differ; the nearest is allreduce",
                         travel.topology);
-    const bool  net = pli_net_kind_find(o->model) != NULL;
-    const char *of = !net ? o->model : o->loss; /* a net's default is smooth */
+    const bool  named = run->learner->labels == PLAIT_LABELS_EITHER; /* by --loss, whose default is smooth */
+    const char *of = !named ? o->model : o->loss;
     if (of != NULL) PLI_TRY(pli_loss_find(of, 2, &loss, run->err));
     if (of != NULL && !loss->smooth)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with %s %s is refused: its loss has a kink, and L-BFGS needs a "
                         "smooth one; take %s",
-                        net ? "loss" : "model", of, net ? "adam" : "adagrad");
+                        named ? "loss" : "model", of, run->learner->optimizer);
     if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
@@ -109,10 +116,10 @@ static plait_status check_validation(pli_run *run) {
 /* Of table w, as far as it is known before the data are read. */
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
-    const plait_filter_table table = { .name = "w", .type = PLAIT_F32, .cols = 1, .rule = run->optimizer, .l1 = o->l1,
+    const plait_filter_table table = { .name = pli_run_first_table(run), .type = PLAIT_F32, .cols = 1, .rule = run->learner->optimizer != NULL ? run->optimizer : NULL, .l1 = o->l1,
                                        .workers = plait_comm_workers(run->comm), .servers = 1 };
     pli_filters_list         list;
-    PLI_TRY(pli_filters_read(pli_run_travel(run, "w").filter, NULL, &list, run->err));
+    PLI_TRY(pli_filters_read(pli_run_travel(run, pli_run_first_table(run)).filter, NULL, &list, run->err));
     for (int32_t i = 0; run->lbfgs && i < list.n; i++)
         if (list.filter[i]->loss != PLAIT_EXACT)
             return pli_fail(run->err, PLAIT_EREFUSED,
@@ -122,68 +129,61 @@ static plait_status check_filters(pli_run *run) {
     return pli_filters_check_table(&list, &table, run->err);
 }
 
-static plait_status unknown_model(const pli_run *run) {
-    const char *names[32];
-    size_t      n = 0;
-    for (size_t i = 0; pli_losses()[i] != NULL && n < 16; i++)
-        if (n == 0 || strcmp(names[n - 1], pli_losses()[i]->model) != 0) names[n++] = pli_losses()[i]->model;
-    for (size_t i = 0; pli_net_kinds()[i] != NULL && n < 32; i++) names[n++] = pli_net_kinds()[i]->name;
-    return pli_fail_unknown(run->err, "model", run->opts->model, names, n);
-}
-
-const char *pli_run_kernels(const pli_run *run) {
-    const char *name = run->opts->kernels;
-    return name != NULL && strcmp(name, "own") != 0 ? name : NULL;
-}
-
-static plait_status check_kernels(const pli_run *run) {
+/* The loss of a model that has none of its own; and kernels, which compute a graph. *classes_out: may it have classes,
+ * as far as is known before the labels are read? */
+static plait_status check_model(const pli_run *run, bool *classes_out) {
     static const char *const names[] = { "own", "onednn", NULL };
     const plait_train_opts  *o = run->opts;
-    const pli_kernel_set    *kernels = NULL;
-    void                    *module = NULL;
-    if (o->kernels != NULL) PLI_TRY(one_of("kernels", o->kernels, names, run->err));
-    if (pli_run_kernels(run) == NULL) return PLAIT_OK;
-    if (pli_net_kind_find(o->model) == NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "kernels %s with model %s is refused: a linear model has no graph whose ops they could "
-                        "compute; take a net, as --model cnn",
-                        o->kernels, o->model);
-    PLI_TRY(pli_kernel_set_open(o->kernels, &module, &kernels, run->err));
-    pli_module_close(&module);
-    return PLAIT_OK;
+    *classes_out = run->learner->labels != PLAIT_LABELS_NUMBERS && run->learner->labels != PLAIT_LABELS_NONE;
+    if (run->learner->labels == PLAIT_LABELS_EITHER && o->loss != NULL)
+        PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
+    if (o->kernels == NULL) return PLAIT_OK;
+    PLI_TRY(one_of("kernels", o->kernels, names, run->err));
+    const bool graph = run->learner->more != NULL && run->learner->more->graph != NULL;
+    if (graph || strcmp(o->kernels, "own") == 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "kernels %s with model %s is refused: a linear model has no graph whose ops they could "
+                    "compute; take a net, as --model cnn",
+                    o->kernels, o->model);
 }
 
-/* *classes_out: may it have classes, as far as is known before the labels are read? */
-static plait_status check_model(pli_run *run, bool *classes_out) {
+/* What needs labels, or an update rule, where the learner has none. */
+static plait_status check_without(const pli_run *run) {
     const plait_train_opts *o = run->opts;
-    const pli_net_kind     *kind = pli_net_kind_find(o->model);
-    if (kind == NULL && pli_loss_is_class(o->model, classes_out, NULL) < 0) return unknown_model(run);
-    if (kind == NULL && o->layers != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
-    if (kind == NULL && o->loss != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model,
-                        o->loss);
-    if (o->graph_file != NULL && (kind == NULL || kind->open == NULL))
-        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
-                        o->graph_file, o->model);
-    if (kind == NULL) return PLAIT_OK;
-    if (kind->open != NULL && o->graph_file == NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX",
-                        o->model);
-    if (kind->open != NULL && o->layers != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
-    *classes_out = true;
-    if (o->loss != NULL) PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
-    if (o->no_intercept)
-        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases",
-                        o->model);
-    return kind->open != NULL ? PLAIT_OK : pli_net_check_layers(kind, o->layers, run->err);
+    const plait_learner    *l = run->learner;
+    const bool              ruled = l->optimizer != NULL;
+    const struct {
+        bool        given;
+        const char *name, *why;
+    } rules[] = {
+        { !ruled && o->schedule != NULL, "schedule", "no update rule is applied" },
+        { !ruled && o->learning_rate > 0, "learning-rate", "no update rule is applied" },
+        { !ruled && (o->l1 > 0 || o->l2 > 0), "l1 and l2", "there are no weights that they could penalise" },
+        { !ruled && o->staleness_aware != 0, "staleness-aware", "no update rule is applied" },
+        { !ruled && run->sharded, "optimizer-state sharded", "no update rule has a state" },
+        { !ruled && o->init_model != NULL, "init-model", "it begins from its data" },
+        { !ruled && (o->validation != NULL || o->patience > 0), "validation", "it chooses no weights by a loss" },
+        { !ruled && (o->layers != NULL || o->loss != NULL || o->graph_file != NULL), "layers, loss or graph",
+          "it is no net" },
+        { (l->ways & PLAIT_LEARNER_ONE_EPOCH) != 0 && o->epochs > 1, "epochs above 1", "one pass is all" },
+        { (l->ways & PLAIT_LEARNER_PASSES) != 0 && o->batch > 0, "batch", "each clock is a pass over all rows" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].given)
+            return pli_fail(run->err, PLAIT_EREFUSED, "%s with model %s is refused: %s; leave it out", rules[i].name,
+                            l->name, rules[i].why);
+    return PLAIT_OK;
 }
 
 /* What the options must name, and arrays that they say there are. */
 static plait_status check_given(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->model == NULL) return pli_fail_null(run->err, "plait_train", "opts->model");
+    if (o->n_learners > 0 && o->learners == NULL) return pli_fail_null(run->err, "plait_train", "opts->learners");
+    if (o->n_settings > 0 && o->settings == NULL) return pli_fail_null(run->err, "plait_train", "opts->settings");
+    for (int32_t i = 0; i < o->n_learners; i++)
+        if (o->learners[i].size != sizeof(plait_learner) || o->learners[i].name == NULL)
+            return pli_fail(run->err, PLAIT_EINVAL, "learner %d has no name, or size is not sizeof(plait_learner)", (int)i);
     if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
     for (int32_t i = 0; i < o->n_tables; i++)
         if (o->tables[i].name == NULL) return pli_fail_null(run->err, "plait_train", "the name of one of opts->tables");
@@ -200,11 +200,16 @@ plait_status pli_options_check(pli_run *run) {
     if (o->size != sizeof *o)
         return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
     PLI_TRY(check_given(run));
-    run->topology = pli_run_travel(run, "w").topology;
-    run->consistency = pli_run_travel(run, "w").consistency;
+    run->learner = pli_learner_find(o->model, o->learners, o->n_learners);
+    if (run->learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, err);
+    PLI_TRY(pli_run_make_state(run));
+    run->topology = pli_run_travel(run, pli_run_first_table(run)).topology;
+    run->consistency = pli_run_travel(run, pli_run_first_table(run)).consistency;
     if ((o->data != NULL) == (o->memory != NULL))
         return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
     PLI_TRY(check_model(run, &is_class));
+    PLI_TRY(pli_settings_check(run));
+    if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
     PLI_TRY(check_optimizer(run));
     if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
     if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
@@ -224,9 +229,9 @@ plait_status pli_options_check(pli_run *run) {
     static const char *const states[] = { "whole", "sharded", NULL };
     if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
     run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;
+    PLI_TRY(check_without(run));
     PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
-    PLI_TRY(check_kernels(run));
     run->exact = o->exact != 0;
     PLI_TRY(pli_keep_check(run, false));
     PLI_TRY(pli_inherit_check(run));
@@ -235,7 +240,10 @@ plait_status pli_options_check(pli_run *run) {
 }
 
 plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err) {
-    return pli_options_check(&(pli_run){ .comm = comm, .opts = opts, .err = err });
+    pli_run      run = { .comm = comm, .opts = opts, .err = err };
+    plait_status status = pli_options_check(&run);
+    pli_run_free_state(&run);
+    return status;
 }
 
 /* --- agreement ------------------------------------------------------------------------------------------- */

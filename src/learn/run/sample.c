@@ -20,7 +20,7 @@ static bool reserve(pli_block *to, int64_t rows, int64_t entries, const pli_bloc
 static plait_status keep(const pli_run *run, const pli_part *part, pli_block *to) {
     const pli_block *from = part->block;
     const int64_t   *start = from->row_start + part->first;
-    bool             columns = run->linear.features > 0 && from->col != NULL;
+    bool             columns = run->features > 0 && from->col != NULL;
     int64_t          entries = columns ? start[part->rows] - start[0] : 0;
     to->number = from->number;
     to->first_row = from->first_row + part->first;
@@ -36,7 +36,7 @@ static plait_status keep(const pli_run *run, const pli_part *part, pli_block *to
     memcpy(to->col, from->col + start[0], (size_t)entries * sizeof *to->col);
     if (to->value != NULL) memcpy(to->value, from->value + start[0], (size_t)entries * sizeof *to->value);
     for (int64_t e = 0; e < entries; e++)
-        if (to->col[e] >= run->linear.features)
+        if (to->col[e] >= run->features)
             return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(to->first_row + 1));
     return PLAIT_OK;
 }

@@ -2,19 +2,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/learn.h"
 #include "learn/run/run.h"
 #include "table/topology/topology.h"
 
-static const pli_model_table tables[] = {
-    { "w",
-      "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
-      "features grow by key; with lbfgs its other vectors travel as w does, and a net has all its values in it" },
-    { "b", "the intercepts, a dense row, where features grow by key" },
-    { NULL, NULL },
-};
+/* What the learner says of a table; NULL: nothing. */
+static const plait_learner_table *said_of(const pli_run *run, const char *name) {
+    const plait_learner_table *table = run->learner != NULL ? run->learner->tables : NULL;
+    for (; table != NULL && table->name != NULL; table++)
+        if (strcmp(table->name, name) == 0) return table;
+    return NULL;
+}
 
-const pli_model_table *pli_model_tables(void) { return tables; }
+static bool is_small(const pli_run *run, const char *name) {
+    const plait_learner_table *table = said_of(run, name);
+    return table != NULL && table->small != 0;
+}
 
 pli_travel pli_run_travel(const pli_run *run, const char *name) {
     const plait_train_opts *o = run->opts;
@@ -22,7 +24,7 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
         .topology = o->topology != NULL ? o->topology
                                         : pli_topology_default(plait_comm_one_process(run->comm) != 0)->name,
         .consistency = o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT,
-        .filter = o->filter != NULL && strcmp(name, "b") != 0 ? o->filter : "", /* b: one row, nothing to save */
+        .filter = o->filter != NULL && !is_small(run, name) ? o->filter : "",
     };
     for (int32_t i = 0; i < o->n_tables; i++) {
         const plait_table_setting *said = &o->tables[i];
@@ -36,17 +38,19 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
 
 /* --- before the data are read -------------------------------------------------------------------------------- */
 
-/* Of a net: known when it is built. */
-static plait_status check_names(const pli_run *run) {
-    const char *names[PLI_NET_PARAMS];
-    size_t      n = 0;
-    if (run->net == NULL && !run->lbfgs && pli_net_kind_find(run->opts->model) != NULL) return PLAIT_OK;
-    for (; run->net != NULL && !run->lbfgs && n < (size_t)run->net->n_params; n++) names[n] = run->net->param[n].name;
-    for (; (run->net == NULL || run->lbfgs) && tables[n].name != NULL; n++) names[n] = tables[n].name;
+/* The names in --table are known before the data are read, or when the learner has planned its tables. */
+static plait_status check_names(const pli_run *run, const pli_planned *planned, int32_t n) {
+    const char *names[PLI_TABLES];
+    size_t      known = 0;
+    if (n == 0 && run->learner->tables == NULL && !run->lbfgs) return PLAIT_OK;
+    for (int32_t i = 0; i < n; i++) names[known++] = planned[i].name;
+    for (const plait_learner_table *t = run->learner->tables; n == 0 && t != NULL && t->name != NULL; t++)
+        names[known++] = t->name;
+    if (known == 0) names[known++] = "w"; /* L-BFGS has all values in one */
     for (int32_t i = 0; i < run->opts->n_tables; i++) {
         size_t t = 0;
-        while (t < n && strcmp(names[t], run->opts->tables[i].name) != 0) t++;
-        if (t == n) return pli_fail_unknown(run->err, "table", run->opts->tables[i].name, names, n);
+        while (t < known && strcmp(names[t], run->opts->tables[i].name) != 0) t++;
+        if (t == known) return pli_fail_unknown(run->err, "table", run->opts->tables[i].name, names, known);
     }
     return PLAIT_OK;
 }
@@ -62,7 +66,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                   .fill = fill,
                                   .one_process = plait_comm_one_process(run->comm) != 0,
                                   .staleness_aware = run->opts->staleness_aware != 0,
-                                  .rule = run->optimizer,
+                                  .rule = run->learner->optimizer != NULL ? run->optimizer : NULL,
                                   .rules = &rules,
                                   .exact = run->exact,
                                   .filter = travel.filter,
@@ -72,7 +76,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                   .servers = servers > 0 ? servers : pli_run_holders(run),
                                   .logged = pli_comm_events(run->comm) != NULL,
                                   .collective = pli_comm_collective(run->comm),
-                                  .sharded = run->sharded && strcmp(name, "b") != 0 };
+                                  .sharded = run->sharded && !is_small(run, name) };
     bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;
     plait_status     status = pli_pair_check(&pair, run->err);
     return status < 0 && !all_alike ? pli_fail_at(run->err, "table %s", name) : status;
@@ -101,54 +105,103 @@ static plait_status check_servers(const pli_run *run, const char *topology, pli_
                     (int)servers, t.text, as);
 }
 
+/* The first table of the learner: what is said of the run is said of it. */
+const char *pli_run_first_table(const pli_run *run) {
+    return run->learner->tables != NULL ? run->learner->tables[0].name : "w";
+}
+
 plait_status pli_tables_check(const pli_run *run) {
-    PLI_TRY(check_names(run));
-    PLI_TRY(check_pair(run, "w", PLI_FILL_ANY));
-    if (was_named(run, "b")) PLI_TRY(check_pair(run, "b", PLI_FILL_DENSE));
-    for (int32_t i = 0; i < run->opts->n_tables; i++) /* a net's: which there are is known when it is built */
+    const char *first = pli_run_first_table(run);
+    PLI_TRY(check_names(run, NULL, 0));
+    PLI_TRY(check_pair(run, first, PLI_FILL_ANY));
+    for (const plait_learner_table *t = run->learner->tables; t != NULL && t->name != NULL; t++)
+        if (t->small != 0 && was_named(run, t->name)) PLI_TRY(check_pair(run, t->name, PLI_FILL_DENSE));
+    for (int32_t i = 0; i < run->opts->n_tables; i++) /* those of which it is not known yet whether they are there */
         PLI_TRY(check_pair(run, run->opts->tables[i].name, PLI_FILL_ANY));
-    return check_servers(run, pli_run_travel(run, "w").topology, PLI_FILL_ANY);
+    return check_servers(run, pli_run_travel(run, first).topology, PLI_FILL_ANY);
 }
 
 /* --- when it is known how they lie ---------------------------------------------------------------------------- */
 
 /* What is said of the run is often meant for its weights: the intercepts may take another. */
-static plait_status advise(const pli_run *run, const char *name, plait_status status) {
+static plait_status advise(const pli_run *run, const pli_planned *planned, plait_status status) {
     plait_error why = *run->err;
-    if (status != PLAIT_EREFUSED || strcmp(name, "b") != 0 || was_named(run, name)) return status;
-    return pli_fail(run->err, status, "%s; or, for this table alone, --table b:consistency=bsp", why.text);
+    if (status != PLAIT_EREFUSED || !planned->hinted || was_named(run, planned->name)) return status;
+    return pli_fail(run->err, status, "%s; or, for this table alone, --table %s:consistency=bsp", why.text,
+                    planned->name);
 }
 
-static plait_status settle(pli_run *run, const char *name, pli_fill fill) {
-    const pli_travel travel = pli_run_travel(run, name);
+static plait_status settle(pli_run *run, const pli_planned *planned) {
+    const pli_travel travel = pli_run_travel(run, planned->name);
+    const pli_fill   fill = planned->sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
     pli_topology     topology;
-    plait_status   status = check_pair(run, name, fill);
-    if (status < 0) return advise(run, name, status);
+    if (planned->absent != NULL)
+        return !was_named(run, planned->name) ? PLAIT_OK
+                                              : pli_fail(run->err, PLAIT_EINVAL, "table %s is not in this run: %s",
+                                                         planned->name, planned->absent);
+    plait_status status = check_pair(run, planned->name, fill);
+    if (status < 0) return advise(run, planned, status);
     PLI_TRY(pli_topology_make(travel.topology, fill, &topology, run->err));
     plait_report_table *table = &run->table[run->n_tables++];
-    snprintf(table->name, sizeof table->name, "%s", name);
+    snprintf(table->name, sizeof table->name, "%s", planned->name);
     snprintf(table->topology, sizeof table->topology, "%s", topology.text);
     snprintf(table->consistency, sizeof table->consistency, "%s", travel.consistency);
     snprintf(table->filter, sizeof table->filter, "%s", travel.filter);
     return PLAIT_OK;
 }
 
-static plait_status settle_net(pli_run *run) {
-    PLI_TRY(check_names(run));
-    const pli_fill first = run->net->sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
-    for (int32_t p = 0; p < run->net->n_params; p++)
-        PLI_TRY(settle(run, run->net->param[p].name, p == 0 ? first : PLI_FILL_DENSE));
-    return check_servers(run, pli_run_travel(run, run->net->param[0].name).topology, first);
+plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t n) {
+    PLI_TRY(check_names(run, planned, n));
+    for (int32_t i = 0; i < n; i++) {
+        PLI_TRY(settle(run, &planned[i]));
+        if (i == 0)
+            PLI_TRY(check_servers(run, pli_run_travel(run, planned[0].name).topology,
+                                  planned[0].sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE));
+    }
+    return PLAIT_OK;
 }
 
-plait_status pli_tables_settle(pli_run *run) {
-    if (run->net != NULL && !run->lbfgs) return settle_net(run);
-    pli_fill fill = run->form == PLI_DENSE || run->net != NULL ? PLI_FILL_DENSE : PLI_FILL_SPARSE;
-    bool     apart = run->form == PLI_SPARSE && run->linear.intercept;
-    PLI_TRY(settle(run, "w", fill));
-    PLI_TRY(check_servers(run, pli_run_travel(run, "w").topology, fill));
-    if (apart) return settle(run, "b", PLI_FILL_DENSE);
-    if (!was_named(run, "b")) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EINVAL, "table b is not in this run: %s",
-                    run->linear.intercept ? "its intercepts are the last row of table w" : "it fits no intercept");
+/* --- creation --------------------------------------------------------------------------------------------------- */
+
+plait_status pli_run_table_opts(pli_run *run, plait_table_opts *opts_out) {
+    const plait_train_opts *o = run->opts;
+    const pli_rule_scope    rules = pli_run_rules(run);
+    plait_table_opts        t;
+    plait_table_opts_init(&t);
+    t.type = PLAIT_F32;
+    t.sharded = run->sharded;
+    t.rule.name = run->optimizer;
+    t.rule.learning_rate = run->rate;
+    t.rule.momentum = o->momentum;
+    t.rule.l1 = run->l1;
+    t.rule.l2 = run->l2;
+    t.rule.schedule = run->schedule;
+    t.rule.staleness_aware = o->staleness_aware;
+    t.rule.schedule_clocks = run->clocks * run->epochs > 0 ? run->clocks * run->epochs : 1;
+    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0)
+        t.rule.schedule_clocks = run->clocks > 0 ? run->clocks : 1;
+    PLI_TRY(pli_rule_make(&t.rule, &rules, &run->rule, run->err));
+    *opts_out = t;
+    return PLAIT_OK;
+}
+
+plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out) {
+    const pli_travel travel = pli_run_travel(run, opts->name);
+    plait_table_opts t = *opts;
+    if (run->n_made == PLI_TABLES)
+        return pli_fail(run->err, PLAIT_EINVAL, "table %s: a model has at most %d tables", opts->name, (int)PLI_TABLES);
+    t.topology = travel.topology;
+    t.consistency = travel.consistency;
+    t.filter = travel.filter;
+    PLI_TRY(plait_table_create(run->job, &t, table_out));
+    run->made[run->n_made++] = *table_out;
+    return PLAIT_OK;
+}
+
+plait_status plait_training_table(plait_training *run, const plait_table_opts *opts, plait_table **table_out) {
+    if (run == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    PLI_TRY(PLI_GIVEN(run->err, opts));
+    PLI_TRY(PLI_GIVEN(run->err, table_out));
+    if (opts->name == NULL) return pli_fail_null(run->err, __func__, "opts->name");
+    return pli_run_make_table(run, opts, table_out);
 }

@@ -1,11 +1,12 @@
 /* plait_train: the order of a run, from options to report. */
-#include "learn/run/inherit.h"
-#include "learn/keep/keep.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "learn/keep/keep.h"
+#include "learn/model/model.h"
+#include "learn/run/run.h"
+#include "learn/solve/loop.h"
 #include "table/table.h"
 
 void plait_train_opts_init(plait_train_opts *opts) {
@@ -24,67 +25,7 @@ void pli_run_tell_lost(pli_run *run) {
     while (pli_comm_next_death(run->comm, &run->deaths, &why)) run->opts->lost(run->opts->user, why.rank, why.text);
 }
 
-/* --- progress -------------------------------------------------------------------------------------------- */
-
-void pli_meter_start(pli_meter *meter, pli_run *run) {
-    *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
-}
-
-/* How many workers have rows: spares stand in for who has died as far as they go. */
-static int32_t computing(const pli_run *run) {
-    const int32_t living = plait_comm_workers(run->comm) - pli_comm_absent(run->comm);
-    return living < pli_run_holders(run) ? living : pli_run_holders(run);
-}
-
-void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
-    pli_run *run = meter->run;
-    if (run->opts->progress == NULL || !pli_comm_leads(run->comm)) return;
-    meter->rows += sums->rows;
-    pli_sums_add(&meter->lately, sums);
-    uint64_t now = pli_comm_now(run->comm);
-    if (!epoch_ended && now - meter->told_ns < 100000000) return;
-    double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
-    int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
-    int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
-    plait_progress p = { .epoch = epoch + 1,
-                         .epochs = run->epochs,
-                         .clock = done,
-                         .clocks = all,
-                         .loss = pli_sums_loss(&meter->lately),
-                         .validation_loss = run->validation_loss,
-                         .rows_per_second = (meter->rows - meter->told_rows) * computing(run) / lately,
-                         .seconds = seconds,
-                         .seconds_left = done > before && all > 0
-                                             ? seconds / (double)(done - before) * (double)(all - done)
-                                             : NAN,
-                         .epoch_ended = epoch_ended,
-                         .validation_accuracy = run->validation_accuracy,
-                         .learning_rate = run->rule.ops == NULL ? (double)NAN
-                                              : run->rule.learning_rate * pli_schedule_factor(&run->rule, done - 1),
-                         .bytes = (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes) };
-    run->opts->progress(run->opts->user, &p);
-    meter->told_ns = now;
-    meter->told_rows = meter->rows;
-    if (meter->lately.rows > 0) meter->lately = (pli_sums){ 0 };
-}
-
-/* The features go in as they are, because it was asked for. */
-static bool is_unscaled(const pli_run *run) {
-    return run->opts->normalize != NULL && strcmp(run->opts->normalize, "none") == 0 && run->file.text == NULL;
-}
-
-plait_status pli_run_finite(const pli_run *run, double loss, int64_t clock) {
-    if (isfinite(loss)) return PLAIT_OK;
-    if (run->lbfgs)
-        return pli_fail(run->err, PLAIT_EDIVERGED,
-                        "the loss is not finite in iteration %lld: look for huge values in the "
-                        "data, or take --normalize auto",
-                        (long long)clock);
-    const double rate = run->rule.ops != NULL ? run->rule.learning_rate : run->rate;
-    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: %stake a smaller step, as "
-                    "--learning-rate %g, or --optimizer lbfgs", (long long)clock,
-                    is_unscaled(run) ? "the features are not scaled: take --normalize auto; or " : "", rate / 2);
-}
+/* --- what computing costs, in a simulation ----------------------------------------------------------------------- */
 
 static int64_t entries_of(const pli_batch *batch) {
     int64_t entries = 0;
@@ -98,9 +39,9 @@ static int64_t entries_of(const pli_batch *batch) {
     return entries;
 }
 
-void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t values) {
+void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t columns, int64_t values) {
     if (!pli_comm_charges(run->comm)) return;
-    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(entries_of(batch) * run->linear.columns));
+    pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(entries_of(batch) * columns));
     pli_comm_work(run->comm, PLI_WORK_SUMS, (uint64_t)values);
 }
 
@@ -119,7 +60,7 @@ static plait_status agree_options(pli_run *run) {
                  o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
     pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
                  o->loss != NULL ? o->loss : "default");
-    pli_text_add(&text, "--kernels %s\n", pli_run_kernels(run) != NULL ? o->kernels : "own");
+    pli_text_add(&text, "--kernels %s\n", o->kernels != NULL ? o->kernels : "own");
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--checkpoint %s, every %lld clocks or %g s\n--resume %s\n",
                  o->checkpoint != NULL ? o->checkpoint : "none", (long long)o->checkpoint_clocks, o->checkpoint_seconds,
@@ -145,16 +86,21 @@ static plait_status agree_options(pli_run *run) {
                      o->tables[i].topology != NULL ? o->tables[i].topology : "as the run's",
                      o->tables[i].consistency != NULL ? o->tables[i].consistency : "as the run's",
                      o->tables[i].filter != NULL ? o->tables[i].filter : "as the run's");
+    pli_run_add_settings(run, &text);
     plait_status status = text.failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to agree on options")
                                       : pli_agree_text(run->comm, "options", text.data, run->err);
     pli_text_free(&text);
     return status;
 }
 
-/* Tables travel as w does unless they say otherwise. */
+/* Tables travel as the first does unless they say otherwise. On servers, too. */
 static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, int64_t first_clock,
                                plait_job **job_out) {
-    const pli_travel w = pli_run_travel(&(pli_run){ .comm = comm, .opts = o }, "w");
+    const plait_learner *learner = pli_learner_find(o->model, o->learners, o->n_learners);
+    const pli_run        as = { .comm = comm, .opts = o, .learner = learner };
+    plait_function       functions[PLI_LEARNER_FUNCTIONS];
+    if (learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, pli_comm_error(comm));
+    const pli_travel w = pli_run_travel(&as, pli_run_first_table(&as));
     plait_job_opts   j;
     plait_job_opts_init(&j);
     j.topology = w.topology;
@@ -168,16 +114,14 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
     j.aggregate = o->aggregate;
     j.exact = o->exact;
     j.seed = o->seed;
-    plait_function functions[PLI_LBFGS_FUNCTIONS];
-    for (int32_t i = 0; i < PLI_LBFGS_FUNCTIONS; i++) {
-        functions[i] = pli_lbfgs_functions[i];
-        functions[i].user = pli_comm_pool(comm);
-        if (o->exact != 0) functions[i].merge = pli_lbfgs_merge_exactly;
-    }
     j.rules = o->rules;
     j.n_rules = o->n_rules;
-    j.functions = functions;
-    j.n_functions = PLI_LBFGS_FUNCTIONS;
+    j.functions = learner->functions;
+    j.n_functions = learner->n_functions;
+    if (learner->more != NULL && learner->more->functions != NULL) {
+        j.functions = functions;
+        j.n_functions = learner->more->functions(comm, o, functions);
+    }
     return plait_job_create(comm, &j, job_out);
 }
 
@@ -186,191 +130,67 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     char                    l1[32], l2[32];
     pli_format_f64(run->l1, l1);
     pli_format_f64(run->l2, l2);
-    pli_text_add(
-        text,
-        "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"intercept\": %s, \"epochs\": %lld, ",
-        o->model, run->optimizer, l1, l2, run->linear.intercept ? "true" : "false", (long long)run->epochs_done);
-    if (run->best_epoch > 0) pli_text_add(text, "\"best_epoch\": %lld, ", (long long)run->best_epoch);
-    if (run->net != NULL && run->net->text == NULL) pli_text_add(text, "\"layers\": \"%s\", ", run->net->layers);
-    if (run->net != NULL) pli_text_add(text, "\"loss\": \"%s\", ", run->loss);
+    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"epochs\": %lld, ", o->model,
+                 run->optimizer, l1, l2, (long long)run->epochs_done);
+    if (run->best > 0) pli_text_add(text, "\"best_epoch\": %lld, ", (long long)run->best);
+    if (run->learner->more != NULL && run->learner->more->describe != NULL) run->learner->more->describe(run, text);
+    for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++) {
+        pli_text_add_quoted(text, own->name);
+        pli_text_add(text, ": ");
+        pli_text_add_quoted(text, plait_training_name(run, own->name));
+        pli_text_add(text, ", ");
+    }
     pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch,
                  (long long)run->train_rows, (unsigned long long)o->seed);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
 }
 
-double pli_run_penalty_of(const pli_run *run, const pli_solution *solution) {
-    if (run->net != NULL) return pli_net_penalty(run->net, solution->net, run->l1, run->l2);
-    double  square = 0, absolute = 0;
-    int64_t n = solution->rows * run->linear.columns;
-    for (int64_t i = 0; i < n; i++) {
-        square += solution->weight[i] * solution->weight[i];
-        absolute += fabs(solution->weight[i]);
-    }
-    return run->l2 / 2 * square + run->l1 * absolute;
-}
-
-/* Loss of the model that knows nothing: its scores are 0, a number's the mean label. Of the rows trained on. */
-static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
-    int64_t  k = run->linear.columns;
-    double  *score = pli_calloc((size_t)k, 2 * sizeof *score);
-    pli_sums sums = { 0 };
-    if (score == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for scores");
-    for (int64_t c = 0; c < k; c++) score[c] = run->label_mean;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
-        for (int64_t r = 0; r < block->rows; r++) {
-            double weight = block->weight != NULL ? (double)block->weight[r] : 1;
-            if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
-            (void)pli_linear_judge(&run->linear, score, block->label[r], weight, score + k, &sums);
-        }
-    }
-    pli_free(score);
-    PLI_TRY(pli_sums_agree(run->comm, &sums));
-    *loss_out = sums.loss / (double)run->train_rows; /* one label stands for a window's */
-    return PLAIT_OK;
-}
-
-/* A finite loss may still be that of a run which went astray, or has not come far. Which of them, tells the loss at its
- * beginning: where that was higher (a net's first weights are drawn, a model to start from may be another's) the steps
- * were not too large. */
-static plait_status warn_if_astray(pli_run *run, double objective, double train_loss) {
-    double   nothing = 0;
-    pli_sums first = run->first;
-    PLI_TRY(loss_of_nothing(run, &nothing));
-    PLI_TRY(pli_sums_agree(run->comm, &first));
-    const double began = first.rows > 0 ? pli_sums_loss(&first) : (double)NAN;
-    const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
-    if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
-    if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
-    const bool stale = strcmp(run->consistency, "bsp") != 0;
-    if (run->lbfgs || train_loss < began)
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-                "the objective is %.4g, that of a model that knows nothing %.4g: the loss was still falling; take more "
-                "--epochs%s", objective, nothing, run->lbfgs ? "" : ", or a larger --learning-rate");
-    else
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-                "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s%s; take %sa "
-                "smaller --learning-rate%s", objective, nothing,
-                is_unscaled(run) ? " for features that are not scaled" : "", stale ? ", or updates too stale" : "",
-                is_unscaled(run) ? "--normalize auto, or " : "", stale ? ", or --consistency bsp" : "");
-    return PLAIT_OK;
-}
-
-/* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
-static plait_status judge(pli_run *run, const pli_solution *solution, double penalty, plait_report *report) {
-    pli_total   total;
-    pli_sums    sums;
-    pli_ranking ranking = { 0 };
-    double      auc = NAN;
-    pli_linear  linear = run->linear;
-    if (!run->stream) {
-        PLI_TRY(pli_run_judge(run, &linear, solution, run->data, run->fraction > 0 ? pli_run_trains : NULL, &total,
-                              NULL));
-        pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * linear.columns));
-        sums = pli_total_sums(&total);
-        PLI_TRY(pli_pace_judge(run, &sums));
-        PLI_TRY(pli_total_agree(run->comm, &total, &sums));
-        report->train_loss = pli_sums_loss(&sums);
-        report->objective = sums.loss / (double)run->train_labels + penalty;
-        PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
-    }
-    linear.class_weight = NULL;
-    if (run->test == NULL) return PLAIT_OK;
-    plait_status status = pli_run_judge(run, &linear, solution, run->test, NULL, &total, &ranking);
-    if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
-    if (status == PLAIT_OK) status = pli_sums_check(&sums, "the test set", run->err);
-    if (status == PLAIT_OK && linear.loss->target == PLI_TWO_CLASSES)
-        status = pli_ranking_auc(&ranking, run->comm, &auc, run->err);
-    if (status == PLAIT_OK) pli_report_test(report, &linear, &sums, auc);
-    pli_ranking_free(&ranking);
-    return status;
-}
-
-static plait_status fill_report(pli_run *run, plait_report *r) {
-    const bool ready = pli_run_is_spare(run); /* it stands still on purpose */
-    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
-                       ready ? 0 : run->train_seconds, (double)run->clocks_skipped };
-    double peak = (double)pli_peak_rss_bytes();
-    r->rows = run->rows;
-    r->features = run->linear.features;
-    r->classes = run->linear.classes;
-    r->workers = plait_comm_workers(run->comm);
-    r->spares = run->opts->spares;
-    r->epochs = run->epochs_done;
-    r->clocks = run->clocks_done;
-    snprintf(r->model, sizeof r->model, "%s", run->opts->model);
-    snprintf(r->label, sizeof r->label, "%s", run->label_text);
-    snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
-    snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
-    snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
-    snprintf(r->topology, sizeof r->topology, "%s", run->topology);
-    snprintf(r->consistency, sizeof r->consistency, "%s", run->consistency);
-    r->n_tables = run->n_tables;
-    memcpy(r->tables, run->table, sizeof r->tables);
-    r->validation_loss = run->validation_loss;
-    r->load_seconds = run->load_seconds;
-    r->train_seconds = run->train_seconds;
-    r->wait_seconds = (double)(run->times.wait_ns + (run->times.in_flight ? 0 : run->times.network_ns)) * 1e-9;
-    r->network_seconds = run->times.in_flight ? (double)run->times.network_ns * 1e-9 : NAN;
-    r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
-    const int64_t clocks = run->clocks_done - (run->resume != NULL ? run->resume->clock : 0);
-    r->clocks_per_second = run->train_seconds > 0 ? (double)clocks / run->train_seconds : NAN;
-    r->best_epoch = run->best_epoch > 0 ? run->best_epoch : -1;
-    r->stopped_early = run->validation == NULL && !(run->fraction > 0) ? -1 : run->stopped_early;
-    r->converged = run->lbfgs && !run->interrupted ? run->converged : -1;
-    r->checkpoint = run->kept;
-    if (run->unkept.code < 0) snprintf(r->checkpoint_failed, sizeof r->checkpoint_failed, "%s", run->unkept.text);
-    r->interrupted = run->interrupted;
-    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
-    PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
-    if (run->opts->backup > 0) {
-        r->updates_dropped = plait_job_dropped(run->job);
-        r->clocks_skipped = (int64_t)sums[3];
-    }
-    r->idle_share = sums[2] > 0 ? sums[1] / sums[2] : NAN;
-    r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[0] / plait_comm_workers(run->comm) : sums[0];
-    r->peak_rss_bytes = (int64_t)peak;
-    return PLAIT_OK;
-}
-
+/* The schema becomes the model's. */
 static plait_status make_model(pli_run *run, plait_model **model_out) {
     pli_text     description = { 0 };
+    plait_model *model = NULL;
     plait_status status = describe(run, &description);
     if (status == PLAIT_OK) {
         pli_schema *schema = run->schema;
         run->schema = NULL;
-        const pli_model_form form = { .name = run->opts->model,
-                                      .loss = run->loss,
-                                      .layers = run->net != NULL ? pli_net_form(run->net) : NULL,
-                                      .parameter = run->linear.parameter,
-                                      .intercept = run->linear.intercept,
-                                      .features = run->linear.features,
-                                      .classes = run->linear.classes };
-        status = pli_model_make(&form, &run->solution, schema, description.data, model_out, run->err);
+        status = pli_model_create(run->learner, schema, run->classes, description.data, &model, run->err);
     }
     pli_text_free(&description);
+    for (const plait_learner_option *o = run->learner->options; status >= 0 && o != NULL && o->name != NULL; o++)
+        pli_text_add(&model->settings, "%s=%s\n", o->name, plait_training_name(run, o->name));
+    if (status >= 0) status = run->learner->finish(run, model);
+    if (status >= 0) status = pli_model_open(model, run->err);
+    if (status < 0) plait_model_destroy(&model);
+    else *model_out = model;
     return status;
+}
+
+static plait_status judge(pli_run *run, const plait_model *model, plait_report *report) {
+    const pli_learner_more *more = run->learner->more;
+    if (more != NULL && more->judge != NULL) PLI_TRY(more->judge(run, model, report));
+    return pli_report_measure(run, model, report);
 }
 
 /* The model comes first: what goes wrong in judging it does not lose it. A run that was asked to stop ends with its clock:
  * what it has reached is not judged. Of that the leading worker, which saves and reports, decides for all. */
 static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
-    plait_report report;
-    pli_sums     sums;
-    double       penalty = pli_run_penalty_of(run, &run->solution);
-    bool         ends = run->interrupted;
+    const pli_learner_more *more = run->learner->more;
+    plait_report            report;
+    pli_sums                sums;
+    bool                    ends = run->interrupted;
     pli_report_init(&report);
-    PLI_TRY(pli_run_finite(run, penalty, run->clocks_done));
+    if (more != NULL && more->finite != NULL) PLI_TRY(more->finite(run));
     PLI_TRY(make_model(run, model_out));
     PLI_TRY(plait_comm_broadcast(run->comm, &ends, sizeof ends, pli_comm_lead(run->comm)));
     PLI_TRY(pli_total_agree(run->comm, &run->progressive, &sums));
-    if (run->stream) PLI_TRY(pli_sums_check(&sums, "the stream", run->err));
+    if (run->stream && more != NULL) PLI_TRY(pli_sums_check(&sums, "the stream", run->err));
     report.progressive_loss = pli_sums_loss(&sums);
     int32_t absent = pli_comm_absent(run->comm);
     do {
-        if (!ends) PLI_TRY(judge(run, &(*model_out)->solution, penalty, &report));
+        report.n_figures = 0;
+        if (!ends) PLI_TRY(judge(run, *model_out, &report));
     } while (pli_run_again(run, &absent));
-    PLI_TRY(fill_report(run, &report));
+    PLI_TRY(pli_report_fill(run, &report));
     if (!ends) PLI_TRY(pli_curve_measure(run, &report));
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);
     if (report_out != NULL && first) plait_model_hash(*model_out, report.model_hash);
@@ -385,6 +205,7 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
 }
 
 static void clean(pli_run *run) {
+    pli_run_free_state(run);
     pli_resume_close(run);
     pli_sample_free(run);
     pli_dataset_destroy(&run->data);
@@ -392,13 +213,8 @@ static void clean(pli_run *run) {
     pli_dataset_destroy(&run->test);
     pli_schema_destroy(&run->schema);
     plait_model_destroy(&run->start);
-    pli_scale_destroy(&run->scale);
-    pli_solution_free(&run->solution);
-    pli_net_destroy(&run->net);
-    pli_net_file_free(&run->file);
     pli_free(run->label);
-    pli_free(run->class_weight);
-    pli_curve_free(&run->curve);
+    pli_curve_free(run);
 }
 
 /* How many deaths this process has heard of. */
@@ -425,6 +241,25 @@ static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, pl
     return PLAIT_OK;
 }
 
+static plait_status train(pli_run *run) {
+    const pli_learner_more *more = run->learner->more;
+    pli_comm_times          before;
+    uint64_t                waited_ns = pli_comm_waited_ns(run->comm), at = pli_comm_span_begin(run->comm);
+    pli_comm_tell_times(run->comm, &before);
+    if (more != NULL && more->graph != NULL && run->opts->graph != NULL && pli_comm_leads(run->comm))
+        run->opts->graph(run->opts->user, more->graph(run));
+    plait_status status = run->learner->train != NULL ? run->learner->train(run)
+                                                      : pli_loop_run(run, &pli_learner_steps);
+    pli_run_phase(run, "train", -1, &at);
+    run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
+    pli_comm_tell_times(run->comm, &run->times);
+    run->times.wait_ns -= before.wait_ns;
+    run->times.network_ns -= before.network_ns;
+    pli_curve_end(run);
+    run->idle_seconds = (double)(pli_comm_waited_ns(run->comm) - waited_ns) * 1e-9;
+    return status;
+}
+
 static plait_status train_worker(pli_run *run, plait_report *report_out, plait_model **model_out) {
     PLI_TRY(pli_options_check(run));
     PLI_TRY(agree_options(run));
@@ -434,35 +269,21 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(pli_prepare(run));
     if (run->opts->loaded != NULL) run->opts->loaded(run->opts->user);
     pli_run_phase(run, "load", -1, &at);
-    const int64_t batch = run->rowwise ? 1 : run->batch * (run->net != NULL ? run->net->row_labels : 1);
     PLI_TRY(pli_resume_check(run));
     PLI_TRY(pli_keep_room(run));
     run->clocks_done = run->resume != NULL ? run->resume->clock : 0;
-    PLI_TRY(create_job(run->comm, run->opts, batch, run->clocks_done, &run->job));
-    pli_comm_times before;
-    uint64_t       waited_ns = pli_comm_waited_ns(run->comm);
-    pli_comm_tell_times(run->comm, &before);
+    PLI_TRY(create_job(run->comm, run->opts, run->examples, run->clocks_done, &run->job));
     run->training_bytes = plait_comm_bytes_sent(run->comm);
     run->training_ns = pli_comm_now(run->comm);
     plait_status status = PLAIT_OK;
     if (!run->opts->dry_run) {
-        at = pli_comm_span_begin(run->comm);
-        if (run->net != NULL && run->opts->graph != NULL && pli_comm_leads(run->comm))
-            run->opts->graph(run->opts->user, run->net->graph);
-        status = run->lbfgs ? pli_lbfgs_train(run) : pli_sgd_train(run);
-        pli_run_phase(run, "train", -1, &at);
-        run->train_seconds = (double)(pli_comm_now(run->comm) - run->training_ns) * 1e-9;
-        pli_comm_tell_times(run->comm, &run->times);
-        run->times.wait_ns -= before.wait_ns;
-        run->times.network_ns -= before.network_ns;
-        pli_curve_end(run);
-        run->idle_seconds = (double)(pli_comm_waited_ns(run->comm) - waited_ns) * 1e-9;
+        status = train(run);
         at = pli_comm_span_begin(run->comm);
         if (status == PLAIT_OK) status = finish(run, report_out, model_out);
         pli_run_phase(run, "judge", -1, &at);
     } else if (report_out != NULL) {
         pli_report_init(report_out);
-        status = fill_report(run, report_out);
+        status = pli_report_fill(run, report_out);
     }
     if (status == PLAIT_OK) status = end_job(run->comm, run->opts->replicas > 1, &run->job, report_out);
     if (status < 0) pli_job_abandon(&run->job); /* a rank that fails waits for nobody */
@@ -485,6 +306,8 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
                     .err = pli_comm_error(comm),
                     .pool = pli_comm_pool(comm),
                     .kept = -1,
+                    .resume_layout = -1,
+                    .best_loss = INFINITY,
                     .validation_loss = NAN,
                     .validation_accuracy = NAN,
                     .begun_ns = pli_comm_now(comm),

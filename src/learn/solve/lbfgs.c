@@ -9,7 +9,7 @@
  * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without positive
  * curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex unconstrained
  * optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
-#include "learn/solve/lbfgs_pass.h"
+#include "learn/solve/lbfgs_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static plait_status create_tables(pli_lbfgs *l) {
     plait_status status = l->pass->initial(l, &initial);
     if (status == PLAIT_OK && (run->l1 > 0 || run->l2 > 0)) status = l->pass->penalty(l, &penalty);
     const bool scaled = penalty != NULL;
-    if (status == PLAIT_OK) status = create_table(l, "w", -1, initial, &run->w);
+    if (status == PLAIT_OK) status = create_table(l, "w", -1, initial, &l->w);
     if (status == PLAIT_OK) status = create_table(l, "g", -1, NULL, &l->g);
     if (status == PLAIT_OK && scaled) status = create_table(l, "penalty", -1, penalty, &other);
     pli_free(initial);
@@ -75,7 +75,7 @@ static plait_status evaluate(pli_lbfgs *l) {
     pli_run    *run = l->run;
     pli_total   total = { 0 };
     const void *values;
-    PLI_TRY(plait_table_read(run->w, 0, l->rows, &values));
+    PLI_TRY(plait_table_read(l->w, 0, l->rows, &values));
     if (pli_curve_due(run)) pli_curve_keep(run, values);
     PLI_TRY(l->pass->compute(l, values, &total));
     PLI_TRY(plait_job_clock(run->job));
@@ -121,7 +121,7 @@ static void two_loops(pli_lbfgs *l) {
 static void take_pair(pli_lbfgs *l) {
     int32_t slot = l->args.slot;
     double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
-    double  noise = l->type == PLAIT_F64 && l->run->net == NULL ? 1e-12 : 1e-6; /* of a difference of gradients */
+    double  noise = l->type == PLAIT_F64 && !l->single ? 1e-12 : 1e-6; /* of a difference of gradients */
     if (!(sy > 1e-12 * yhy) || !(yhy > noise * noise * l->dots.vhv)) {
         l->args.used[slot] = 0;
         l->stretch *= 4;
@@ -212,7 +212,7 @@ static plait_status first_gradient(pli_lbfgs *l) {
     PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
     PLI_TRY(evaluate(l));
     l->objective = penalised(l);
-    PLI_TRY(pli_run_finite(l->run, l->objective, 0));
+    PLI_TRY(l->pass->finite(l->run, l->objective, 0));
     l->args.first = 1;
     PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
     l->args.first = 0;
@@ -236,7 +236,7 @@ static plait_status start_again(pli_lbfgs *l) {
 static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
     double   before[4] = { INFINITY, INFINITY, INFINITY, INFINITY };
-    double   close = l->type == PLAIT_F64 && run->net == NULL ? 1e-8 : 3e-6; /* nets compute in float32 */
+    double   close = l->type == PLAIT_F64 && !l->single ? 1e-8 : 3e-6; /* nets compute in float32 */
     int64_t  i = 0;
     PLI_TRY(first_gradient(l));
     for (; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
@@ -285,20 +285,17 @@ static plait_status begin(pli_lbfgs *l) {
     return plait_job_clock(run->job);
 }
 
-plait_status pli_lbfgs_train(pli_run *run) {
-    pli_lbfgs    l = { .run = run, .pass = run->net != NULL ? &pli_lbfgs_nets : &pli_lbfgs_linear, .stretch = 1 };
+plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass) {
+    pli_lbfgs    l = { .run = run, .pass = pass, .stretch = 1 };
+    const void  *values = NULL;
     plait_status status = begin(&l);
     if (status == PLAIT_OK) status = pli_curve_begin(run, l.values, l.type, run->epochs);
     pli_meter_start(&l.meter, run);
     if (status == PLAIT_OK) status = iterate(&l);
     pli_batches_destroy(&l.batches);
-    l.pass->end(&l);
+    pass->end(&l);
     if (status == PLAIT_OK) status = plait_job_barrier(run->job);
-    const void *values;
-    if (status == PLAIT_OK) status = plait_table_read(run->w, 0, l.rows, &values);
-    if (status == PLAIT_OK) status = pli_run_solution(run, l.type, values, &run->solution);
-    if (status == PLAIT_OK && !run->interrupted) /* else it ends as it is: no weights are chosen by this loss */
-        status = pli_run_validate(run, &run->solution, &run->validation_loss, &run->validation_accuracy);
-    if (status == PLAIT_OK) pli_run_tell_weights(run, &run->solution);
+    if (status == PLAIT_OK) status = plait_table_read(l.w, 0, l.rows, &values);
+    if (status == PLAIT_OK) status = pass->solved(run, l.type, values);
     return status;
 }

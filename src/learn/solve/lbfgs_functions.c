@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "learn/run/run.h"
+#include "learn/solve/lbfgs_run.h"
 #include "tensor/exact_cells.h"
 #include "tensor/tensor.h"
 
@@ -191,7 +191,7 @@ static void run_segment(void *user, int64_t i, int32_t thread) {
     c->fn(&c->v, &c->args, first, end, &to);
 }
 
-void pli_lbfgs_merge_exactly(void *user, void *answer, const void *other, size_t answer_bytes) {
+static void merge_exactly(void *user, void *answer, const void *other, size_t answer_bytes) {
     (void)user;
     pli_cells_merge(true, (int64_t)(answer_bytes / PLI_CELL_BYTES_F64), answer, other, answer);
 }
@@ -208,7 +208,7 @@ static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *
     if (c.sums == NULL) return PLAIT_ENOMEM;
     pli_pool_for(user, segments, run_segment, &c);
     for (int64_t i = 0; i < segments; i++) {
-        if (c.args.exact) pli_lbfgs_merge_exactly(NULL, answer, c.sums + i * c.bytes, answer_bytes);
+        if (c.args.exact) merge_exactly(NULL, answer, c.sums + i * c.bytes, answer_bytes);
         for (size_t k = 0; !c.args.exact && k < answer_bytes / sizeof(double); k++)
             ((double *)answer)[k] += ((const double *)(c.sums + i * c.bytes))[k];
     }
@@ -370,8 +370,18 @@ static plait_status run_direction(void *user, const plait_slice *slices, int32_t
                         sizeof(pli_lbfgs_slope));
 }
 
-const plait_function pli_lbfgs_functions[PLI_LBFGS_FUNCTIONS] = {
+static const plait_function functions[] = {
     { .name = "lbfgs.step", .updates = 1, .run = run_step },
     { .name = "lbfgs.gradient", .updates = 1, .run = run_gradient },
     { .name = "lbfgs.direction", .updates = 1, .run = run_direction },
 };
+
+int32_t pli_lbfgs_add_functions(plait_comm *comm, bool exact, plait_function *functions_out) {
+    const int32_t n = sizeof functions / sizeof *functions;
+    for (int32_t i = 0; i < n; i++) {
+        functions_out[i] = functions[i];
+        functions_out[i].user = pli_comm_pool(comm);
+        if (exact) functions_out[i].merge = merge_exactly;
+    }
+    return n;
+}

@@ -1,6 +1,6 @@
 /* What the labels are: classes or numbers, and of which column; how many of each class there are, and what they
  * weigh. */
-#include "learn/run/run.h"
+#include "learn/supervised/fit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static doubt doubt_of(const pli_run *run) {
 
 static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
     const char *column = pli_schema_label_name(run->schema),
-               *option = run->loss == run->opts->model ? "--model" : "--loss";
+               *option = pli_fit_of(run)->loss == run->opts->model ? "--model" : "--loss";
     const bool  numbers = !pli_schema_label_is_text(run->schema) || why == ODD_NUMBERS;
     if (why == ODD_NUMBERS)
         pli_text_add(text,
@@ -76,28 +76,20 @@ static plait_status refuse_numbers(const pli_run *run, const char *where) {
                         "is, with a point and neither parted thousands nor a unit: write them so", where, odd);
     return pli_fail(run->err, PLAIT_EFORMAT,
                     "label: %s: its cells are texts, and %s %s learns numbers; --label COLUMN names another column, "
-                    "%s logistic takes classes", where, run->loss == run->opts->model ? "model" : "loss", run->loss,
-                    run->loss == run->opts->model ? "--model" : "--loss");
+                    "%s logistic takes classes", where, pli_fit_of(run)->loss == run->opts->model ? "model" : "loss", pli_fit_of(run)->loss,
+                    pli_fit_of(run)->loss == run->opts->model ? "--model" : "--loss");
 }
 
 /* The run's loss: of a net by default what its labels allow. */
 static plait_status find_loss(pli_run *run, const char *where, bool *classes_out) {
-    const bool net = pli_net_kind_find(run->opts->model) != NULL;
     const doubt why = doubt_of(run);
-    run->loss = net ? run->opts->loss : run->opts->model;
-    if (run->loss == NULL)
-        run->loss = why == NO_DOUBT || pli_schema_label_is_text(run->schema) ? "logistic" : "squared";
-    PLI_TRY(pli_loss_is_class(run->loss, classes_out, run->err));
+    pli_fit_of(run)->loss = pli_fit_of(run)->wanted;
+    if (pli_fit_of(run)->loss == NULL)
+        pli_fit_of(run)->loss = why == NO_DOUBT || pli_schema_label_is_text(run->schema) ? "logistic" : "squared";
+    PLI_TRY(pli_loss_is_class(pli_fit_of(run)->loss, classes_out, run->err));
     if (*classes_out && why != NO_DOUBT) return refuse_classes(run, where, why);
     if (!*classes_out && pli_schema_label_is_text(run->schema)) return refuse_numbers(run, where);
     return PLAIT_OK;
-}
-
-plait_status pli_label_need(const pli_schema *schema, const char *name, plait_error *err) {
-    if (pli_schema_has_labels(schema)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL,
-                    "model %s needs labels: these rows are read without any; leave out --label none, or name the column "
-                    "or the file of their labels there", name);
 }
 
 plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err) {
@@ -114,8 +106,8 @@ plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char t
 
 /* For the record, and told once. */
 static plait_status tell_label(pli_run *run) {
-    const int64_t classes = run->linear.classes;
-    const bool    chosen = classes == 0 && pli_net_kind_find(run->opts->model) != NULL && run->opts->loss == NULL;
+    const int64_t classes = pli_fit_of(run)->goal.classes;
+    const bool    chosen = classes == 0 && pli_fit_of(run)->wanted == NULL;
     PLI_TRY(pli_label_describe(run->data, classes, run->label_text, run->err));
     if (pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "label: %s%s", run->label_text,
@@ -134,13 +126,13 @@ static plait_status find_classes(pli_run *run, const char *where) {
     run->label = pli_array((size_t)n, sizeof *run->label);
     if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
     for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
-    run->linear = (pli_linear){ .parameter = run->opts->huber_delta,
-                                .features = pli_schema_features(run->schema),
-                                .columns = n > 2 ? n : 1,
-                                .classes = n,
-                                .label = run->label,
-                                .intercept = !run->opts->no_intercept };
-    PLI_TRY(pli_loss_find(run->loss, n, &run->linear.loss, run->err));
+    run->features = pli_schema_features(run->schema);
+    run->classes = n;
+    pli_fit_of(run)->intercept = !run->opts->no_intercept;
+    pli_fit_of(run)->goal = (pli_goal){
+        .parameter = run->opts->huber_delta, .columns = n > 2 ? n : 1, .classes = n, .label = run->label
+    };
+    PLI_TRY(pli_loss_find(pli_fit_of(run)->loss, n, &pli_fit_of(run)->goal.loss, run->err));
     return tell_label(run);
 }
 
@@ -164,7 +156,7 @@ typedef struct label_moments { /* exact sums: the mean label is where a model be
 
 /* The earlier labels of a text's window: class k is symbol k. */
 static void count_earlier(const pli_run *run, const pli_block *block, int64_t row, double *counts) {
-    const int64_t n = run->linear.classes, end = block->row_start[row + 1];
+    const int64_t n = pli_fit_of(run)->goal.classes, end = block->row_start[row + 1];
     for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++) {
         const int64_t symbol = (int64_t)(block->col[e] % ((uint32_t)pli_schema_symbols(run->schema) + 1));
         counts[n + 3]++;
@@ -179,7 +171,7 @@ static int64_t counts_of(int64_t classes) { return 2 * classes + COUNTS + (class
  * rows, entries, labels to train on, then rows of each class, or of all, whose weight is above 0. moments: of numbers
  * the sums, block by block, of weights, of weighted labels and of their squares. Checks the labels. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
-    const int64_t n = run->linear.classes;
+    const int64_t n = pli_fit_of(run)->goal.classes;
     double       *heavy = counts + n + COUNTS;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_run_block(run, b);
@@ -188,7 +180,7 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
         counts[n + 2] += (double)block->entries;
         for (int64_t r = 0; r < block->rows; r++) {
             double y, weight;
-            if (!pli_linear_target(&run->linear, block->label[r], &y, &weight))
+            if (!pli_goal_target(&pli_fit_of(run)->goal, block->label[r], &y, &weight))
                 return pli_fail(run->err, PLAIT_EFORMAT,
                                 "row %lld has no label, or one that the model does not know (%g)",
                                 (long long)(block->first_row + r + 1), block->label[r]);
@@ -198,7 +190,7 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
             if (block->earlier > 0) count_earlier(run, block, r, counts);
             const double own = block->weight != NULL ? (double)block->weight[r] : 1;
             if (n > 0) {
-                const int64_t k = run->linear.loss->target == PLI_CLASSES ? (int64_t)y : y > 0;
+                const int64_t k = pli_fit_of(run)->goal.loss->target == PLI_CLASSES ? (int64_t)y : y > 0;
                 counts[k]++;
                 heavy[k] += own > 0;
                 continue;
@@ -216,17 +208,17 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
 
 /* "balanced": n / (classes n_k) (King and Zeng, "Logistic Regression in Rare Events Data", 2001). */
 static plait_status weigh_classes(pli_run *run, const double *counts) {
-    int64_t n = run->linear.classes;
+    int64_t n = pli_fit_of(run)->goal.classes;
     if (run->opts->class_weight == NULL) return PLAIT_OK;
-    run->class_weight = pli_array((size_t)n, sizeof *run->class_weight);
-    if (run->class_weight == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for class weights");
-    run->linear.class_weight = run->class_weight;
+    pli_fit_of(run)->class_weight = pli_array((size_t)n, sizeof *pli_fit_of(run)->class_weight);
+    if (pli_fit_of(run)->class_weight == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for class weights");
+    pli_fit_of(run)->goal.class_weight = pli_fit_of(run)->class_weight;
     if (strcmp(run->opts->class_weight, "balanced") == 0) {
         for (int64_t k = 0; k < n; k++)
-            run->class_weight[k] = counts[k] > 0 ? counts[n + 3] / ((double)n * counts[k]) : 1;
+            pli_fit_of(run)->class_weight[k] = counts[k] > 0 ? counts[n + 3] / ((double)n * counts[k]) : 1;
         return PLAIT_OK;
     }
-    for (int64_t k = 0; k < n; k++) run->class_weight[k] = 1;
+    for (int64_t k = 0; k < n; k++) pli_fit_of(run)->class_weight[k] = 1;
     for (const char *at = run->opts->class_weight; *at != '\0';) {
         char        item[160];
         size_t      length = strcspn(at, ",");
@@ -246,19 +238,19 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
             if (same) break;
         }
         if (k == n) return pli_fail(run->err, PLAIT_ENAME, "class-weight: no label is '%s'", item);
-        run->class_weight[k] = weight;
+        pli_fit_of(run)->class_weight[k] = weight;
     }
     return PLAIT_OK;
 }
 
 /* Of rows that weigh nothing there is no loss. Of a stream only a sample is known: see finish. */
 static plait_status check_weights(const pli_run *run, const double *counts) {
-    const int64_t n = run->linear.classes;
+    const int64_t n = pli_fit_of(run)->goal.classes;
     const double *heavy = counts + n + COUNTS;
     double        rows = n == 0 ? heavy[0] : 0, own = rows;
     for (int64_t k = 0; k < n; k++) {
         own += heavy[k];
-        if (run->class_weight == NULL || run->class_weight[k] > 0) rows += heavy[k];
+        if (pli_fit_of(run)->class_weight == NULL || pli_fit_of(run)->class_weight[k] > 0) rows += heavy[k];
     }
     if (rows > 0 || run->stream || !(counts[n] > 0)) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EFORMAT, "all rows to train on have weight 0%s: the sum of weights must be above 0",
@@ -270,18 +262,18 @@ static plait_status check_weights(const pli_run *run, const double *counts) {
 static void measure_labels(pli_run *run, const label_moments *moments) {
     double sums[MOMENTS];
     pli_cells_round(true, MOMENTS, moments->cell, sums);
-    if (run->linear.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
+    if (pli_fit_of(run)->goal.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
     double mean = sums[1] / sums[0], square = sums[2] / sums[0];
-    double spread = run->linear.intercept ? square - mean * mean : square;
-    if (run->linear.intercept) run->label_mean = mean;
-    if (spread > 1e-13 * square) run->label_spread = sqrt(spread);
+    double spread = pli_fit_of(run)->intercept ? square - mean * mean : square;
+    if (pli_fit_of(run)->intercept) pli_fit_of(run)->label_mean = mean;
+    if (spread > 1e-13 * square) pli_fit_of(run)->label_spread = sqrt(spread);
 }
 
 plait_status pli_labels_settle(pli_run *run) {
     PLI_TRY(pli_label_need(run->schema, run->opts->model, run->err));
     PLI_TRY(settle_classes(run));
-    int64_t n = run->linear.classes;
-    run->label_spread = 1;
+    int64_t n = pli_fit_of(run)->goal.classes;
+    pli_fit_of(run)->label_spread = 1;
     if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "class-weight balanced in a single streamed pass is refused: it needs the "

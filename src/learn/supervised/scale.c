@@ -55,16 +55,15 @@ static plait_status largest(plait_comm *comm, const pli_scale_rows *rows, int64_
     return plait_comm_allreduce(comm, top, d, PLAIT_F64, PLAIT_MAX);
 }
 
-static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+static plait_status scale_dense(plait_comm *comm, int64_t d, bool intercept, const pli_scale_rows *rows,
                                 pli_scale *scale, plait_error *err) {
-    int64_t d = scale->features;
     double *pivot = pli_array((size_t)d, sizeof *pivot), *moment = pli_array((size_t)d, MOMENTS * sizeof *moment);
     scale->centre = pli_calloc((size_t)d, sizeof *scale->centre);
     plait_status status = PLAIT_ENOMEM;
     if (pivot == NULL || moment == NULL || scale->centre == NULL) goto out;
     status = largest(comm, rows, d, false, pivot);
     for (int64_t j = 0; j < d; j++)
-        if (!linear->intercept || pivot[j] == -DBL_MAX) pivot[j] = 0;
+        if (!intercept || pivot[j] == -DBL_MAX) pivot[j] = 0;
     if (status == PLAIT_OK) status = moments(comm, rows, d, pivot, moment, err);
     if (status < 0) goto out;
     double n = (double)rows->rows;
@@ -72,13 +71,13 @@ static plait_status scale_dense(plait_comm *comm, const pli_linear *linear, cons
         const double *m = moment + j * MOMENTS;
         double        off = (m[SUM] - (n - m[GIVEN]) * pivot[j]) / n; /* mean, less the pivot */
         double        spread = (m[SQUARE] + (n - m[GIVEN]) * pivot[j] * pivot[j]) / n - off * off;
-        if (!linear->intercept) spread = m[SQUARE] / n;
+        if (!intercept) spread = m[SQUARE] / n;
         bool constant = !(spread > 1e-14 * pivot[j] * pivot[j] && spread > 0);
         scale->centre[j] = pivot[j] + off;
-        scale->factor[j] = !constant ? 1 / sqrt(spread) : linear->intercept && scale->centre[j] != 0 ? 0 : 1;
+        scale->factor[j] = !constant ? 1 / sqrt(spread) : intercept && scale->centre[j] != 0 ? 0 : 1;
         if (constant && rows->sampled) scale->factor[j] = 1 / fmax(1, fabs(scale->centre[j]));
     }
-    if (!linear->intercept) {
+    if (!intercept) {
         pli_free(scale->centre);
         scale->centre = NULL;
     }
@@ -109,9 +108,8 @@ static plait_status scale_sparse(plait_comm *comm, const pli_scale_rows *rows, p
     return PLAIT_OK;
 }
 
-plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+plait_status pli_scale_measure(plait_comm *comm, int64_t d, bool intercept, const pli_scale_rows *rows,
                                pli_scale *scale_out, plait_error *err) {
-    int64_t d = linear->features;
     double  top;
     *scale_out = (pli_scale){ .features = d };
     if (d == 0 || rows->rows == 0) return PLAIT_OK;
@@ -122,7 +120,7 @@ plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const
     scale_out->factor = pli_array((size_t)d, sizeof(double));
     if (scale_out->factor == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the scales of %lld columns", (long long)d);
-    plait_status status = dense ? scale_dense(comm, linear, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
+    plait_status status = dense ? scale_dense(comm, d, intercept, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
     if (status < 0) pli_scale_destroy(scale_out);
     return status;
 }

@@ -1,4 +1,4 @@
-/* learn/scale.h - training in units that suit the rule, reporting in the data's own.
+/* learn/supervised/scale.h - training in units that suit the rule, reporting in the data's own.
  *
  * Column j is seen as x'_j = f_j (x_j - c_j). Weights w' of x' mean w_j = f_j w'_j and b = b' - sum_j c_j w_j in
  * the data's units. No entry is rewritten: a pass takes w and b, and its gradient g, r (of w and b) becomes
@@ -9,7 +9,7 @@
 #define PLI_LEARN_SCALE_H
 
 #include "data/data.h"
-#include "learn/linear/linear.h"
+#include "learn/loss/metrics.h"
 
 typedef struct pli_scale {
     int64_t features;
@@ -31,7 +31,7 @@ typedef struct pli_scale_rows {
  *  variance, without intercept only to unit mean square. Else: by the largest |x|, if any is above 1. A sample may have
  *  missed the large values of a column, so by it columns without spread stay, and those of sparse data are only made
  *  smaller, if any value is above 10. Collective over the workers; the same on each. */
-plait_status pli_scale_measure(plait_comm *comm, const pli_linear *linear, const pli_scale_rows *rows,
+plait_status pli_scale_measure(plait_comm *comm, int64_t features, bool intercept, const pli_scale_rows *rows,
                                pli_scale *scale_out, plait_error *err);
 void         pli_scale_destroy(pli_scale *scale);
 

@@ -1,4 +1,4 @@
-/* learn/inherit.h - a run that goes on when a worker dies (plait_train_opts.replicas): who computes its blocks.
+/* learn/solve/inherit.h - a run that goes on when a worker dies (plait_train_opts.replicas): who computes its blocks.
  *
  * The tables outlive any rank (table/copies/copies.h). What a worker alone had are blocks of rows, and anybody can read
  * them again. Each block of the dead falls to one who lives; of the dead there are two lists:
@@ -18,8 +18,7 @@
 #ifndef PLI_LEARN_INHERIT_H
 #define PLI_LEARN_INHERIT_H
 
-#include "learn/model/model.h"
-#include "learn/run/run.h"
+#include "learn/learner.h"
 
 typedef struct pli_heir {
     pli_run     *run;
@@ -36,16 +35,7 @@ plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);
 plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out);
 void         pli_heir_end(pli_heir *heir);
 
-/** pli_model_judge over the blocks of data that are this worker's now. want is asked with the run. */
-plait_status pli_run_judge(const pli_run *run, const pli_linear *linear, const pli_solution *solution,
-                           const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
-                           pli_ranking *ranking);
-
-/** Is what the workers have added up since *absent (of pli_comm_absent) short of somebody? Then all do it again. */
-static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
-    const int32_t before = *absent;
-    *absent = pli_comm_absent(run->comm);
-    return *absent != before;
-}
+/** Does the block fall to this worker, who is not its home, in sums of all? */
+bool pli_heir_has(const pli_run *run, const pli_dataset *data, int32_t block);
 
 #endif

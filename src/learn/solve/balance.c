@@ -1,5 +1,5 @@
 /* Blocks on lease. See balance.h. */
-#include "learn/run/balance.h"
+#include "learn/solve/balance.h"
 
 #include <string.h>
 

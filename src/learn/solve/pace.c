@@ -5,7 +5,7 @@
  * notes when it has done most of its clocks and when it ends, and when all is over the first end is held against the last
  * to come far) and loss (the model fits some workers' rows much worse than the whole). Alike shares stand the first
  * without the second, sorted data the second without the first. */
-#include "learn/run/run.h"
+#include "learn/solve/progress.h"
 
 #include <math.h>
 #include <string.h>

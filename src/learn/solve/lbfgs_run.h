@@ -1,29 +1,27 @@
-/* learn/lbfgs_pass.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the worker's rows.
+/* learn/solve/lbfgs_run.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the worker's rows.
  *
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
- *     lbfgs_linear.c     passes of a linear model
- *     lbfgs_net.c        passes of a net
+ *     linear/, net/      the passes of a model
  */
-#ifndef PLI_LEARN_LBFGS_PASS_H
-#define PLI_LEARN_LBFGS_PASS_H
+#ifndef PLI_LEARN_LBFGS_RUN_H
+#define PLI_LEARN_LBFGS_RUN_H
 
 #include "learn/solve/lbfgs.h"
-#include "learn/run/run.h"
+#include "learn/solve/progress.h"
 
 typedef struct pli_lbfgs {
     pli_run       *run;
     plait_type     type;
     int64_t        rows, columns, values; /* of a table; rows x columns */
+    plait_table   *w;
     plait_table   *table[6 + 2 * PLI_LBFGS_MEMORY_MAX], *g, *h;
     int32_t        tables;
     pli_lbfgs_args args;
     pli_batches   *batches;
     pli_batch      batch;
     const struct pli_lbfgs_pass *pass;
-    pli_gradient   gradient;   /* a linear model's */
-    double        *raw, *bias; /* likewise         */
-    struct pli_lbfgs_net *net; /* a net's          */
+    void          *own; /* of the pass */
     pli_meter      meter;
     /* dot products of the slots, see pli_lbfgs_dots */
     double sy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX], yhy[PLI_LBFGS_MEMORY_MAX][PLI_LBFGS_MEMORY_MAX];
@@ -34,7 +32,8 @@ typedef struct pli_lbfgs {
     double          objective, loss;
     double          length;         /* of the last step; 0: none */
     double          stretch;        /* of the metric's step, while nothing is known of the curvature */
-    bool            stop, is_large; /* is_large: memory is what counts */
+    bool            stop;
+    bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
 
 /* A model's side. Passes go over l->batch, all rows of the worker. */
@@ -50,8 +49,16 @@ typedef struct pli_lbfgs_pass {
     /** The mean gradient of the losses at these values of w goes to table g; their sums to total. Under --reduce exact block by
      *  block. */
     plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
+    /** EDIVERGED with the remedy, unless the loss is finite. */
+    plait_status (*finite)(const pli_run *run, double loss, int64_t iteration);
+    /** The iterations are over, and these are the values: the solution. Collective. */
+    plait_status (*solved)(pli_run *run, plait_type type, const void *values);
 } pli_lbfgs_pass;
 
-extern const pli_lbfgs_pass pli_lbfgs_linear, pli_lbfgs_nets;
+/** Tables, iterations, solution. The job is there, with pli_lbfgs_functions. */
+plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass);
+
+/** The server functions that the run needs, for plait_learner; user: the pool that they run on. */
+int32_t pli_lbfgs_add_functions(plait_comm *comm, bool exact, plait_function *functions_out);
 
 #endif

@@ -1,4 +1,4 @@
-/* learn/balance.h - `--balance dynamic`: which blocks a worker computes follows how fast it is.
+/* learn/solve/balance.h - `--balance dynamic`: which blocks a worker computes follows how fast it is.
  *
  * The shares of a clock are a property of the data; only who computes a block's share changes. table/server/leases.h
  * decides, at clocks that both sides know beforehand, and this is its asker: it measures how many rows the worker
@@ -9,7 +9,7 @@
 #ifndef PLI_LEARN_BALANCE_H
 #define PLI_LEARN_BALANCE_H
 
-#include "learn/run/run.h"
+#include "learn/learner.h"
 #include "table/server/leases.h"
 
 typedef struct pli_balance {

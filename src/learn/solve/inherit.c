@@ -1,5 +1,5 @@
 /* The blocks of workers that have died. See inherit.h. */
-#include "learn/run/inherit.h"
+#include "learn/solve/inherit.h"
 
 #include <string.h>
 
@@ -67,33 +67,8 @@ plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool i
 
 /* --- in sums of all ----------------------------------------------------------------------------------------------- */
 
-/* Does the block fall to this worker, who is not its home? */
-static bool is_heir(const pli_run *run, const pli_dataset *data, int32_t block) {
+bool pli_heir_has(const pli_run *run, const pli_dataset *data, int32_t block) {
     const int32_t me = plait_comm_rank(run->comm), home = pli_dataset_home(data, block);
     return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
                                      home, (uint64_t)block) == me;
-}
-
-plait_status pli_run_judge(const pli_run *run, const pli_linear *linear, const pli_solution *solution,
-                           const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
-                           pli_ranking *ranking) {
-    const int32_t     own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
-    int32_t           n = 0;
-    const pli_block **block = pli_array((size_t)(own + blocks), sizeof *block);
-    pli_borrowed    **lent = pli_calloc((size_t)blocks, sizeof *lent);
-    plait_status      status = PLAIT_OK;
-    if (block == NULL || lent == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (; status >= 0 && n < own; n++) block[n] = pli_dataset_block(data, n);
-    for (int32_t b = 0; status >= 0 && pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
-        if (!is_heir(run, data, b)) continue;
-        status = pli_dataset_borrow(data, b, &lent[b], run->err);
-        if (status >= 0) block[n++] = pli_borrowed_block(lent[b]);
-    }
-    if (status >= 0)
-        status = pli_model_judge_blocks(linear, solution, data, n, block, run->pool, want, (void *)run, total_out,
-                                        ranking, run->err);
-    for (int32_t b = 0; lent != NULL && b < blocks; b++) pli_borrowed_free(&lent[b]);
-    pli_free(lent);
-    pli_free(block);
-    return status;
 }

@@ -1,5 +1,5 @@
 /* Sums over rows and workers; the area under the ROC curve. */
-#include "learn/supervised/metrics.h"
+#include "learn/loss/metrics.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/run/inherit.h"
-#include "learn/run/run.h"
+#include "learn/solve/progress.h"
 #include "table/table.h"
 
 #define KEPT_BYTES ((int64_t)64 << 20)
@@ -16,12 +15,14 @@
 static bool    reports(const pli_run *run) { return pli_comm_leads(run->comm); }
 
 plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
-    pli_curve *c = &run->curve;
-    int64_t    bytes = values * (int64_t)plait_type_bytes(type), n = run->opts->curve;
-    if (n <= 0 || run->stream || run->form == PLI_SPARSE || bytes <= 0) return PLAIT_OK;
+    int64_t bytes = values * (int64_t)plait_type_bytes(type), n = run->opts->curve;
+    if (n <= 0 || run->stream || bytes <= 0 || run->learner->more == NULL || run->learner->more->worth == NULL)
+        return PLAIT_OK;
     if (n > KEPT_BYTES / bytes) n = KEPT_BYTES / bytes;
     if (n > clocks) n = clocks;
     if (n < 1) return PLAIT_OK;
+    pli_curve *c = run->curve = pli_calloc(1, sizeof *c);
+    if (c == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
     *c = (pli_curve){ .values = values, .type = type };
     c->mark = pli_calloc((size_t)n, sizeof *c->mark);
     c->clock = pli_calloc((size_t)n, sizeof *c->clock);
@@ -44,7 +45,8 @@ plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int6
 static double sent(const pli_run *run) { return (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes); }
 
 bool pli_curve_due(pli_run *run) {
-    pli_curve *c = &run->curve;
+    pli_curve *c = run->curve;
+    if (c == NULL) return false;
     if (c->next == c->points || run->clocks_done < c->mark[c->next]) return c->due;
     c->bytes[c->next] = sent(run);
     c->next++;
@@ -53,8 +55,8 @@ bool pli_curve_due(pli_run *run) {
 }
 
 void pli_curve_keep(pli_run *run, const void *weights) {
-    pli_curve *c = &run->curve;
-    if (!c->due) return;
+    pli_curve *c = run->curve;
+    if (!pli_curve_waits(run)) return;
     size_t  bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     int64_t i = c->next - 1;
     c->due = false;
@@ -65,42 +67,26 @@ void pli_curve_keep(pli_run *run, const void *weights) {
 }
 
 void pli_curve_end(pli_run *run) {
-    if (run->curve.points > 0) run->curve.bytes[run->curve.points] = sent(run);
+    if (run->curve != NULL) run->curve->bytes[run->curve->points] = sent(run);
 }
 
 /* --- afterwards -------------------------------------------------------------------------------------------- */
 
-/* The losses' sum over all rows, and their weights'; the penalty. */
-static plait_status measure_one(pli_run *run, const void *weights, double *loss, double *weight, double *penalty) {
-    pli_solution solution = { 0 };
-    pli_total    total;
-    pli_sums     sums = { 0 };
-    PLI_TRY(pli_run_solution(run, run->curve.type, weights, &solution));
-    plait_status status = pli_run_judge(run, &run->linear, &solution, run->data,
-                                        run->fraction > 0 ? pli_run_trains : NULL, &total, NULL);
-    if (status == PLAIT_OK) status = pli_total_agree(run->comm, &total, &sums);
-    *loss = sums.loss;
-    *weight = sums.weight;
-    *penalty = pli_run_penalty_of(run, &solution);
-    pli_solution_free(&solution);
-    return status;
-}
-
 /* A copy goes to all workers; sums [3 x points]. */
 static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums) {
-    pli_curve *c = &run->curve;
+    pli_curve *c = run->curve;
     size_t     bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     for (int64_t i = 0; i < c->points; i++) {
         if (!c->taken[i]) continue;
         if (c->weights != NULL) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
         PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, 0));
-        PLI_TRY(measure_one(run, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
+        PLI_TRY(run->learner->more->worth(run, c->type, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
     }
     return PLAIT_OK;
 }
 
 static void tell(const pli_run *run, const double *sums, const plait_report *report) {
-    const pli_curve *c = &run->curve;
+    const pli_curve *c = run->curve;
     for (int64_t i = 0; i <= c->points; i++) {
         plait_point p = { .clock = report->clocks,
                           .seconds = report->train_seconds,
@@ -118,9 +104,9 @@ static void tell(const pli_run *run, const double *sums, const plait_report *rep
 }
 
 plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
-    pli_curve *c = &run->curve;
+    pli_curve *c = run->curve;
     bool       reported = reports(run);
-    if (c->points == 0) return PLAIT_OK;
+    if (c == NULL) return PLAIT_OK;
     double        *sums = pli_calloc((size_t)c->points, 3 * sizeof *sums);
     unsigned char *copy = pli_calloc((size_t)c->values, plait_type_bytes(c->type));
     plait_status   status =
@@ -135,12 +121,15 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     return status;
 }
 
-void pli_curve_free(pli_curve *c) {
+void pli_curve_free(pli_run *run) {
+    pli_curve *c = run->curve;
+    if (c == NULL) return;
     pli_free(c->mark);
     pli_free(c->clock);
     pli_free(c->seconds);
     pli_free(c->bytes);
     pli_free(c->taken);
     pli_free(c->weights);
-    *c = (pli_curve){ 0 };
+    pli_free(c);
+    run->curve = NULL;
 }

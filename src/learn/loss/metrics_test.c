@@ -1,5 +1,5 @@
 /* The area under the ROC curve against all pairs. */
-#include "learn/supervised/metrics.h"
+#include "learn/loss/metrics.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,0 +1,205 @@
+/* The linear models as learners: logistic, hinge, squared, huber. They differ by their loss alone. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/linear/fit.h"
+#include "learn/solve/lbfgs_run.h"
+#include "table/topology/topology.h"
+
+static const plait_learner_table tables[] = {
+    { .name = "w",
+      .what = "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
+              "features grow by key; with lbfgs its other vectors travel as w does" },
+    { .name = "b", .what = "the intercepts, a dense row, where features grow by key", .small = 1 },
+    { .name = NULL },
+};
+
+/* --- what follows from options and data --------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+
+static plait_status check(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    pli_linear_fit         *l = run->state;
+    l->fit.ops = &pli_linear_fit_ops;
+    l->fit.wanted = o->model;
+    l->fit.raw = o->normalize != NULL && strcmp(o->normalize, "none") == 0;
+    if (o->layers != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
+    if (o->loss != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model,
+                        o->loss);
+    if (o->graph_file != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+                        o->graph_file, o->model);
+    return PLAIT_OK;
+}
+
+/* The rate of a run without --learning-rate, measured (docs/models.md); 0: the rule's own. */
+static double default_rate(const pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    if (!l->rowwise) return pli_fit_rate(run);
+    return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * l->fit.label_spread * (run->start != NULL ? 0.1 : 1) : 0;
+}
+
+/* Enough clocks for the optimum's neighbourhood; an epoch row by row is worth several by batch. */
+static int64_t default_epochs(const pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
+    return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
+}
+
+/* What a batch touches decides how weights travel; of many workers each touches little of what they all do. */
+static pli_form default_form(const pli_run *run) {
+    const pli_topology_kind *topology = pli_topology_find(run->topology);
+    const int64_t            columns = pli_fit_of(run)->goal.columns;
+    double values = (double)run->features * (double)columns;
+    double touched = (double)run->entries / (double)run->rows * (double)run->batch * (double)columns;
+    bool   dense = values <= 4096 || values <= 2 * touched;
+    if (values > 4096 && !run->exact && topology->on_servers)
+        dense = dense && values <= 16 * touched / pli_run_holders(run);
+    if (run->lbfgs) return PLI_DENSE;
+    if (run->features == 0 || values > (double)(INT64_C(1) << 28)) return PLI_SPARSE;
+    return dense ? PLI_DENSE : PLI_KEYED;
+}
+
+/* Defaults that were measured: see docs/models.md. */
+static void settle_defaults(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    pli_linear_fit         *l = run->state;
+    bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
+    l->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
+    pli_fit_settle(run,
+                   o->batch > 0 && !l->rowwise ? o->batch : clamp(run->train_rows / 64, 16, l->rowwise ? 8192 : 1024),
+                   default_epochs);
+    run->rate = o->learning_rate > 0 ? o->learning_rate : default_rate(run);
+    l->form = default_form(run);
+    const bool either = l->form != PLI_SPARSE;
+    if (either && run->resume_layout >= 0 && run->resume_layout != PLI_SPARSE)
+        l->form = (pli_form)run->resume_layout; /* other workers may have chosen the other */
+    run->layout = l->form;
+    run->examples = l->rowwise ? 1 : run->batch;
+    run->weights = l->form == PLI_SPARSE ? 0 : (run->features + l->fit.intercept) * l->fit.goal.columns;
+}
+
+static plait_status settle_tables(pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    const bool            apart = l->form == PLI_SPARSE && l->fit.intercept;
+    const pli_planned     planned[] = {
+        { .name = "w", .sparse = l->form != PLI_DENSE },
+        { .name = "b", .hinted = true,
+          .absent = apart              ? NULL
+                    : l->fit.intercept ? "its intercepts are the last row of table w"
+                                       : "it fits no intercept" },
+    };
+    return pli_tables_settle(run, planned, 2);
+}
+
+static plait_status check_start(pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    if (run->start == NULL) return PLAIT_OK;
+    PLI_TRY(pli_fit_check_start(run, &pli_fitted_of(run->start)->goal, plait_model_features(run->start)));
+    if (l->form == PLI_SPARSE || pli_fitted_solution(run->start)->key != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "a start from a model whose features grow by key is refused; hash them, "
+                        "as --hash-bits 22");
+    return PLAIT_OK;
+}
+
+static plait_status check_memory(pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    double values = ((double)run->features + 1) * (double)l->fit.goal.columns;
+    double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
+    if (l->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM,
+                    "%.0f weights need about %.1f GB, %.1f GB are free; hash the features, as --hash-bits 22", values,
+                    bytes / 1e9, there / 1e9);
+}
+
+static plait_status prepare(pli_run *run) {
+    pli_linear_fit *l = run->state;
+    PLI_TRY(pli_labels_settle(run));
+    l->linear = (pli_linear){ .features = run->features, .intercept = l->fit.intercept };
+    settle_defaults(run);
+    l->linear.goal = l->fit.goal; /* with its class weights */
+    PLI_TRY(settle_tables(run));
+    PLI_TRY(check_start(run));
+    return check_memory(run);
+}
+
+static plait_status measured(pli_run *run) {
+    pli_linear_fit *l = run->state;
+    l->fit.scale = (pli_scale){ .features = run->features };
+    if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
+    return pli_fit_measure_scale(run);
+}
+
+/* --- training ----------------------------------------------------------------------------------------------------- */
+
+static plait_status train(pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
+    return pli_loop_run(run, l->rowwise ? &pli_hogwild_steps : &pli_linear_steps);
+}
+
+static plait_status finish(pli_run *run, plait_model *model) {
+    PLI_TRY(pli_fitted_take(run, model));
+    return pli_linear_open_model(model);
+}
+
+static int32_t functions(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out) {
+    return pli_lbfgs_add_functions(comm, opts->exact != 0, functions_out);
+}
+
+static void describe(const pli_run *run, pli_text *json) {
+    pli_text_add(json, "\"intercept\": %s, ", pli_fit_of(run)->intercept ? "true" : "false");
+}
+
+static const pli_learner_more more = {
+    .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,
+    .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,
+    .report = pli_fit_report, .model = &pli_linear_model_ops
+};
+
+#define OBJECTIVE                                                                                                      \
+    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never penalised.\n"      \
+    "Options of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer; see 'plait help train'.\n"
+
+/* --- the learners --------------------------------------------------------------------------------------------------- */
+
+#define LINEAR                                                                                                         \
+    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adagrad", .tables = tables,                                   \
+    .state_bytes = sizeof(pli_linear_fit), .model_bytes = sizeof(pli_linear_model), .check = check,                    \
+    .prepare = prepare, .measured = measured, .train = train, .finish = finish, .end = pli_fit_end,                    \
+    .close = pli_fitted_close, .export_onnx = pli_linear_export, .more = &more
+
+const plait_learner pli_logistic = {
+    LINEAR, .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
+    .summary = "logistic regression; softmax regression for more than two classes",
+    .help = "logistic regression: classification, binary or multinomial.\n"
+            "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
+            "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
+            "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n"
+            OBJECTIVE
+};
+const plait_learner pli_hinge = {
+    LINEAR, .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
+    .help = "linear support vector machine: classification, binary or multiclass.\n"
+            "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
+            "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n"
+            OBJECTIVE
+};
+const plait_learner pli_squared = {
+    LINEAR, .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
+    .help = "linear regression by least squares.\n"
+            "  loss     (f - y)^2 / 2\n"
+            "  tells    loss, root mean squared error, mean absolute error\n"
+            OBJECTIVE
+};
+const plait_learner pli_huber = {
+    LINEAR, .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
+    .help = "linear regression that outliers move little.\n"
+            "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
+            "  tells    loss, root mean squared error, mean absolute error\n"
+            OBJECTIVE
+};

@@ -1,0 +1,55 @@
+/* learn/net/fit.h - a run of a net: one table a variable of its graph. */
+#ifndef PLI_LEARN_NET_FIT_H
+#define PLI_LEARN_NET_FIT_H
+
+#include "learn/net/net.h"
+#include "learn/solve/loop.h"
+#include "learn/supervised/fitted.h"
+
+typedef struct pli_net_worker pli_net_worker;
+
+typedef struct pli_net_fit {
+    pli_fit         fit;
+    pli_net        *net;
+    pli_net_file    file; /* that the net was made of; text NULL: none */
+    plait_table    *table[PLI_NET_PARAMS];
+    pli_net_worker *worker; /* net_train.c */
+} pli_net_fit;
+
+static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->state; }
+
+/** A module that the run's sessions are to ask for; NULL: Plait's own. */
+const char *pli_net_kernels(const pli_run *run);
+
+/** net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's units;
+ *  the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have; the
+ *  feeds of the first n rows: x, label, weight. */
+void    pli_net_first_values(const pli_run *run, float *values);
+void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
+int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
+                          int64_t at);
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]);
+
+extern const pli_steps   pli_net_steps;
+extern const pli_fit_ops pli_net_fit_ops;
+
+struct pli_lbfgs_pass;
+extern const struct pli_lbfgs_pass pli_lbfgs_nets;
+
+/* --- the fitted model ----------------------------------------------------------------------------------------------- */
+
+typedef struct pli_net_model {
+    pli_fitted fitted;
+    pli_net   *net;
+} pli_net_model;
+
+static inline const pli_net *pli_net_of(const plait_model *model) { return ((const pli_net_model *)model->own)->net; }
+
+extern const pli_scoring_ops pli_net_scoring;
+extern const pli_model_ops   pli_net_model_ops;
+/** Makes the net of form, and what scores by it. */
+plait_status pli_net_open_model(plait_model *model, const char *form, plait_error *err);
+void         pli_net_close_model(plait_model *model);
+plait_status pli_net_export(const plait_model *model, struct pli_export *to, plait_error *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* Nets as learners: mlp, cnn, lstm, and a graph out of a file. They differ by how their graph is built (pli_net_kind). */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/kernel_set.h"
+#include "learn/net/fit.h"
+#include "learn/solve/lbfgs_run.h"
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+const char *pli_net_kernels(const pli_run *run) {
+    const char *name = run->opts->kernels;
+    return name != NULL && strcmp(name, "own") != 0 ? name : NULL;
+}
+
+static plait_status check_kernels(const pli_run *run) {
+    const pli_kernel_set *kernels = NULL;
+    void                 *module = NULL;
+    if (pli_net_kernels(run) == NULL) return PLAIT_OK;
+    PLI_TRY(pli_kernel_set_open(run->opts->kernels, &module, &kernels, run->err));
+    pli_module_close(&module);
+    return PLAIT_OK;
+}
+
+static plait_status check(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    const pli_net_kind     *kind = pli_net_kind_find(run->learner->name);
+    pli_net_fit            *n = run->state;
+    n->fit.ops = &pli_net_fit_ops;
+    n->fit.wanted = o->loss;
+    n->fit.raw = o->normalize != NULL && strcmp(o->normalize, "none") == 0 && o->graph_file == NULL;
+    if (o->graph_file != NULL && kind->open == NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+                        o->graph_file, o->model);
+    if (kind->open != NULL && o->graph_file == NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX",
+                        o->model);
+    if (kind->open != NULL && o->layers != NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
+    if (o->no_intercept)
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases",
+                        o->model);
+    if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
+    return check_kernels(run);
+}
+
+/* Before the data are read. Its file is each rank's own. */
+static plait_status read_graph(pli_run *run) {
+    pli_net_fit *n = run->state;
+    char         print[40];
+    if (run->opts->graph_file == NULL) return PLAIT_OK;
+    PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, &n->file, run->err));
+    const uint64_t hash = pli_hash_bytes(n->file.text, strlen(n->file.text), 0);
+    snprintf(print, sizeof print, "--graph with hash %016" PRIx64,
+             pli_hash_bytes(n->file.first, (size_t)n->file.values * sizeof *n->file.first, hash));
+    return pli_agree_text(run->comm, "graphs", print, run->err);
+}
+
+/* Of text, windows as the model reads them. */
+static void reads(const pli_run *run, plait_data_opts *files) {
+    files->apart = pli_net_kind_find(run->learner->name)->sequence;
+}
+
+/* --- what follows from the data ------------------------------------------------------------------------------------- */
+
+static plait_status make_net(pli_run *run) {
+    pli_net_fit        *n = run->state;
+    const pli_net_kind *kind = pli_net_kind_find(run->learner->name);
+    const bool          of_file = n->file.text != NULL;
+    const double        density = (double)run->entries / ((double)run->rows * (double)run->features);
+    const char         *layers = run->opts->layers;
+    if (layers == NULL && run->start != NULL) layers = pli_net_of(run->start)->layers;
+    plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
+                                         run->features, density, &n->net, run->err);
+    if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
+    if (run->lbfgs && n->net->calm != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
+                        run->opts->graph_file);
+    if (run->exact && n->net->calm != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "%s: reduce exact with dropout is refused: what is dropped depends on which worker has a row; "
+                        "take --reduce plain, or leave dropout out", run->opts->graph_file);
+    return PLAIT_OK;
+}
+
+static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }
+
+enum { LAYOUT = 3 }; /* that no linear model has */
+
+static void settle_defaults(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    const pli_net          *net = pli_net_fit_of(run)->net;
+    int64_t                 batch = run->train_rows / 64;
+    batch = batch < 16 ? 16 : batch > net->kind->batch ? net->kind->batch : batch;
+    pli_fit_settle(run, o->batch > 0 ? o->batch : batch, default_epochs);
+    run->rate = o->learning_rate;
+    if (!(run->rate > 0)) run->rate = strcmp(run->optimizer, "adam") == 0 ? net->kind->rate : 0;
+    run->layout = LAYOUT;
+    run->examples = run->batch * net->row_labels;
+    run->weights = net->values;
+}
+
+static plait_status settle_tables(pli_run *run) {
+    const pli_net    *net = pli_net_fit_of(run)->net;
+    pli_planned       planned[PLI_NET_PARAMS];
+    const pli_planned all = { .name = "w" };
+    if (run->lbfgs) return pli_tables_settle(run, &all, 1);
+    for (int32_t p = 0; p < net->n_params; p++)
+        planned[p] = (pli_planned){ .name = net->param[p].name, .sparse = pli_net_by_row(net, p) };
+    return pli_tables_settle(run, planned, net->n_params);
+}
+
+static plait_status check_start(pli_run *run) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    if (run->start == NULL) return PLAIT_OK;
+    const pli_net *was = pli_net_of(run->start);
+    PLI_TRY(pli_fit_check_start(run, &pli_fitted_of(run->start)->goal, plait_model_features(run->start)));
+    if (net->text != NULL && strcmp(net->text, was->text) != 0)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than that of %s",
+                        run->opts->init_model, run->opts->graph_file);
+    if (strcmp(net->layers, was->layers) == 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, was->layers,
+                    net->layers);
+}
+
+static plait_status check_memory(pli_run *run) {
+    const double values = (double)pli_net_fit_of(run)->net->values, there = (double)pli_memory_bytes();
+    const double bytes = values * (run->lbfgs ? 80.0 : 24.0);
+    if (there <= 0 || bytes < there) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; take smaller --layers",
+                    values, bytes / 1e9, there / 1e9);
+}
+
+static plait_status prepare(pli_run *run) {
+    PLI_TRY(pli_labels_settle(run));
+    PLI_TRY(make_net(run));
+    settle_defaults(run);
+    PLI_TRY(settle_tables(run));
+    PLI_TRY(check_start(run));
+    return check_memory(run);
+}
+
+/* The data go into a graph of a file as they are. */
+static plait_status measured(pli_run *run) {
+    pli_net_fit *n = run->state;
+    const bool   none = run->opts->normalize != NULL && strcmp(run->opts->normalize, "none") == 0;
+    n->fit.scale = (pli_scale){ .features = run->features };
+    if (!none && n->file.text == NULL && !(run->l1 > 0 && run->l2 > 0)) PLI_TRY(pli_fit_measure_scale(run));
+    pli_net_even_scale(n->net, &n->fit.scale);
+    return PLAIT_OK;
+}
+
+/* --- training ------------------------------------------------------------------------------------------------------- */
+
+static plait_status train(pli_run *run) {
+    return run->lbfgs ? pli_lbfgs_run(run, &pli_lbfgs_nets) : pli_loop_run(run, &pli_net_steps);
+}
+
+static plait_status finish(pli_run *run, plait_model *model) {
+    PLI_TRY(pli_fitted_take(run, model));
+    return pli_net_open_model(model, pli_net_form(pli_net_fit_of(run)->net), run->err);
+}
+
+static void end(pli_run *run) {
+    pli_net_fit *n = run->state;
+    pli_net_destroy(&n->net);
+    pli_net_file_free(&n->file);
+    pli_fit_end(run);
+}
+
+static int32_t functions(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out) {
+    return pli_lbfgs_add_functions(comm, opts->exact != 0, functions_out);
+}
+
+static void options(const pli_run *run, pli_text *text) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    if (net->text != NULL)
+        pli_text_add(text, "--graph of hash %016" PRIx64 "\n", pli_hash_bytes(net->text, strlen(net->text), 0));
+    else pli_text_add(text, "--layers %s\n--loss %s\n", net->layers, pli_fit_of(run)->loss);
+}
+
+static void describe(const pli_run *run, pli_text *json) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    pli_text_add(json, "\"intercept\": true, ");
+    if (net->text == NULL) pli_text_add(json, "\"layers\": \"%s\", ", net->layers);
+    pli_text_add(json, "\"loss\": \"%s\", ", pli_fit_of(run)->loss);
+}
+
+static const plait_graph *graph(const pli_run *run) { return pli_net_fit_of(run)->net->graph; }
+
+static const pli_learner_more more = {
+    .functions = functions, .open_files = read_graph, .reads = reads, .check_judged = pli_fit_check_judged,
+    .finite = pli_fit_solved, .judge = pli_fit_judge, .options = options, .describe = describe, .kept = pli_fit_kept,
+    .restore = pli_fit_restore, .worth = pli_fit_worth, .graph = graph, .report = pli_fit_report,
+    .model = &pli_net_model_ops
+};
+
+#define OBJECTIVE                                                                                                      \
+    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, biases never penalised.\n"             \
+    "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"              \
+    "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "\
+    "all values.\n"
+
+/* --- the learners --------------------------------------------------------------------------------------------------- */
+
+#define NET                                                                                                            \
+    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adam", .labels = PLAIT_LABELS_EITHER,                      \
+    .state_bytes = sizeof(pli_net_fit), .model_bytes = sizeof(pli_net_model), .check = check, .prepare = prepare,      \
+    .measured = measured, .train = train, .finish = finish, .end = end, .close = pli_net_close_model,                  \
+    .export_onnx = pli_net_export, .more = &more
+
+const plait_learner pli_mlp = { NET, .name = "mlp", .summary = "a perceptron of dense layers",
+    .help = "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
+            "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
+            "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
+            "labels are no classes\n"
+            "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
+            "  tells    as the model of that loss\n"
+            OBJECTIVE };
+const plait_learner pli_cnn = { NET, .name = "cnn", .summary = "convolutions for images",
+    .help = "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
+            "  rows     images (--format idx), or features as a square of pixels, line by line\n"
+            "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
+            "  loss, tables, tells: as mlp has them\n"
+            OBJECTIVE };
+const plait_learner pli_lstm = { NET, .name = "lstm", .summary = "long short-term memory, for text and sequences",
+    .help = "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
+            "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
+            "pixels; else: the features, in their order\n"
+            "  layers   --layers 256,256: units of each layer, default 128\n"
+            "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
+            "  loss, tells: as mlp has them; of text in nats a character\n"
+            OBJECTIVE };
+const plait_learner pli_graph = { NET, .name = "graph", .summary = "a net out of a file, in JSON or ONNX",
+    .help = "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
+            "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
+            "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
+            "  units    x is the data as they are: --normalize has no effect\n"
+            "  tables   its variables, by their names; those of two axes and more are penalised\n"
+            "  loss, tells: as mlp has them\n"
+            OBJECTIVE };

@@ -1,0 +1,109 @@
+/* The record of a run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/keep/keep.h"
+#include "learn/model/model.h"
+#include "learn/run/run.h"
+#include "learn/solve/inherit.h"
+#include "tensor/exact_cells.h"
+
+/* --- figures of the learner's own --------------------------------------------------------------------------------- */
+
+/* Over the blocks of data that are this worker's now, then over all. */
+static plait_status measure(pli_run *run, const plait_model *model, const pli_dataset *data, double *sums) {
+    const int32_t     own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
+    const pli_block **block = pli_array((size_t)(own + blocks) + 1, sizeof *block);
+    pli_borrowed    **lent = pli_calloc((size_t)blocks + 1, sizeof *lent);
+    pli_measured      measured = { 0 };
+    int32_t           n = 0;
+    plait_status      status = PLAIT_OK;
+    if (block == NULL || lent == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (; status >= 0 && n < own; n++) block[n] = pli_dataset_block(data, n);
+    for (int32_t b = 0; status >= 0 && pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
+        if (!pli_heir_has(run, data, b)) continue;
+        status = pli_dataset_borrow(data, b, &lent[b], run->err);
+        if (status >= 0) block[n++] = pli_borrowed_block(lent[b]);
+    }
+    if (status >= 0) status = pli_model_measure(model, n, block, run->pool, &measured, run->err);
+    if (status >= 0) status = pli_comm_sum_cells(run->comm, true, PLAIT_MEASURES, measured.cell);
+    pli_cells_round(true, PLAIT_MEASURES, measured.cell, sums);
+    for (int32_t b = 0; lent != NULL && b < blocks; b++) pli_borrowed_free(&lent[b]);
+    pli_free(lent);
+    pli_free(block);
+    return status;
+}
+
+static void add_figures(const plait_model *model, const double *sums, const char *prefix, plait_report *report) {
+    plait_figure  found[PLAIT_FIGURES];
+    const int32_t n = model->learner->figures(model, sums, found);
+    for (int32_t i = 0; i < n && report->n_figures < PLAIT_FIGURES; i++) {
+        plait_figure *to = &report->figures[report->n_figures++];
+        snprintf(to->name, sizeof to->name, "%s%.24s", prefix, found[i].name);
+        to->value = found[i].value;
+    }
+}
+
+plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_report *report) {
+    double sums[PLAIT_MEASURES];
+    if (model->learner->measure == NULL || model->learner->figures == NULL) return PLAIT_OK;
+    if (!run->stream) {
+        PLI_TRY(measure(run, model, run->data, sums));
+        add_figures(model, sums, "", report);
+    }
+    if (run->test == NULL) return PLAIT_OK;
+    PLI_TRY(measure(run, model, run->test, sums));
+    add_figures(model, sums, "test_", report);
+    return PLAIT_OK;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------ */
+
+plait_status pli_report_fill(pli_run *run, plait_report *r) {
+    const bool ready = pli_run_is_spare(run); /* it stands still on purpose */
+    double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
+                       ready ? 0 : run->train_seconds, (double)run->clocks_skipped };
+    double peak = (double)pli_peak_rss_bytes();
+    r->rows = run->rows;
+    r->features = run->features;
+    r->classes = run->classes;
+    r->workers = plait_comm_workers(run->comm);
+    r->spares = run->opts->spares;
+    r->epochs = run->epochs_done;
+    r->clocks = run->clocks_done;
+    snprintf(r->model, sizeof r->model, "%s", run->opts->model);
+    snprintf(r->label, sizeof r->label, "%s", run->label_text);
+    snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
+    snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
+    snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
+    snprintf(r->topology, sizeof r->topology, "%s", run->topology);
+    snprintf(r->consistency, sizeof r->consistency, "%s", run->consistency);
+    r->n_tables = run->n_tables;
+    memcpy(r->tables, run->table, sizeof r->tables);
+    r->validation_loss = run->validation_loss;
+    r->load_seconds = run->load_seconds;
+    r->train_seconds = run->train_seconds;
+    r->wait_seconds = (double)(run->times.wait_ns + (run->times.in_flight ? 0 : run->times.network_ns)) * 1e-9;
+    r->network_seconds = run->times.in_flight ? (double)run->times.network_ns * 1e-9 : NAN;
+    r->compute_seconds = run->train_seconds - (double)(run->times.wait_ns + run->times.network_ns) * 1e-9;
+    const int64_t clocks = run->clocks_done - (run->resume != NULL ? run->resume->clock : 0);
+    r->clocks_per_second = run->train_seconds > 0 ? (double)clocks / run->train_seconds : NAN;
+    r->best_epoch = run->best > 0 ? run->best : -1;
+    r->stopped_early = run->validation == NULL && !(run->fraction > 0) ? -1 : run->stopped_early;
+    if (run->learner->more != NULL && run->learner->more->report != NULL) run->learner->more->report(run, r);
+    r->checkpoint = run->kept;
+    if (run->unkept.code < 0) snprintf(r->checkpoint_failed, sizeof r->checkpoint_failed, "%s", run->unkept.text);
+    r->interrupted = run->interrupted;
+    PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
+    PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
+    if (run->opts->backup > 0) {
+        r->updates_dropped = plait_job_dropped(run->job);
+        r->clocks_skipped = (int64_t)sums[3];
+    }
+    r->idle_share = sums[2] > 0 ? sums[1] / sums[2] : NAN;
+    r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[0] / plait_comm_workers(run->comm) : sums[0];
+    r->peak_rss_bytes = (int64_t)peak;
+    return PLAIT_OK;
+}
+

@@ -1,0 +1,246 @@
+/* Batch by batch. See loop.h. */
+#include "learn/solve/loop.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "learn/keep/keep.h"
+#include "table/table.h"
+
+/* --- a clock ------------------------------------------------------------------------------------------------- */
+
+/* The batch of a clock, as far as it can be prepared before the clock has begun; inherited: of those who died in it. */
+static plait_status fetch(pli_loop *loop, int64_t epoch, int64_t clock, bool inherited) {
+    pli_run   *run = loop->run;
+    pli_batch *batch = &loop->batch;
+    uint64_t   at = pli_comm_span_begin(run->comm);
+    if (run->balanced) PLI_TRY(pli_balance_batch(&loop->balance, epoch, clock, batch));
+    else if (loop->heir.part != NULL) PLI_TRY(pli_heir_batch(&loop->heir, epoch, clock, inherited, batch));
+    else PLI_TRY(pli_batches_get(loop->batches, epoch, clock, batch, run->err));
+    if (run->stream) pli_run_charge_parsed(run, batch);
+    if (batch->rows > 0 && loop->steps->fetched != NULL) PLI_TRY(loop->steps->fetched(run, batch));
+    pli_run_step(run, "fetch", &at);
+    loop->fetched = true;
+    return PLAIT_OK;
+}
+
+static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums *sums_out) {
+    pli_run         *run = loop->run;
+    const pli_steps *steps = loop->steps;
+    const pli_batch *batch = &loop->batch;
+    *sums_out = (pli_sums){ 0 };
+    loop->total = (pli_total){ 0 };
+    if (steps->by_row && run->stream) return steps->step(run, NULL, clock, sums_out);
+    if (!loop->fetched) PLI_TRY(fetch(loop, epoch, clock, false));
+    loop->fetched = false;
+    if (batch->rows == 0)
+        return steps->idle != NULL && run->paced && pli_run_is_spare(run) ? steps->idle(run) : PLAIT_OK;
+    if (!plait_job_is_late(run->job)) PLI_TRY(steps->step(run, batch, clock, sums_out));
+    if (run->exact) *sums_out = pli_total_sums(&loop->total);
+    if (!plait_job_is_late(run->job)) return PLAIT_OK;
+    run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
+    *sums_out = (pli_sums){ 0 };
+    return PLAIT_OK;
+}
+
+/* --- may it go on? ------------------------------------------------------------------------------------------- */
+
+enum { STOP_EVERY = 16 };
+
+static plait_status hear_others(pli_loop *loop, bool *stop_out) {
+    if (loop->asked == NULL) return PLAIT_OK;
+    PLI_TRY(plait_request_wait(&loop->asked));
+    *stop_out = loop->stopped > 0;
+    return PLAIT_OK;
+}
+
+/* Has anybody been asked to stop? A worker may leave by itself, the others notice when it does not come any more;
+ * but sums need all workers, who ask each other now and then. Where they are not in step they go on meanwhile, and hear
+ * the answer when they ask again. */
+static plait_status should_stop(pli_loop *loop, int64_t epoch, int64_t clock, bool *stop_out) {
+    pli_run *run = loop->run;
+    if (run->keep != NULL) return pli_keep_clock(run, epoch, clock, stop_out);
+    *stop_out = pli_run_stopped(run);
+    if (run->opts->stop == NULL || !loop->sums_need_all) return PLAIT_OK;
+    double stopped = *stop_out;
+    *stop_out = false;
+    if ((clock + 1) % STOP_EVERY != 0 && clock + 1 < run->clocks) return PLAIT_OK;
+    PLI_TRY(hear_others(loop, stop_out));
+    if (*stop_out) return PLAIT_OK;
+    loop->stopped = stopped;
+    PLI_TRY(plait_comm_allreduce_begin(run->comm, &loop->stopped, 1, PLAIT_F64, PLAIT_MAX, &loop->asked));
+    return run->paced ? PLAIT_OK : hear_others(loop, stop_out);
+}
+
+/* Checks and counts the losses of a step. */
+static plait_status count(pli_loop *loop, int64_t epoch, const pli_sums *sums) {
+    pli_run *run = loop->run;
+    if (loop->steps->finite != NULL) PLI_TRY(loop->steps->finite(run, sums->loss, run->clocks_done));
+    if (!run->exact) pli_total_add(&loop->total, sums);
+    if (run->first.rows == 0) run->first = *sums;
+    if (epoch == 0) pli_total_merge(&run->progressive, &loop->total);
+    return PLAIT_OK;
+}
+
+/* Ends the clock, in which others may have died: then it has another batch. */
+static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
+    plait_status status;
+    while ((status = plait_job_clock(loop->run->job)) == PLAIT_STAND_IN) {
+        pli_sums sums;
+        PLI_TRY(fetch(loop, epoch, clock, true));
+        PLI_TRY(step(loop, epoch, clock, &sums));
+        PLI_TRY(count(loop, epoch, &sums));
+    }
+    return status;
+}
+
+/* Ends the clock. Where its sums travel by themselves, the next batch of the epoch is fetched meanwhile. */
+static plait_status end_clock(pli_loop *loop, int64_t epoch, int64_t clock) {
+    pli_run       *run = loop->run;
+    plait_request *ended;
+    if (!loop->overlaps) return end_together(loop, epoch, clock);
+    PLI_TRY(plait_job_clock_begin(run->job, &ended));
+    plait_status fetched = clock + 1 < run->clocks ? fetch(loop, epoch, clock + 1, false) : PLAIT_OK;
+    plait_error  why = *run->err;
+    plait_status status = plait_request_wait(&ended);
+    if (fetched < 0) *run->err = why;
+    return fetched < 0 ? fetched : status;
+}
+
+/* One epoch, from clock `first` on; PLAIT_END: the caller has asked to stop. */
+static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
+    pli_run *run = loop->run;
+    for (int64_t clock = first; clock < run->clocks; clock++) {
+        pli_sums sums;
+        uint64_t at = pli_comm_span_begin(run->comm);
+        if (pli_curve_due(run) && !loop->steps->reads && loop->steps->curve != NULL) PLI_TRY(loop->steps->curve(run));
+        PLI_TRY(step(loop, epoch, clock, &sums));
+        PLI_TRY(count(loop, epoch, &sums));
+        PLI_TRY(end_clock(loop, epoch, clock));
+        pli_run_phase(run, "clock", run->clocks_done, &at);
+        run->clocks_done++;
+        pli_run_tell_lost(run);
+        pli_pace_clock(run);
+        pli_meter_tell(&loop->meter, &sums, epoch, clock, false);
+        bool stop;
+        PLI_TRY(should_stop(loop, epoch, clock, &stop));
+        if (stop) {
+            run->interrupted = true;
+            return PLAIT_END;
+        }
+    }
+    return PLAIT_OK;
+}
+
+static plait_status all_epochs(pli_loop *loop) {
+    pli_run *run = loop->run;
+    bool     end = false;
+    PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
+    if (loop->steps->told != NULL) PLI_TRY(loop->steps->told(run));
+    PLI_TRY(pli_pace_begin(run));
+    pli_job_resume(run->job);
+    const int64_t begin = run->resume != NULL ? run->resume->epoch : 0;
+    for (int64_t epoch = begin; epoch < run->epochs && !end; epoch++) {
+        uint64_t      at = pli_comm_span_begin(run->comm);
+        const int64_t first = run->resume != NULL && epoch == begin ? run->resume->epoch_clock : 0;
+        plait_status  status = epoch_run(loop, epoch, first);
+        if (status < 0) return status;
+        pli_run_phase(run, "epoch", epoch, &at);
+        end = status == PLAIT_END;
+        run->epochs_done += !end;
+        if (end && !loop->sums_need_all && run->keep == NULL) PLI_TRY(plait_job_leave(run->job));
+        if (loop->steps->epoch != NULL) PLI_TRY(loop->steps->epoch(run, epoch, &end));
+        pli_job_resume(run->job);
+        if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
+    }
+    PLI_TRY(hear_others(loop, &end)); /* too late: all is done */
+    PLI_TRY(pli_keep_settle(run));
+    pli_pace_end(run);
+    return PLAIT_OK;
+}
+
+/* How many rows each worker has computed, epoch by epoch: what a balanced run is about. Collective. */
+static plait_status tell_shares(const pli_loop *loop) {
+    const pli_run *run = loop->run;
+    int32_t        workers = plait_comm_workers(run->comm);
+    int64_t        epochs = run->epochs, *all = pli_array((size_t)(epochs * workers), sizeof *all);
+    int64_t       *rows = pli_array((size_t)workers, sizeof *rows);
+    plait_status   status =
+        all != NULL && rows != NULL
+              ? plait_comm_allgather(run->comm, loop->balance.computed, (size_t)epochs * sizeof *all, all)
+              : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
+    bool tells = status == PLAIT_OK && run->opts->shares != NULL && pli_comm_leads(run->comm);
+    for (int64_t epoch = 0; tells && epoch < run->epochs_done; epoch++) {
+        for (int32_t w = 0; w < workers; w++) rows[w] = all[w * epochs + epoch];
+        run->opts->shares(run->opts->user, &(plait_shares){ .epoch = epoch + 1, .workers = workers, .rows = rows });
+    }
+    pli_free(rows);
+    pli_free(all);
+    return status;
+}
+
+static plait_status begin_batches(pli_loop *loop) {
+    pli_run *run = loop->run;
+    if (run->stream) {
+        PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
+        run->clocks = pli_batches_clocks(loop->batches);
+        return PLAIT_OK;
+    }
+    const bool shuffles = run->epochs > 1 && (run->learner->ways & PLAIT_LEARNER_PASSES) == 0;
+    PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, shuffles,
+                               run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
+    if (run->opts->replicas > 1) return pli_heir_begin(&loop->heir, run, loop->batches);
+    return run->balanced ? pli_balance_begin(&loop->balance, run, loop->batches) : PLAIT_OK;
+}
+
+/* Each table may have a topology of its own. */
+static bool some_sum_needs_all(const pli_run *run) {
+    for (int32_t i = 0; i < run->n_made; i++)
+        if (pli_table_needs_all(run->made[i])) return true;
+    return false;
+}
+
+static void end(pli_loop *loop) {
+    pli_run *run = loop->run;
+    pli_comm_drop(&loop->asked);
+    if (loop->steps->end != NULL) loop->steps->end(run);
+    run->kept = pli_keep_last(run, &run->unkept);
+    pli_keep_end(run);
+    pli_balance_end(&loop->balance);
+    pli_heir_end(&loop->heir);
+    pli_batches_destroy(&loop->batches);
+    run->loop = NULL;
+}
+
+/* A stream is read from its beginning: what an earlier run has trained on is passed over. */
+static plait_status skip(pli_loop *loop) {
+    pli_run *run = loop->run;
+    for (int64_t clock = 0; run->stream && run->resume != NULL && clock < run->resume->epoch_clock; clock++)
+        PLI_TRY(pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err));
+    return PLAIT_OK;
+}
+
+static plait_status begin(pli_loop *loop) {
+    pli_run *run = loop->run;
+    PLI_TRY(loop->steps->begin(run));
+    loop->sums_need_all = run->opts->replicas > 1 || some_sum_needs_all(run);
+    loop->overlaps = !run->balanced && !loop->steps->by_row && pli_job_overlaps(run->job);
+    PLI_TRY(begin_batches(loop));
+    PLI_TRY(pli_keep_begin(run));
+    PLI_TRY(pli_resume_tables(run));
+    PLI_TRY(skip(loop));
+    PLI_TRY(pli_curve_begin(run, run->weights, PLAIT_F32, run->clocks * run->epochs));
+    pli_meter_start(&loop->meter, run);
+    return PLAIT_OK;
+}
+
+plait_status pli_loop_run(pli_run *run, const pli_steps *steps) {
+    pli_loop loop = { .run = run, .steps = steps };
+    run->loop = &loop;
+    plait_status status = begin(&loop);
+    if (status == PLAIT_OK) status = all_epochs(&loop);
+    if (status == PLAIT_OK && run->balanced) status = tell_shares(&loop);
+    if (status == PLAIT_OK && steps->finish != NULL) status = steps->finish(run);
+    end(&loop);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* Progress, as the caller hears of it. See progress.h. */
+#include "learn/solve/progress.h"
+
+#include <math.h>
+
+#include "learn/keep/keep.h"
+
+void pli_meter_start(pli_meter *meter, pli_run *run) {
+    *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
+}
+
+/* How many workers have rows: spares stand in for who has died as far as they go. */
+static int32_t computing(const pli_run *run) {
+    const int32_t living = plait_comm_workers(run->comm) - pli_comm_absent(run->comm);
+    return living < pli_run_holders(run) ? living : pli_run_holders(run);
+}
+
+void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
+    pli_run *run = meter->run;
+    if (run->opts->progress == NULL || !pli_comm_leads(run->comm)) return;
+    meter->rows += sums->rows;
+    pli_sums_add(&meter->lately, sums);
+    uint64_t now = pli_comm_now(run->comm);
+    if (!epoch_ended && now - meter->told_ns < 100000000) return;
+    double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
+    int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
+    int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
+    plait_progress p = { .epoch = epoch + 1,
+                         .epochs = run->epochs,
+                         .clock = done,
+                         .clocks = all,
+                         .loss = pli_sums_loss(&meter->lately),
+                         .validation_loss = run->validation_loss,
+                         .rows_per_second = (meter->rows - meter->told_rows) * computing(run) / lately,
+                         .seconds = seconds,
+                         .seconds_left = done > before && all > 0
+                                             ? seconds / (double)(done - before) * (double)(all - done)
+                                             : NAN,
+                         .epoch_ended = epoch_ended,
+                         .validation_accuracy = run->validation_accuracy,
+                         .learning_rate = run->rule.ops == NULL ? (double)NAN
+                                              : run->rule.learning_rate * pli_schedule_factor(&run->rule, done - 1),
+                         .bytes = (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes) };
+    run->opts->progress(run->opts->user, &p);
+    meter->told_ns = now;
+    meter->told_rows = meter->rows;
+    if (meter->lately.rows > 0) meter->lately = (pli_sums){ 0 };
+}

@@ -1,0 +1,47 @@
+/* The loop's side of a learner that says no more than plait_learner does: its step, told in the loop's terms. */
+#include "learn/solve/loop.h"
+
+#include <math.h>
+
+static plait_status begin(pli_run *run) { return run->learner->begin != NULL ? run->learner->begin(run) : PLAIT_OK; }
+
+static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    plait_step_sums said = { 0 };
+    uint64_t   at = pli_comm_span_begin(run->comm);
+    (void)clock;
+    pli_loop_work_begin(run);
+    PLI_TRY(run->learner->step(run, (const plait_batch *)batch, &said));
+    pli_loop_work_end(run);
+    pli_run_step(run, "compute", &at);
+    *sums_out = (pli_sums){ .loss = said.loss, .weight = said.weight, .rows = said.rows };
+    if (run->exact) pli_total_add(&run->loop->total, sums_out);
+    return PLAIT_OK;
+}
+
+/* Without rows a step only reads. */
+static plait_status idle(pli_run *run) {
+    plait_step_sums said;
+    return run->learner->step(run, (const plait_batch *)&run->loop->batch, &said);
+}
+
+static plait_status check_finite(const pli_run *run, double loss, int64_t clock) {
+    if (isfinite(loss)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss of model %s is not finite in clock %lld: look for huge values "
+                    "in the data", run->learner->name, (long long)clock);
+}
+
+/* Whether anybody was asked to stop goes together with the learner's own word. */
+static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
+    double stopped = pli_run_stopped(run);
+    int    done = 0;
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    if (run->learner->epoch != NULL && !*end_out) PLI_TRY(run->learner->epoch(run, number, &done));
+    run->interrupted = run->interrupted || stopped != 0;
+    run->converged = done != 0;
+    *end_out = *end_out || done != 0 || stopped != 0;
+    return PLAIT_OK;
+}
+
+const pli_steps pli_learner_steps = { .begin = begin, .step = step, .idle = idle, .finite = check_finite,
+                                      .epoch = epoch };
