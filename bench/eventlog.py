@@ -5,9 +5,9 @@ import pathlib
 import struct
 
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
- VIEW, SERVE, HAND, COPY) = range(1, 23)
+ VIEW, SERVE, HAND, COPY, ZERO) = range(1, 24)
 
-VERSION = 4
+VERSION = 5
 
 
 class Cursor:
@@ -81,6 +81,8 @@ def worker_events(records):
             c.numbers(2 * c.number())
         elif kind == VIEW:
             c.numbers(4)
+        elif kind == ZERO:
+            c.numbers(3)
         elif kind == CLOCK:
             of = clock + c.signed()
             clock = of + 1

@@ -253,6 +253,15 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
  *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
 PLAIT_API plait_status plait_table_flush(plait_table *table);
 
+/** Zeroes the table: every value, and the rule's state; a sparse one holds no rows any more. No inc that any worker has
+ *  made before it survives, one of earlier clocks that a policy or a filter has kept back included, and the next get
+ *  sees zeros; each inc behind it counts. It is a barrier as well (plait_job_barrier). At a clock's edge: before the
+ *  caller's first inc to the table in its clock, by all workers in the same clock; under async over local no other
+ *  thread calls meanwhile. Initial values do not come back.
+ *  Errors: EINVAL behind an inc of the clock, or after plait_job_leave; EMISMATCH a worker calls it in another clock.
+ *  Collective over the workers. */
+PLAIT_API plait_status plait_table_zero(plait_table *table);
+
 /** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
  *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
  *  what a get of the caller would fetch (no copy of the worker's), less those of the caller's incs that have not been
@@ -277,6 +286,7 @@ PLAIT_API plait_table *plait_table_at(plait_table *table, const char *file, int3
 #define plait_job_clock(job)              plait_job_clock(plait_job_at(job, PLAIT_FILE, __LINE__))
 #define plait_job_barrier(job)            plait_job_barrier(plait_job_at(job, PLAIT_FILE, __LINE__))
 #define plait_table_create(job, ...)      plait_table_create(plait_job_at(job, PLAIT_FILE, __LINE__), __VA_ARGS__)
+#define plait_table_zero(table)           plait_table_zero(plait_table_at(table, PLAIT_FILE, __LINE__))
 #define plait_table_get(table, ...)       plait_table_get(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)
 #define plait_table_get_range(table, ...) \
     plait_table_get_range(plait_table_at(table, PLAIT_FILE, __LINE__), __VA_ARGS__)

@@ -4,8 +4,9 @@
  * Numbers that tie events together:
  *   push     a worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
  *   seq      of the message that carried a part, in the stream worker -> server
- *   version  of a shard: how many parts it has applied (of a replica: how many sums). Since each is an event, a version
- *            stands for a vector, how many pushes of each worker the values contain, and costs one number.
+ *   version  of a shard: how many parts it has applied, and how often it was zeroed; of a replica: how many sums. Each
+ *            is an event, so a version stands for a vector, how many pushes of each worker the values contain, and
+ *            costs one number.
  *
  * Where servers' shards have two copies (replicas 2) each raises what it has applied itself. A copy is known by its
  * *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie: the
@@ -42,6 +43,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_SERVE, /* a copy of place > 0 serves from now on: who served before is dead                */
     PLI_EVENT_HAND,  /* who serves begins to hand its state, as it is now, to a new copy: rank peer, place `whom` */
     PLI_EVENT_COPY,  /* a new copy is whole: of the state that rank peer, place `whom` of its home, has handed to it */
+    PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard was:
+                        a version of its own */
     PLI_EVENT_KINDS
 } pli_event_kind;
 

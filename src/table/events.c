@@ -93,6 +93,11 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock) {
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_CLOCK, .rank = rank, .table = -1, .clock = clock });
 }
 
+void pli_raise_zero(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock) {
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_ZERO, .rank = rank, .table = table, .shard = -1,
+                                        .clock = clock });
+}
+
 void pli_raise_view(const pli_client *client, int32_t server, int32_t whom) {
     pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_VIEW,
                                                 .rank = client->rank,
@@ -304,6 +309,14 @@ static void raise_part(const pli_server *server, pli_event_kind kind, int32_t wo
 
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table) {
     raise_part(server, kind, msg->head.src, msg->head.seq, msg->head.clock, table);
+}
+
+void pli_raise_zeroed(const pli_server *server, pli_server_table *table) {
+    pli_event event = of_server(server, PLI_EVENT_ZERO);
+    event.table = table->shard.spec.id;
+    event.shard = table->shard.index;
+    event.version = ++table->state;
+    pli_event_raise(server->sink, &event);
 }
 
 void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock) {

@@ -24,6 +24,8 @@ void pli_raise_push(const pli_event_sink *sink, int32_t rank, pli_event_kind kin
 /** A PUSH or CLOCK message leaves; its number is the stream's next. */
 void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg);
 void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
+/** The worker has zeroed the table, with all others. */
+void pli_raise_zero(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock);
 /** By the message that leaves for the server next the worker says that it stands in for `whom`. */
 void pli_raise_view(const pli_client *client, int32_t server, int32_t whom);
 /** With copies: what was raised is in the log before others can hear of it. */
@@ -51,6 +53,8 @@ void pli_raise_server_job(const pli_server *server);
 void pli_raise_server_table(const pli_server *server, const pli_spec *spec);
 /** A part of a message was applied (or, kind DROP, dropped). */
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);
+/** The shard was zeroed, which is a version of its own. */
+void pli_raise_zeroed(const pli_server *server, pli_server_table *table);
 void pli_raise_tick(const pli_server *server, const pli_msg *msg);
 /** The same of a SUM's: the part that a worker's message has brought, the clock that it has ended. */
 void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock);

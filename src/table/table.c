@@ -310,6 +310,7 @@ static plait_status inc(plait_table *table, const pli_rows *rows, const void *de
         return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_table_flush in clock %lld", table->spec.name,
                         (long long)plait_job_clock_now(table->job));
     charge(table, rows);
+    if (may_wait(table)) table->updated = plait_job_clock_now(table->job) + 1;
     return table->ops->inc(table, rows, delta, examples, err);
 }
 

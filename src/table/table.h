@@ -1,6 +1,7 @@
 /* table - parameter tables: jobs, tables, and the ways in which tables live.
  *
  *     table.c        the public calls on tables: checked here, then handed to the table's topology
+ *     zero.c         plait_table_zero
  *     job.c          the public calls on jobs: creation, clock, barrier, departure
  *     events.h       what tables raise for the event log
  *
@@ -75,6 +76,9 @@ typedef struct pli_topology_ops {
     void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: keeps nothing             */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);
+    /** Behind a barrier, and no worker goes on before all have done it: the rows are as new, without initial values.
+     *  The table's `number`-th time. */
+    plait_status (*zero)(plait_table *table, int64_t number, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
     /** pli_table_ahead. NULL: nothing is won by it. */
@@ -127,6 +131,8 @@ struct plait_table {
     pli_spec                spec;
     const pli_topology_ops *ops;
     bool                    flushed; /* no inc follows in this clock */
+    int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Not of shared memory */
+    int64_t                 zeros;   /* how often it was zeroed */
     pli_msg                *pins;    /* what read() has lent, newest first */
     void                   *state;   /* what the ops keep for it, from open to close */
 };

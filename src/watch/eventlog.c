@@ -204,6 +204,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM: return put_clock(put(at, (uint64_t)event->table), event, memory);
     case PLI_EVENT_SEND: return put_send(at, event, memory);
+    case PLI_EVENT_ZERO: return put_z(put_clock(put(at, (uint64_t)event->table), event, memory), event->shard);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX:
         at = put_clock(put(put(at, (uint64_t)event->table), (uint64_t)event->peer), event, memory);

@@ -37,6 +37,7 @@
  *     STAND, SERVE nothing
  *     VIEW     server, z seq, z clock, the dead worker
  *     HAND     rank, place of the new copy; COPY rank, place of that from which it was made
+ *     ZERO     table, z clock, z shard's number; a worker's: -1
  *
  * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough
  * that few are left; so what is sampled in one get is sampled in the next.
@@ -46,7 +47,7 @@
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 4, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

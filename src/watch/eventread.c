@@ -365,6 +365,16 @@ static bool take_apply(pli_log_cursor *c) {
     return pli_memory_piece_of(&c->memory, c->event.table, (int64_t)shard) != NULL;
 }
 
+static bool take_zero(pli_log_cursor *c) {
+    uint64_t shard;
+    if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->event.table) || !take_clock(c, c->memory.clock, &c->event.clock) ||
+        !take_near(c, 0, &shard))
+        return false;
+    c->event.shard = (int32_t)shard;
+    return pli_memory_piece_of(&c->memory, c->event.table, (int64_t)shard) != NULL &&
+           (c->event.server ? c->event.shard >= 0 : c->event.shard == -1);
+}
+
 static bool take_copy(pli_log_cursor *c) {
     pli_event *event = &c->event;
     int64_t    given;
@@ -402,6 +412,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_PUSH:
     case PLI_EVENT_SUM:
         return take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) && take_clock(c, c->memory.clock, &event->clock);
+    case PLI_EVENT_ZERO: return take_zero(c);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return take_copy(c);
     case PLI_EVENT_CLOCK:

@@ -129,6 +129,11 @@ static int inc_range(fixture *f, int arg) { return plait_table_inc_range(N(0, f-
 static int inc_range_begin(fixture *f, int arg) {
     return ended(f, plait_table_inc_range_begin(N(0, f->table), 1, 2, N(3, delta), 0, N(5, &f->request)));
 }
+static int zero(fixture *f, int arg) {
+    (void)f;
+    return arg == 0 ? plait_table_zero(NULL) : PLAIT_OK;
+}
+
 static int flush(fixture *f, int arg) {
     (void)f;
     return arg == 0 ? plait_table_flush(NULL) : PLAIT_OK;
@@ -222,6 +227,7 @@ const null_case table_cases[] = {
     { "table_inc_range", inc_range, NULL },
     { "table_inc_range_begin", inc_range_begin, NULL },
     { "table_flush", flush, NULL },
+    { "table_zero", zero, NULL },
     { "table_call", call, NULL },
     { "table_dump", dump, NULL },
     { "job_at", job_at, NULL },

@@ -25,7 +25,7 @@ const char *name_of(verb kind) {
     static const char *const names[] = {
         "get",         "get_begin", "get_range", "get_range_begin", "read",  "dump", "call",
         "inc",         "inc_begin", "inc_range", "inc_range_begin", "flush", "wait", "clock",
-        "clock_begin", "barrier",   "leave",     "refused inc",     "pause"
+        "clock_begin", "barrier",   "leave",     "refused inc",     "pause", "zero"
     };
     return names[kind];
 }
@@ -59,7 +59,7 @@ void describe(const program *p, FILE *out) {
 static void describe_call(const program *p, int32_t worker, int32_t at, FILE *out) {
     const act *c = &p->calls[worker][at];
     fprintf(out, "      %d: %s", at, name_of(c->kind));
-    if (is_read(c->kind) || is_inc(c->kind) || c->kind == FLUSH || c->kind == REFUSED)
+    if (is_read(c->kind) || is_inc(c->kind) || c->kind == FLUSH || c->kind == REFUSED || c->kind == ZERO)
         fprintf(out, " %s", p->tables[c->table].name);
     if (c->kind == WAIT) fprintf(out, " for call %d", c->of);
     if (c->times > 1) fprintf(out, " (%d times)", c->times);

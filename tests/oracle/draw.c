@@ -149,6 +149,12 @@ static bool counts(const program *p, const plan *t) {
     return t->wide && !t->ruled && t->way != GOSSIP && draw_one_in(&own, 3);
 }
 
+/* The clock before which it is zeroed. (What gossip's copies hold together is judged from the first clock on.) */
+static int32_t draw_zeroing(const program *p, const plan *t) {
+    uint64_t own = p->seed * UINT64_C(0xc2b2ae3d27d4eb4f) + (uint64_t)(t - p->tables);
+    return t->way == GOSSIP || !draw_one_in(&own, 3) ? -1 : (int32_t)draw_below(&own, p->clocks);
+}
+
 static void draw_shape(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     static const char *const filters[] = { "key-cache",           "key-delta",      "zstd",
                                            "key-cache,key-delta", "key-cache,zstd", "key-cache,key-delta,zstd" };
@@ -167,6 +173,7 @@ static void draw_shape(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     if (t->way == SERVERS && p->replicas == 1 && draw_one_in(s, 4)) t->filter = filters[draw_below(s, 6)];
     t->initial = !t->sparse && !t->hammered && draw_one_in(s, 3);
     t->whole = counts(p, t);
+    t->zeroed = draw_zeroing(p, t);
     choose_digits(p, t);
     if (t->sparse)
         draw_keys(t, s);

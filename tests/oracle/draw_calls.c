@@ -237,6 +237,8 @@ typedef struct shared {
 static void draw_clock(hand *h, const shared *all, bool leaves) {
     memset(h->flushed, 0, sizeof h->flushed);
     memset(h->counted, 0, sizeof h->counted);
+    for (int32_t i = 0; i < h->p->n_tables; i++)
+        if (h->p->tables[i].zeroed == h->clock) add_call(h, ZERO, i);
     for (int32_t i = 0; i < all->barriers; i++) {
         if (i > 0 || all->middle) draw_some(h, draw_below(h->s, 4));
         end_all_open(h);
@@ -280,7 +282,9 @@ static shared draw_shared(const program *p, uint64_t *s) {
 static int32_t draw_leaver(const program *p, uint64_t *s) {
     if (p->replicas == 2 || p->aggregate || !draw_one_in(s, 3)) return -1;
     for (int32_t i = 0; i < p->n_tables; i++)
-        if (p->tables[i].way == GOSSIP || p->tables[i].way == SUMS || p->tables[i].policy == LOCAL_SGD) return -1;
+        if (p->tables[i].way == GOSSIP || p->tables[i].way == SUMS || p->tables[i].policy == LOCAL_SGD ||
+            p->tables[i].zeroed >= 0)
+            return -1;
     return (int32_t)draw_below(s, p->workers);
 }
 

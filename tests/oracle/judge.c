@@ -94,7 +94,7 @@ static bool judge_norm(judgement *j, const cell *x, const group *g, const int32_
         const record *made = &j->f.diaries[u->worker].calls[u->call];
         if (u->worker == x->r->worker || counts[u->digit] > 0 || made->ended == 0 || made->ended >= x->r->begun)
             continue;
-        if (u->clock >= j->f.left_in[u->worker]) continue;
+        if (u->clock >= j->f.left_in[u->worker] || is_zeroed(t, x->r->clock, u)) continue;
         unseen[u->worker] += weight(t, u->digit, x->col);
     }
     for (int32_t v = 0; v < j->f.p->workers; v++) most = t->weak ? fmax(most, unseen[v]) : most + unseen[v];
@@ -119,7 +119,7 @@ static bool judge_digits(judgement *j, const cell *x, const group *g, const int3
                                 counts[d] > 1 && l.most > 0 ? "no update is applied twice" : l.why_most);
         const bool dropped =
             u->worker == x->r->worker && (x->r->function || (x->r->left && u->clock >= j->f.left_in[u->worker]));
-        if (counts[d] == 0 && seen[d] > 0 && !dropped)
+        if (counts[d] == 0 && seen[d] > 0 && !dropped && !is_zeroed(&j->f.p->tables[x->r->table], x->r->clock, u))
             return wrong_update(j, x, u, 0, 1, "reads never go back to an older state");
     }
     return true;
@@ -195,7 +195,7 @@ static bool each_value(judgement *j, const reading *r, value_fn *each) {
             cell          x = { .r = r, .row = row_at(j, c, rec, d->words, i), .col = col };
             const int32_t in = group_of(t, x.row);
             memcpy(&x.value, &d->words[at++], sizeof x.value);
-            x.value -= initial(t, x.row, col);
+            if (t->zeroed < 0 || r->clock < t->zeroed) x.value -= initial(t, x.row, col);
             if (in < 0) return wrong_cell(j, &x, "there is no such row", "a dump has the rows that a table holds");
             if (!each(j, &x, &t->groups[in], t->sparse ? in : (int64_t)x.row)) return false;
         }
@@ -270,7 +270,7 @@ typedef struct reader {
 } reader;
 
 static void step(reader *w, const program *p, const act *c) {
-    if (c->kind == BARRIER) {
+    if (c->kind == BARRIER || c->kind == ZERO) {
         w->barrier++;
         w->view = true;
         for (int32_t i = 0; i < p->n_tables; i++) w->turnless[i] = true;

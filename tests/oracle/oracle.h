@@ -74,6 +74,7 @@ typedef struct plan {
     bool        initial;  /* rows begin with values of their own */
     bool        hammered; /* async over shared memory, updates in many pieces: only what all have ended is whole */
     int64_t     rows;
+    int32_t     zeroed; /* all zero it before that clock's first call; -1: never */
     int32_t     cols, base, digits, n_groups;
     double      unit;
     group       groups[GROUPS];
@@ -98,7 +99,8 @@ typedef enum verb {
     BARRIER,
     LEAVE,
     REFUSED, /* an inc behind a flush */
-    PAUSE
+    PAUSE,
+    ZERO
 } verb;
 
 typedef struct act {
@@ -196,6 +198,7 @@ typedef struct facts {
 
 void   facts_find(facts *f, const program *p, const diary *diaries);
 bool   may_lose_steps(const plan *t, const group *g);
+bool   is_zeroed(const plan *t, int32_t clock, const update *u); /* at a read of that clock it is gone */
 limits promised(const facts *f, const reading *r, const update *u, uint64_t evidence);
 
 /* mass.c: of gossip, what all copies hold together. */

@@ -216,6 +216,7 @@ static plait_status play_call(player *y, const act *c, int32_t number) {
     case BARRIER: return plait_job_barrier(y->job);
     case LEAVE: return plait_job_leave(y->job);
     case PAUSE: pause_for(y, c->examples); return PLAIT_OK;
+    case ZERO: return plait_table_zero(y->tables[c->table]);
     }
     return PLAIT_OK;
 }

@@ -108,8 +108,13 @@ static limits in_rounds(const facts *f, const reading *r, const update *u, limit
     return l;
 }
 
+bool is_zeroed(const plan *t, int32_t clock, const update *u) {
+    return t->zeroed >= 0 && clock >= t->zeroed && u->clock < t->zeroed;
+}
+
 limits promised(const facts *f, const reading *r, const update *u, uint64_t evidence) {
     const plan  *t = &f->p->tables[r->table];
+    if (is_zeroed(t, r->clock, u)) return (limits){ 0, 0, NULL, "the table was zeroed since" };
     const limits l = u->worker == r->worker ? own(f, r, u) : others(f, r, u, evidence);
     return t->policy == LOCAL_SGD && t->ruled && t->way != GOSSIP ? in_rounds(f, r, u, l) : l;
 }
@@ -121,7 +126,7 @@ void facts_find(facts *f, const program *p, const diary *diaries) {
         f->left_in[v] = INT32_MAX;
         for (int32_t i = 0; i < p->n_calls[v]; i++) {
             const verb k = p->calls[v][i].kind;
-            if (k == BARRIER && barrier < BARRIERS) f->ended[barrier++][v] = clock;
+            if ((k == BARRIER || k == ZERO) && barrier < BARRIERS) f->ended[barrier++][v] = clock;
             if (k == CLOCK || k == CLOCK_BEGIN) clock++;
             if (k == LEAVE) f->left_in[v] = clock;
         }

@@ -315,5 +315,7 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
 void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out);
 /** What filters keep back of the table's updates becomes pending again. Errors: ENOMEM. */
 plait_status pli_client_take_back(pli_client_table *table, plait_error *err);
+/** What filters keep back of the table's updates is forgotten. */
+void pli_client_forget_rest(pli_client_table *table);
 
 #endif

@@ -256,3 +256,8 @@ plait_status pli_client_take_back(pli_client_table *table, plait_error *err) {
     }
     return PLAIT_OK;
 }
+
+void pli_client_forget_rest(pli_client_table *table) {
+    for (int32_t i = 0; table->chain != NULL && i < table->spec.placement.shards; i++)
+        pli_residual_clear(&table->chain[i].residual);
+}

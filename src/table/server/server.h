@@ -71,7 +71,8 @@ typedef struct pli_server_table {
     int32_t    chains;
     uint64_t   hash;
     struct pli_snap *snap; /* that is being taken; NULL: none; server_state.c */
-    uint64_t   state; /* parts of pushes applied: the version of the shard */
+    uint64_t   state; /* parts of pushes applied, and zeroings: the version of the shard */
+    int64_t    zeros; /* number of the last zeroing                                    */
 } pli_server_table;
 
 /* One part of a push, as it was decoded when it came: it points into the message. */

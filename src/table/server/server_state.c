@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/copies/copies.h"
+#include "table/events.h"
 #include "table/server/server.h"
 #include "table/state/snap.h"
 #include "table/state/values.h"
@@ -107,7 +108,7 @@ static pli_server_table *decode(const pli_server *server, const pli_msg *msg, pl
         pli_fail(err, PLAIT_EFORMAT, "a message on the state of a table that is not here");
         return NULL;
     }
-    if (table->shard.spec.rows > 0 && state->array != PLI_STATE_UNITS) {
+    if (table->shard.spec.rows > 0 && state->array < PLI_STATE_UNITS) {
         const uint64_t at = (uint64_t)state->first - (uint64_t)table->shard.first, rows = (uint64_t)table->shard.rows;
         if (at > rows || (uint64_t)state->n > rows - at) {
             pli_fail(err, PLAIT_EFORMAT, "table %s: state of rows outside of shard %d", table->shard.spec.name,
@@ -149,6 +150,17 @@ static plait_status put_units(pli_server_table *table, const pli_msg *msg, plait
     return PLAIT_OK;
 }
 
+/* Who tells of it may have died, and another tells again. */
+static plait_status zero(const pli_server *server, pli_server_table *table, const pli_wire_state *state,
+                         plait_error *err) {
+    if (state->first <= table->zeros) return PLAIT_OK;
+    if (!pli_store_zero(&table->shard.store))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->shard.spec.name);
+    table->zeros = state->first;
+    pli_raise_zeroed(server, table);
+    return PLAIT_OK;
+}
+
 static plait_status put_keys(pli_shard *shard, const pli_wire_state *state, const pli_msg *msg, plait_error *err) {
     const pli_spec *spec = &shard->spec;
     const uint64_t *keys = (const uint64_t *)pli_at(pli_msg_body(msg), sizeof *state);
@@ -163,13 +175,15 @@ static plait_status put_keys(pli_shard *shard, const pli_wire_state *state, cons
     return PLAIT_OK;
 }
 
-static plait_status put(pli_server_table *table, const pli_wire_state *state, const pli_msg *msg, plait_error *err) {
+static plait_status put(const pli_server *server, pli_server_table *table, const pli_wire_state *state,
+                        const pli_msg *msg, plait_error *err) {
     pli_shard      *shard = &table->shard;
     const pli_spec *spec = &shard->spec;
     const int64_t   row_bytes = state->array < PLI_STATE_KEYS ? pli_state_row_bytes(spec, (int32_t)state->array) : 0;
     const uint64_t  each = (uint64_t)row_bytes + (spec->rows == 0 ? 8 : 0);
     const uint64_t  bytes = msg->head.body_bytes - sizeof *state;
     if (state->array == PLI_STATE_UNITS) return put_units(table, msg, err);
+    if (state->array == PLI_STATE_ZERO && bytes == 0) return zero(server, table, state, err);
     if (row_bytes == 0 || (uint64_t)state->n > bytes / each || (uint64_t)state->n * each != bytes)
         return pli_fail(err, PLAIT_EFORMAT, "table %s: its state is malformed", spec->name);
     if (state->n == 0) return PLAIT_OK;
@@ -183,5 +197,5 @@ static plait_status put(pli_server_table *table, const pli_wire_state *state, co
 plait_status pli_server_put_back(pli_server *server, const pli_msg *msg, plait_error *err) {
     pli_wire_state    state;
     pli_server_table *table = decode(server, msg, &state, err);
-    return table == NULL ? PLAIT_EFORMAT : put(table, &state, msg, err);
+    return table == NULL ? PLAIT_EFORMAT : put(server, table, &state, msg, err);
 }

@@ -22,7 +22,8 @@
  *                                                                -> REPLY: pli_wire_snap [tables]
  *            or pli_wire_taken: who takes it from here has all; where servers have copies
  *   PIECE    pli_wire_state: of the snapshot, a piece of a table's array (snap.h)             -> REPLY: its rows
- *   RESTORE  pli_wire_state, of a sparse table keys [n], rows (UNITS: an int64_t)             -> REPLY
+ *   RESTORE  pli_wire_state, of a sparse table keys [n], rows; of UNITS an int64_t; of ZERO nothing, and `first` is the
+ *            table's how many-th                                                              -> REPLY
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
  *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream

@@ -23,12 +23,13 @@ typedef struct sending {
     plait_table *table;
     pli_ticket   ticket;
     pli_exchange x;
-    uint16_t    *shard_of; /* [n] of keys; NULL: a range, or units */
+    uint16_t    *shard_of; /* [n] of keys; NULL: a range, or all shards' */
     plait_error *err;
 } sending;
 
 static plait_status send_to(sending *s, int32_t shard, pli_msg *msg) {
     const pli_placement *placement = &s->table->spec.placement;
+    if (msg != NULL) msg->head.clock = s->table->job->client.clock;
     return pli_client_send(&s->table->job->client, s->x.now_ns,
                            pli_placement_rank(placement, shard) - placement->first_rank, PLI_RESTORE, msg, &s->ticket,
                            &s->x.out, s->err);
@@ -76,11 +77,11 @@ static plait_status send_keys_of(sending *s, int32_t shard, int32_t array, int64
 
 static plait_status send_all(sending *s, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
                              const void *rows) {
-    const pli_wire_state units = { .table = (uint32_t)s->table->spec.id, .array = PLI_STATE_UNITS };
-    if (array != PLI_STATE_UNITS && keys == NULL) return send_range(s, array, first, n, rows);
+    const pli_wire_state of_all = { .table = (uint32_t)s->table->spec.id, .array = (uint32_t)array, .first = first };
+    if (array < PLI_STATE_UNITS && keys == NULL) return send_range(s, array, first, n, rows);
     for (int32_t shard = 0; shard < s->table->spec.placement.shards; shard++) {
-        if (array == PLI_STATE_UNITS)
-            PLI_TRY(send_to(s, shard, make_restore(&units, NULL, 0, rows, sizeof(int64_t))));
+        if (array >= PLI_STATE_UNITS)
+            PLI_TRY(send_to(s, shard, make_restore(&of_all, NULL, 0, rows, rows != NULL ? sizeof(int64_t) : 0)));
         else
             PLI_TRY(send_keys_of(s, shard, array, n, keys, rows));
     }
@@ -91,7 +92,8 @@ static plait_status put_served(plait_table *table, int32_t array, int64_t first,
                                const void *rows, plait_error *err) {
     sending s = { .table = table, .err = err };
     char    what[WHAT_BYTES];
-    snprintf(what, sizeof what, "the restoring of table %s", table->spec.name);
+    snprintf(what, sizeof what, "the %s of table %s", array == PLI_STATE_ZERO ? "zeroing" : "restoring",
+             table->spec.name);
     if (keys != NULL) {
         s.shard_of = pli_array((size_t)n, sizeof *s.shard_of);
         if (s.shard_of == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to restore table %s", table->spec.name);
@@ -138,4 +140,8 @@ plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error 
     }
     pli_comm_enter(table->job->comm, "the restoring of a table");
     return pli_comm_leave(table->job->comm, put_served(table, PLI_STATE_UNITS, 0, 0, NULL, &units, err));
+}
+
+plait_status pli_state_zero(plait_table *table, int64_t number, plait_error *err) {
+    return put_served(table, PLI_STATE_ZERO, number, 0, NULL, NULL, err);
 }

@@ -167,6 +167,13 @@ static bool find_keys(pli_snap *snap) {
     return snap->keys != NULL;
 }
 
+bool pli_snap_keep_all(pli_snap *snap) {
+    if (snap->left == 0) return true;
+    if (snap->store->first < 0 && !find_keys(snap)) return false;
+    pli_snap_range_changes(snap, snap->first, snap->rows);
+    return true;
+}
+
 static pli_msg *copy_piece(pli_snap *snap, int32_t array, int64_t number, int64_t n) {
     pli_snap_piece *piece = &snap->piece[number];
     const int64_t   row_bytes = pli_state_row_bytes(snap->store->spec, array);

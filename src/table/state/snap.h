@@ -27,7 +27,8 @@ enum {
     PLI_STATE_PAID = PLI_STATE_SLOT + PLI_RULE_SLOTS_MAX,
     PLI_STATE_KEYS,
     PLI_STATE_ARRAYS,
-    PLI_STATE_UNITS = PLI_STATE_ARRAYS
+    PLI_STATE_UNITS = PLI_STATE_ARRAYS,
+    PLI_STATE_ZERO /* nor is this: all of them as new, without initial values */
 };
 
 /** Bytes of a row in an array of a table; 0: it has no such array. */
@@ -62,6 +63,8 @@ plait_status pli_snap_take(pli_snap *snap, int32_t array, int64_t first, int64_t
 /* Before rows change, by numbers of the store's own. */
 void pli_snap_rows_change(pli_snap *snap, int64_t n, const int64_t *rows);
 void pli_snap_range_changes(pli_snap *snap, int64_t first, int64_t n);
+/** Before all rows go, with their keys. false: out of memory for the keys. */
+bool pli_snap_keep_all(pli_snap *snap);
 
 /** Copies an array's rows first .. first + n - 1 as they are now, by numbers of the store's own; no keys. */
 void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to);

@@ -79,5 +79,8 @@ bool pli_state_is_copied(const plait_table *table);
 plait_status pli_state_put(plait_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys,
                            const void *rows, plait_error *err);
 plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error *err);
+/** A table on servers is as new there, without initial values, for the table's `number`-th time. Returns when it is.
+ *  Behind a barrier; one worker calls it, and others wait. */
+plait_status pli_state_zero(plait_table *table, int64_t number, plait_error *err);
 
 #endif

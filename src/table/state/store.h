@@ -54,15 +54,24 @@ void         pli_store_update_values(pli_store *store, int64_t first, int64_t n,
                                      const void *delta);
 void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
 
+/** As new, without initial values: zeros, the rule's state too; nothing is owed. false: out of memory, and nothing has
+ *  changed. */
+bool         pli_store_zero_dense(pli_store *store);
+
 /* store_sparse.c */
 plait_status pli_store_open_sparse(pli_store *store, const pli_spec *spec, plait_error *err);
 bool         pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64_t *rows);
 void         pli_store_sparse_close(pli_store *store);
+bool         pli_store_zero_sparse(pli_store *store); /* as above: no rows */
 
 /* store.c */
 plait_status pli_store_open(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                             const void *penalty, plait_error *err);
 void         pli_store_close(pli_store *store);
+/** Zeroes either. */
+static inline bool pli_store_zero(pli_store *store) {
+    return store->first < 0 ? pli_store_zero_sparse(store) : pli_store_zero_dense(store);
+}
 /** out [n, cols] receives the rows of keys [n] (dense: in range), paid up; zeros for a key that is not held. */
 void pli_store_get(const pli_store *store, int64_t n, const uint64_t *keys, void *out);
 /** The same for the rows first .. first + n - 1 of this store (numbers of the store's own). */

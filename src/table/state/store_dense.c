@@ -1,6 +1,7 @@
 /* Dense rows: one chunk, whose values are a slab. See store.h. */
 #include <string.h>
 
+#include "table/state/snap.h"
 #include "table/state/store.h"
 #include "table/state/values.h"
 
@@ -51,6 +52,19 @@ bool pli_store_own(pli_store *store) {
     if (copy == NULL) return false;
     memcpy(copy->memory, store->slab->memory, store->slab->bytes);
     pli_store_swap(store, copy);
+    return true;
+}
+
+bool pli_store_zero_dense(pli_store *store) {
+    const pli_spec *spec = store->spec;
+    pli_slab       *values = pli_slab_is_mine(store->slab) ? NULL : pli_slab_new(store->slab->bytes);
+    if (values == NULL && !pli_slab_is_mine(store->slab)) return false;
+    if (store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
+    if (values != NULL) pli_store_swap(store, values);
+    pli_merge_clear(spec->merge, store->rows * spec->cols, store->slab->memory);
+    for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++)
+        memset(store->chunk->slot[k], 0, (size_t)(store->states * spec->width));
+    for (int64_t row = 0; spec->lazy && row < store->rows; row++) store->chunk->paid[row] = store->units;
     return true;
 }
 

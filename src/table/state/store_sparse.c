@@ -1,6 +1,7 @@
 /* Sparse rows: a keymap from key to row number, rows in chunks that stay where they are. See store.h. */
 #include <string.h>
 
+#include "table/state/snap.h"
 #include "table/state/store.h"
 #include "table/state/values.h"
 
@@ -63,6 +64,14 @@ bool pli_store_add_rows(pli_store *store, int64_t n, const uint64_t *keys, int64
     if (store->spec->lazy) start_paid(store, store->rows, store->map.n);
     store->rows = store->map.n;
     return added;
+}
+
+bool pli_store_zero_sparse(pli_store *store) {
+    if (store->snap != NULL && !pli_snap_keep_all(store->snap)) return false;
+    pli_store_sparse_close(store);
+    pli_keymap_init(&store->map);
+    store->rows = store->chunks = 0;
+    return true;
 }
 
 void pli_store_sparse_close(pli_store *store) {

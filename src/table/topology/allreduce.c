@@ -216,6 +216,14 @@ static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **
     return pli_replica_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
 }
 
+/* Every sum is applied, since the barrier. */
+static plait_status replica_zero(plait_table *table, int64_t number, plait_error *err) {
+    (void)number;
+    return pli_store_zero(&pli_replica_of(table)->shard.store)
+               ? PLAIT_OK
+               : pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->spec.name);
+}
+
 static pli_shard *replica_copy(const plait_table *table) { return &pli_replica_of(table)->shard; }
 
 const pli_topology_ops pli_replica_ops = {
@@ -230,6 +238,7 @@ const pli_topology_ops pli_replica_ops = {
     .clock_end = replica_clock_end,
     .summed = replica_summed,
     .settle = replica_settle,
+    .zero = replica_zero,
     .call = replica_call,
     .dump = replica_dump,
     .overlaps = replica_overlaps,

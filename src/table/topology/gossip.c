@@ -398,6 +398,15 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* What was sent has come, since the barrier; weights stay, whose sum is that of all workers. */
+static plait_status gossip_zero(plait_table *table, int64_t number, plait_error *err) {
+    struct pli_averaged *a = averaged_of(table);
+    (void)number;
+    if (!pli_store_zero(&a->shard.store)) return no_memory(table, err);
+    if (a->average != NULL) memset(a->average, 0, (size_t)(a->n * table->spec.width));
+    return PLAIT_OK;
+}
+
 static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                                 size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
@@ -415,5 +424,6 @@ static const char *gossip_no_capture(const plait_table *table, const char **near
 
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .call = gossip_call, .no_capture = gossip_no_capture,
+    .clock = gossip_clock, .settle = gossip_settle, .zero = gossip_zero, .call = gossip_call,
+    .no_capture = gossip_no_capture,
 };

@@ -555,6 +555,22 @@ static plait_status hogwild_dump(plait_table *table, int64_t *n_out, uint64_t **
     return PLAIT_OK;
 }
 
+/* All workers are between two collectives, so one alone touches the rows. */
+static plait_status hogwild_zero(plait_table *table, int64_t number, plait_error *err) {
+    struct pli_hogwild *h = table->state;
+    const pli_spec     *spec = &h->spec;
+    (void)number;
+    if (plait_comm_rank(table->job->comm) != spec->id % table->job->layout.workers) return PLAIT_OK;
+    if (spec->rows == 0) {
+        pli_hogwild_rows_close(&h->rows);
+        return pli_hogwild_rows_open(&h->rows, spec) ? PLAIT_OK : no_memory(table, err);
+    }
+    memset(h->dense, 0, (size_t)(spec->rows * h->stride));
+    for (int64_t row = 0; spec->lazy && row < spec->rows; row++)
+        h->paid[row] = atomic_load_explicit(&h->examples, memory_order_relaxed);
+    return PLAIT_OK;
+}
+
 static plait_status slice_of(plait_table *table, plait_slice *slice, plait_error *err) {
     uint64_t *keys = NULL;
     *slice = (plait_slice){ .type = table->spec.type, .rows = table->spec.rows, .cols = table->spec.cols };
@@ -607,5 +623,6 @@ static const char *hogwild_no_capture(const plait_table *table, const char **nea
 const pli_topology_ops pli_hogwild_ops = {
     .any_thread = true,
     .open = hogwild_open, .close = hogwild_close, .get = hogwild_get, .read = hogwild_read, .inc = hogwild_inc,
-    .call = hogwild_call, .dump = hogwild_dump, .ahead = hogwild_ahead, .no_capture = hogwild_no_capture,
+    .zero = hogwild_zero, .call = hogwild_call, .dump = hogwild_dump, .ahead = hogwild_ahead,
+    .no_capture = hogwild_no_capture,
 };

@@ -357,6 +357,17 @@ static void local_refresh(plait_table *table) {
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
 
+/* Another round begins: of zeros. */
+static plait_status local_zero(plait_table *table, int64_t number, plait_error *err) {
+    struct pli_local *l = table->state;
+    PLI_TRY(l->common.ops->zero(&l->common, number, err));
+    if (!pli_store_zero(&l->copy.store)) return no_memory(table, err);
+    pli_pending_clear(&l->average);
+    pli_rowset_clear(&l->held);
+    l->fresh = true;
+    return PLAIT_OK;
+}
+
 static plait_status local_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                                size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
@@ -447,6 +458,7 @@ const pli_topology_ops pli_local_sgd_ops = {
     .summed = local_summed,
     .settle = local_settle,
     .refresh = local_refresh,
+    .zero = local_zero,
     .call = local_call,
     .dump = local_dump,
     .no_capture = local_no_capture,

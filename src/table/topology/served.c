@@ -8,6 +8,7 @@
 
 #include "table/events.h"
 #include "table/server/functions.h"
+#include "table/state/state.h"
 #include "table/state/values.h"
 #include "table/table.h"
 
@@ -58,6 +59,12 @@ static plait_status create_shards(plait_table *table, const void *initial, const
     return status;
 }
 
+static int32_t teller_of(const plait_table *table) {
+    const plait_job *job = table->job;
+    return pli_heir_of(pli_comm_absentees(job->comm), job->layout.workers, job->layout.spares,
+                       table->spec.id % job->layout.workers, (uint64_t)table->spec.id);
+}
+
 /* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. Where
  * it dies while it does, and the job goes on, another tells them once more. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
@@ -67,11 +74,10 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     if (status >= 0) status = pli_client_filters_penalty(served, penalty, err);
     table->state = served;
     char    what[WHAT_BYTES];
-    int32_t teller, workers = job->layout.workers;
+    int32_t teller;
     snprintf(what, sizeof what, "table %s", table->spec.name);
     do {
-        teller = pli_heir_of(pli_comm_absentees(job->comm), workers, job->layout.spares, table->spec.id % workers,
-                             (uint64_t)table->spec.id);
+        teller = teller_of(table);
         if (status >= 0 && plait_comm_rank(job->comm) == teller) status = create_shards(table, initial, penalty, err);
         status = pli_job_agree(job, what, 0, status, err);
     } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
@@ -312,6 +318,20 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
     return want & PLAIT_SEND ? send_pending(table->job, table->state, err) : PLAIT_OK;
 }
 
+/* One worker tells the servers, as of a new table; nobody holds a copy since the barrier. */
+static plait_status served_zero(plait_table *table, int64_t number, plait_error *err) {
+    plait_job   *job = table->job;
+    plait_status status = PLAIT_OK;
+    int32_t      teller;
+    do {
+        teller = teller_of(table);
+        if (plait_comm_rank(job->comm) == teller) status = pli_state_zero(table, number, err);
+        status = pli_job_agree(job, "a table's zeroing", 0, status, err);
+    } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
+    pli_client_forget_rest(pli_served_of(table));
+    return status;
+}
+
 static void served_refresh(plait_table *table) {
     uint64_t now_ns;
     pli_out  out;
@@ -477,6 +497,7 @@ const pli_topology_ops pli_served_ops = {
     .depart = served_depart,
     .refresh = served_refresh,
     .leave = served_leave,
+    .zero = served_zero,
     .call = served_call,
     .dump = pli_served_dump,
     .no_capture = served_no_capture,

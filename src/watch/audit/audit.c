@@ -131,6 +131,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
             pli_free(table->pusher[w].push);
             pli_free(table->pusher[w].inc);
             pli_free(table->pusher[w].barrier);
+            pli_free(table->pusher[w].zero);
         }
         if (table->replica != NULL && table->way == PLI_WAY_SUMMED) pli_free(table->replica[w].sum);
     }

@@ -202,6 +202,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     case PLI_EVENT_TICK: return on_tick(audit, copy, event, err);
     case PLI_EVENT_SERVE: on_serve(audit, copy); return PLAIT_OK;
     case PLI_EVENT_HAND: return audit_hand_over(audit, copy, event, err);
+    case PLI_EVENT_ZERO: return audit_zero_shard(audit, table, event, err);
     case PLI_EVENT_GONE:
         if (audit->places < 2) audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
         return PLAIT_OK;
@@ -426,6 +427,7 @@ plait_status audit_histories(pli_audit *audit, plait_error *err) {
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++) check_ticks(audit, &audit->home[h].copy[i]);
     audit_check_copies(audit);
+    audit_check_zeros(audit);
     return make_all_states(audit, err);
 }
 

@@ -5,6 +5,7 @@
  *     reads.c    workers again: what each get was given, held against both          (promise)
  *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
+ *     zeros.c    what was made before a table was zeroed, and what behind it
  *     places.c   where shards have two copies: on which ranks they lay, one after the other, and which of them counts
  *     dead.c     there, too: who died, what became of a dead one's share, and whether the copies are the same
  *
@@ -41,6 +42,8 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
     int64_t     n_incs, n_timed, incs_capacity;
     int64_t    *barrier; /* [barriers] pushes before each */
     int64_t     barriers, barrier_capacity;
+    struct audit_zero { int64_t pushes, sums, clock; uint64_t time_ns; } *zero; /* [zeros] what was made before each */
+    int64_t     zeros, zeros_capacity;
 } audit_pusher;
 
 enum { PART_LOST = 0, PART_DROPPED = -1, PART_DIED = -2 };
@@ -59,7 +62,7 @@ typedef struct audit_sender { /* a worker, as a shard sees it */
 
 typedef struct audit_apply {
     int32_t  worker;
-    int64_t  part; /* index, of the worker's; -1: it was never sent */
+    int64_t  part; /* index, of the worker's; -1: it was never sent, or (worker -1) the shard was zeroed */
     uint64_t time_ns;
 } audit_apply;
 
@@ -77,6 +80,8 @@ typedef struct audit_holder { /* a shard, as one of its copies has it */
     audit_sender **sender;  /* [workers]; NULL: has sent nothing */
     audit_apply   *apply;   /* [n] */
     int64_t        n, capacity;
+    int64_t       *zero;    /* [zeros] versions with which it was zeroed */
+    int64_t        zeros, zeros_capacity;
     audit_state   *state;   /* [n + 1] */
 } audit_holder;
 
@@ -245,6 +250,13 @@ const char *audit_name_copy(const audit_server *copy, char text[48]);
 /** Frees what a holder, or a copy, has, not itself. */
 void audit_free_holder(const pli_audit *audit, audit_holder *shard);
 void audit_free_places(pli_audit *audit);
+
+/* zeros.c */
+/** In the first pass: a worker has zeroed the table; in the second: a shard was. Errors: ENOMEM. */
+plait_status audit_add_zero(audit_table *table, const pli_event *event, plait_error *err);
+plait_status audit_zero_shard(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err);
+/** After the second: did all zero it, and lies each push on its side of each? */
+void audit_check_zeros(pli_audit *audit);
 
 /* dead.c */
 /** After audit_places, where there are copies: who died. *whole_out stays true: no log is cut but of who did. */

@@ -256,6 +256,7 @@ void audit_free_holder(const pli_audit *audit, audit_holder *shard) {
     }
     pli_free(shard->sender);
     pli_free(shard->apply);
+    pli_free(shard->zero);
     pli_free(shard->state);
 }
 
@@ -275,6 +276,9 @@ static bool inherit_shard(const pli_audit *audit, const audit_holder *from, audi
     if (!pli_grow((void **)&to->apply, &to->capacity, from->n, sizeof *to->apply)) return false;
     if (from->n > 0) memcpy(to->apply, from->apply, (size_t)from->n * sizeof *to->apply);
     to->n = from->n;
+    if (!pli_grow((void **)&to->zero, &to->zeros_capacity, from->zeros, sizeof *to->zero)) return false;
+    if (from->zeros > 0) memcpy(to->zero, from->zero, (size_t)from->zeros * sizeof *to->zero);
+    to->zeros = from->zeros;
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const audit_sender *sent = from->sender[w];
         audit_sender       *mine = to->sender[w];

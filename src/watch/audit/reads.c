@@ -86,6 +86,7 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     if (!(v->piece->shard < 0 ? look_at_replica(audit, r, v) : look_at_shard(audit, r, v))) return true;
     if (!audit_check_own(audit, r, v)) return true;
     audit_check_others(audit, r, v);
+    audit_check_zeroed(audit, r, v);
     return v->overtaken || audit_check_rows(audit, r, v);
 }
 
@@ -206,6 +207,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
         r->table[event->table].pushes++;
         return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
+    case PLI_EVENT_ZERO: r->table[event->table].zeros++; return PLAIT_OK;
     case PLI_EVENT_STAND: r->stands = true; return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);

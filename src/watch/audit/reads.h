@@ -19,6 +19,7 @@ typedef struct table_reads {      /* of one table, by the worker */
     uint64_t     incs, left_incs; /* so far; of which never pushed, since it left */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
     int64_t      got;             /* clock of the last get                        */
+    int64_t      zeros;           /* how often the worker has zeroed the table    */
     last_seen   *shard;           /* [shards], or 1: the replica                  */
     pli_keymap   rows;            /* the sampled rows, and ... */
     uint64_t    *version;         /* [rows.n] ... the version in which each was read last */
@@ -71,6 +72,9 @@ void audit_check_own_incs(pli_audit *audit, const reader *r, const view *v);
 
 /* rows.c: false: out of memory. */
 bool audit_check_rows(pli_audit *audit, const reader *r, const view *v);
+
+/* zeros.c: a get behind a zeroing is from no version before. */
+void audit_check_zeroed(pli_audit *audit, const reader *r, const view *v);
 
 /* others.c */
 int64_t audit_clock_of(const pli_audit *audit, int64_t turn);

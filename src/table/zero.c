@@ -1,0 +1,45 @@
+/* plait_table_zero: all workers meet at a barrier, by which every update has arrived; then each copy of the rows is
+ * zeroed by who has it, and nobody goes on before all have done so. */
+#include "table/events.h"
+#include "table/table.h"
+
+/* An update of the clock at hand would be before the zeroing of some workers and behind that of others. */
+static plait_status check(const plait_table *table, plait_error *err) {
+    const plait_job *job = table->job;
+    if (job->left)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: plait_table_zero after plait_job_leave", table->spec.name);
+    if (table->updated <= plait_job_clock_now(job)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL,
+                    "table %s: plait_table_zero behind an inc of clock %lld; call it before the clock's first inc",
+                    table->spec.name, (long long)plait_job_clock_now(job));
+}
+
+static uint64_t hash_of(const plait_table *table) {
+    const int64_t what[] = { table->spec.id, table->zeros, plait_job_clock_now(table->job) };
+    return pli_hash_bytes(what, sizeof what, 11);
+}
+
+static plait_status agree(plait_table *table, plait_error *err) {
+    PLI_TRY(pli_job_must_have_ended(table->job, "plait_table_zero", err)); /* others may not have flushed: alone */
+    PLI_TRY(pli_job_finish_clock(table->job, err));
+    return pli_job_agree(table->job, "a table's zeroing", hash_of(table), check(table, err), err);
+}
+
+static plait_status zero(plait_table *table, plait_error *err) {
+    plait_job   *job = table->job;
+    plait_status status = table->ops->zero(table, ++table->zeros, err);
+    PLI_TRY(pli_job_agree(job, "a table's zeroing", 0, status, err));
+    pli_raise_zero(pli_comm_events(job->comm), plait_comm_rank(job->comm), table->spec.id, plait_job_clock_now(job));
+    return PLAIT_OK;
+}
+
+plait_status plait_table_zero(plait_table *table) {
+    if (table == NULL) return PLAIT_EINVAL;
+    plait_job *job = table->job;
+    PLI_TRY(pli_job_usable(job, __func__));
+    pli_comm_enter(job->comm, "plait_table_zero");
+    PLI_TRY(pli_comm_leave(job->comm, agree(table, pli_job_error(job))));
+    PLI_TRY(plait_job_barrier(job));
+    pli_comm_enter(job->comm, "plait_table_zero");
+    return pli_comm_leave(job->comm, zero(table, pli_job_error(job)));
+}
