@@ -125,6 +125,39 @@ if [ -n "${CXX:-}" ] && [ "${CXX%NOTFOUND}" = "$CXX" ]; then
     says headers '(C++): does not compile alone' "$tree" "$tree/uses.txt"
 fi
 
+# --- learners
+learners() {
+    fresh
+    mkdir -p "$tree/src/learn/run" "$tree/src/learn/one" "$tree/src/learn/two"
+    echo 'const plait_learner pli_one = { 0 };' >"$tree/src/learn/one/one.c"
+    echo 'const plait_learner pli_two = { 0 };' >"$tree/src/learn/two/two.c"
+    : >"$tree/src/learn/one/one.h"
+    : >"$tree/src/learn/learner.h"
+    echo 'static const plait_learner *const learners[] = { &pli_one, &pli_two };' >"$tree/src/learn/learners.c"
+    echo '#include "learn/learner.h"' >"$tree/src/learn/run/run.c"
+}
+learners
+says learners clean "$tree"
+echo '#include "learn/one/one.h"' >>"$tree/src/learn/two/two.c"
+says learners 'the learner two includes learn/one/one.h of another' "$tree"
+learners
+echo '#include "learn/one/one.h"' >>"$tree/src/learn/run/run.c"
+says learners 'run includes learn/one/one.h of a learner' "$tree"
+learners
+echo 'const void *it = &pli_one;' >>"$tree/src/learn/run/run.c"
+says learners 'names pli_one, which learners.c alone does' "$tree"
+learners
+echo '#include "learn/one/one.h"' >>"$tree/src/learn/learner.h"
+says learners 'learner.h includes learn/one/one.h, which is above it' "$tree"
+learners
+echo 'const plait_learner pli_three = { 0 };' >"$tree/src/learn/three.c"
+says learners 'pli_three of src/learn/three.c is not listed once' "$tree"
+fresh
+mkdir -p "$tree/src/base/in"
+echo '#include "base/in/in.h"' >"$tree/src/base/base.h"
+echo '#include "base/base.h"' >"$tree/src/base/in/in.h"
+says learners 'a circle of includes across folders: base/base, base/in/in' "$tree"
+
 # --- docs
 fresh
 says docs clean "$tree"

@@ -1,8 +1,9 @@
 /* The options of a run: checked before anything is read, and equal on every rank. */
 #include "learn/learn.h"
+
+#include "learn/keep/keep.h"
 #include "learn/run/run.h"
 #include "learn/solve/inherit.h"
-#include "learn/keep/keep.h"
 
 #include <float.h>
 #include <math.h>
