@@ -37,7 +37,7 @@ plait_status pli_opts_unknown(const pli_opts *opts, const char *who, const char 
     size_t       n = 0;
     if (names == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
     for (int64_t i = 0; i < opts->n; i++) {
-        if (opts->rows[i].kind != PLI_OPT_LATER) names[n++] = opts->rows[i].name;
+        if (pli_opt_is_shown(&opts->rows[i])) names[n++] = opts->rows[i].name;
     }
     const char *nearest = pli_nearest(name, names, n);
     pli_free(names);

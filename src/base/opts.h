@@ -37,10 +37,13 @@ typedef struct pli_opt {
     size_t       offset;   /* of the field in the target struct                                   */
     const char  *preset;   /* default as text; NULL: unset (zeroed field)                         */
     const char  *argument; /* "N", "FILE", "sgd|adam": shown in help; NULL for flags              */
-    const char  *help;     /* one line, lower case, no full stop                                  */
+    const char  *help;     /* one line, lower case, no full stop; NULL: the program's own, never shown */
     double       min, max; /* for numbers; both 0: no bound                                       */
     const char  *group;    /* heading in help: "data", "model", "run", ...                        */
 } pli_opt;
+
+/** Is the option one that help, man page and completion offer? */
+static inline bool pli_opt_is_shown(const pli_opt *row) { return row->kind != PLI_OPT_LATER && row->help != NULL; }
 
 typedef enum pli_origin { PLI_FROM_DEFAULT, PLI_FROM_FILE, PLI_FROM_VARIABLE, PLI_FROM_FLAG } pli_origin;
 

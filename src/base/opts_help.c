@@ -1,7 +1,7 @@
 /* base/opts_help.c - the table of options as people read it.
  *
  * Two columns, grouped: what to type, what it does. What does not fit beside its flag goes below it. Options that are
- * only announced (PLI_OPT_LATER) are left out. */
+ * only announced (PLI_OPT_LATER), or the program's own, are left out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,12 +11,10 @@ enum { LEFT_COLUMNS = 28, NARROWEST = 40 };
 
 static const char *group_of(const pli_opt *row) { return row->group != NULL ? row->group : "options"; }
 
-static bool is_shown(const pli_opt *row) { return row->kind != PLI_OPT_LATER; }
-
 /* Is this the first shown row of its group? */
 static bool begins_group(const pli_opt *rows, const pli_opt *row) {
     for (const pli_opt *other = rows; other < row; other++) {
-        if (is_shown(other) && strcmp(group_of(other), group_of(row)) == 0) return false;
+        if (pli_opt_is_shown(other) && strcmp(group_of(other), group_of(row)) == 0) return false;
     }
     return true;
 }
@@ -44,7 +42,7 @@ static void add_row(pli_text *text, const pli_opt *row, size_t width) {
                  row->argument != NULL ? row->argument : "");
     size_t   used = text->length - begin;
     pli_text words = { .data = NULL };
-    pli_text_add(&words, "%s", row->help != NULL ? row->help : "");
+    pli_text_add(&words, "%s", row->help);
     if (row->preset != NULL && row->kind != PLI_OPT_FLAG) pli_text_add(&words, " (default: %s)", row->preset);
     if (used + 2 > LEFT_COLUMNS)
         pli_text_add(text, "\n%*s", LEFT_COLUMNS, "");
@@ -60,11 +58,11 @@ void pli_opts_help(const pli_opt *rows, int width, pli_text *text) {
     size_t columns = width < NARROWEST ? NARROWEST : (size_t)width;
     bool   first = true;
     for (const pli_opt *head = rows; head->name != NULL; head++) {
-        if (!is_shown(head) || !begins_group(rows, head)) continue;
+        if (!pli_opt_is_shown(head) || !begins_group(rows, head)) continue;
         pli_text_add(text, "%s%s:\n", first ? "" : "\n", group_of(head));
         first = false;
         for (const pli_opt *row = head; row->name != NULL; row++) {
-            if (is_shown(row) && strcmp(group_of(row), group_of(head)) == 0) add_row(text, row, columns);
+            if (pli_opt_is_shown(row) && strcmp(group_of(row), group_of(head)) == 0) add_row(text, row, columns);
         }
     }
 }

@@ -17,7 +17,7 @@ static const pli_command *const commands[] = {
 };
 
 /* Promised by name, not there yet: refused as such, never mistaken for a typo. */
-static const char *const later[] = { "plan", "cv", "tune" };
+static const char *const later[] = { "plan", "cv", "tune", "serve", "sample", "recommend", "graph" };
 
 /* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
  * sets beside a service named plait. */
@@ -243,8 +243,7 @@ static void short_usage(FILE *file) {
 static int unknown_command(const char *name) {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strcmp(later[i], name) == 0) {
-            return pli_cli_usage(
-                "unknown command '%s'; it comes with a later version; 'plait help' lists those of this one", name);
+            return pli_cli_usage("command '%s': " PLI_LATER "; 'plait help' lists the commands of this one", name);
         }
     }
     const char *say = pli_words_command(name);

@@ -56,8 +56,8 @@ static const pli_opt rows[] = {
       "start N processes more, which take the place of ranks that die: of a train with --replicas 2", 0, 65536, "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
       "start a job that was lost again, at most so often, from its newest checkpoint", 0, 1000000, "run" },
-    { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL,
-      "used by launch itself: run the command as one rank, and tell by which signal it ended", 0, 0, "run" },
+    /* launch's own: runs the command as one rank, and tells by which signal it ended */
+    { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL, NULL, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 

@@ -117,7 +117,7 @@ void pli_cli_manual(pli_text *text) {
             roff(text, commands[i]->details);
         }
         for (const pli_opt *row = commands[i]->rows; row->name != NULL; row++) {
-            if (row->kind != PLI_OPT_LATER) roff_option(text, row);
+            if (pli_opt_is_shown(row)) roff_option(text, row);
         }
     }
     pli_text_add(text, ".SH EXIT STATUS\n");
@@ -175,10 +175,10 @@ static void complete_command(pli_text *text, const pli_command *command, const p
     for (const pli_opt *row = rows; row->name != NULL; row++) complete_value(text, row);
     pli_text_add(text, "        esac\n        options=\"--help");
     for (const pli_opt *row = command->rows; row->name != NULL; row++) {
-        if (row->kind != PLI_OPT_LATER) pli_text_add(text, " --%s", row->name);
+        if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
     }
     for (const pli_opt *row = rows; rows != command->rows && row->name != NULL; row++) {
-        if (row->kind != PLI_OPT_LATER) pli_text_add(text, " --%s", row->name);
+        if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
     }
     pli_text_add(text, "\" ;;\n");
 }

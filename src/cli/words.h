@@ -4,6 +4,9 @@
 
 #include "cli/cli.h"
 
+/* Of commands, options and values that users may know of already. */
+#define PLI_LATER "comes with a later version"
+
 /** What to say of an option (without dashes) that is none of rows: "here it is --learning-rate". NULL: nothing. */
 const char *pli_words_option(const pli_opt *rows, const char *name);
 /** What to say of a value of option, by its name or as a variable spells it ("MODEL"): "here it is hinge". NULL:

@@ -73,7 +73,9 @@ exits 2 "how many" many launch -- plait train
 exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
-for word in plan cv tune; do exits 2 "'$word'.*later" later $word; done
+for word in plan cv tune serve sample recommend graph; do
+    exits 2 "^plait: command '$word': comes with a later version; 'plait help' lists the commands of this one$" later $word --data part
+done
 
 # Other tools' words are answered with ours, and never taken.
 word() { # TEXT words...: exit 2, in one line that says TEXT
@@ -105,7 +107,7 @@ word "model 'svm': here it is hinge" $t --model svm
 word "model 'linear': here it is squared" $t --model=linear
 word "model 'LogReg': here it is logistic" $t --model LogReg
 word "model 'mlp-classifier': here it is mlp" $t --model mlp-classifier
-word "model 'xgboost': this version has none" $t --model xgboost
+word "model 'xgboost': comes with a later version; 'plait help' lists the models of this one$" $t --model xgboost
 word "optimizer 'adamw': the nearest is adam" $t --optimizer adamw
 word "loss 'mse': here it is squared" $t --model mlp --loss mse
 word "format 'svmlight': here it is libsvm" $t --format svmlight
@@ -142,6 +144,18 @@ for words in "help" "help train" "help --man" "help --completion bash"; do
     grep -Eqw 'tcp|tune|ratings|vw' offers.out && fail "plait $words offers $(grep -Ewo 'tcp|tune|ratings|vw' offers.out | head -n 1)"
 done
 
+# What launch uses itself is offered to nobody; what has a default says which.
+for words in "help launch" "help --man" "help --completion bash"; do
+    # shellcheck disable=SC2086
+    works own $words
+    grep -q keeper own.out && fail "plait $words offers --keeper"
+done
+works defaults help train
+tr -s ' \n' '  ' <defaults.out | sed 's/ --/\n--/g' >defaults
+for option in optimizer epochs batch learning-rate momentum schedule huber-delta class-weight label l2 layers threads workers; do
+    grep -q "^--$option .*default" defaults || fail "help train does not tell the default of --$option"
+done
+
 # An option without effect says so, and the run goes on.
 idle() { # TEXT words...
     text=$1
@@ -163,9 +177,9 @@ grep -q 'no effect' effect.err && fail "an option with an effect is said to have
 exits 2 "table w2: topology allreduce x ssp:1 is refused" table train --data gone --model mlp --workers 2 --topology ps --table w2:topology=allreduce,consistency=ssp:1
 
 # Options and values of later versions: refused by name.
-for words in "--join etcd://h:1/j" "--transport tcp"; do
+for words in "--join etcd://h:1/j" "--transport tcp" "--format vw"; do
     # shellcheck disable=SC2086
-    exits 2 "${words%% *}.*later" later $t $words
+    exits 2 "${words%% *}.*: comes with a later version" later $t $words
 done
 exits 2 "spares 1 with true is refused: train alone.*-n 3" refused launch -n 2 --spares 1 -- true
 exits 2 "spares 1, and train --spares 2: say it once" refused launch -n 2 --spares 1 -- plait $t --spares 2
