@@ -1,8 +1,8 @@
 /* table - parameter tables: jobs, tables, and the ways in which tables live.
  *
- *     table.c        the public calls on tables: checked here, then handed to the table's topology
- *     zero.c         plait_table_zero
- *     job.c          the public calls on jobs: creation, clock, barrier, departure
+ *     table.c        the public calls on tables: checked here, then handed to the table's topology; table_create.c,
+ *                    table_call.c for server functions and dumps, zero.c for plait_table_zero
+ *     job.c          the public calls on jobs: creation (job_options.c) and end; job_clock.c: clock, barrier, departure
  *     events.h       what tables raise for the event log
  *
  *     state/         what a table is and holds, wherever it lives: its description (spec.h) and where its rows lie
@@ -155,15 +155,32 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
 
 /* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
 
+/** Around a public call on a table. Where several threads may call, nobody waits, so nothing is noted. */
+static inline void pli_table_enter(plait_table *table, const char *call) {
+    if (!table->ops->any_thread) pli_comm_enter(table->job->comm, call);
+}
+static inline plait_status pli_table_leave(plait_table *table, plait_status status) {
+    return table->ops->any_thread ? status : pli_comm_leave(table->job->comm, status);
+}
+
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
 
 /** The job is there, and no server function calls: else EINVAL, without a text. Any thread. */
 plait_status pli_job_usable(const plait_job *job, const char *call);
+/** The same of a table. Calls look for NULL among their other arguments themselves, under the names of these. */
+static inline plait_status pli_table_usable(const plait_table *table, const char *call) {
+    return table == NULL ? PLAIT_EINVAL : pli_job_usable(table->job, call);
+}
 
 /** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums
  *  travel meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
 bool pli_job_overlaps(const plait_job *job);
+/** Checks the options of a job that is being created, and copies them into it. */
+plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, plait_error *err);
+/** Before a barrier, or the job's end: gets are complete, the clock is over (else EINVAL, in the name of the call),
+ *  sums under way are applied, and what tables have kept back is sent. Collective where tables have sums. */
+plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err);
 /** Is nothing flushed in this clock? Of what was, others have a part, or count on one: they would meet another
  *  collective. Else EINVAL, in the name of the call. */
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err);
@@ -171,6 +188,16 @@ plait_status pli_job_must_have_ended(const plait_job *job, const char *call, pla
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 /** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */
 void pli_job_resume(plait_job *job);
+/* copies/job_copies.c, where servers have copies (copies.h): */
+
+/** Waits until the clock is safe in both copies of all shards, and ends it. PLAIT_STAND_IN: a worker has died in it. */
+plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
+/** Sends what was added since in a dead one's stead, and waits again. */
+plait_status pli_job_stand_in(plait_job *job, plait_error *err);
+/** Collectives by the first server: comm/carried.h's gather, of the job. */
+plait_status pli_job_gather(void *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
+                            plait_error *err);
+
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
 /** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or the end of this

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "table/table.h"
 
@@ -95,4 +96,28 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
     if (status < 0 || ticket->failure.code >= 0) return status;
     *err = ticket->failure;
     return err->code;
+}
+
+/* --- asking all servers ---------------------------------------------------------------------------------------- */
+
+/* Adds the counts that answers bring. */
+static int64_t sum_of(const pli_ticket *ticket) {
+    int64_t sum = 0, count;
+    for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) {
+        if (reply->head.body_bytes != sizeof count) continue;
+        memcpy(&count, pli_msg_body(reply), sizeof count);
+        sum += count;
+    }
+    return sum;
+}
+
+plait_status pli_job_ask_all(plait_job *job, pli_kind kind, const char *what, int64_t *sum_out, plait_error *err) {
+    pli_ticket   ticket;
+    pli_exchange x;
+    pli_exchange_begin(&x, job, &ticket);
+    plait_status status = pli_client_send_all(&job->client, x.now_ns, kind, &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, what, err);
+    if (status >= 0) *sum_out = sum_of(&ticket);
+    pli_ticket_free(&ticket);
+    return status;
 }

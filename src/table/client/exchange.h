@@ -40,4 +40,8 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
 /** Closes a ticket whose answers nobody waits for any more. */
 void pli_job_drop_ticket(plait_job *job, pli_ticket *ticket);
 
+/** Asks the servers that hold shards with an empty message of this kind, and waits for all answers. *sum_out: of the
+ *  counts that they bring. */
+plait_status pli_job_ask_all(plait_job *job, pli_kind kind, const char *what, int64_t *sum_out, plait_error *err);
+
 #endif

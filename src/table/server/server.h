@@ -155,6 +155,10 @@ void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *r
 /** Asks a worker for a list of keys. */
 void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token,
                          pli_out *out);
+/** Acknowledges what the worker has said; with copies, what of it is safe. */
+void pli_server_acknowledge(pli_server *server, int32_t to, pli_out *out);
+/** Tells the asker of a WHY who holds its ticket up; nothing, where this server does not. */
+void pli_server_answer_why(const pli_server *server, const pli_msg *msg, pli_out *out);
 void pli_server_reply_failure(pli_server *server, uint64_t now_ns, const pli_msg *request, const plait_error *why,
                               pli_out *out);
 
@@ -168,10 +172,18 @@ static inline int64_t pli_server_version(const pli_server *server, const pli_ser
 
 /** Are there tables that apply at clocks? Then all are so, where there are copies. */
 bool pli_server_has_clocks(const pli_server *server);
+/** Applies the clocks that are complete, or, with copies, prepares them. false: it cannot, the job has failed. */
+bool pli_server_apply_complete(pli_server *server, uint64_t now_ns, pli_out *out);
+/** A worker has ended a clock: policies hear of it, and readers may get fresh rows. */
+void pli_server_tell_clock(pli_server *server, uint64_t now_ns, int32_t worker, pli_out *out);
 /** Looks at everything that waits once more. */
 void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out);
 /** Acts upon a worker's message (taken), whose turn has come. */
 void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
+/** A worker takes no further clock. */
+void pli_server_leave(pli_server *server, uint64_t now_ns, int32_t worker);
+/** A worker asks for nothing more, or is dead: barriers and the end do without it. */
+void pli_server_let_go(pli_server *server, int32_t worker);
 /** A worker has died: nobody waits for it any more. */
 void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker);
 /** All workers are gone, and have been told. */

@@ -1,0 +1,90 @@
+/* A worker of a job whose shards have two copies: its clock ends when it is safe in both, it stands in for workers that
+ * died, and its collectives go by the first server, which outlives any rank (comm/carried.h). copies.h has the idea. */
+#include <stdio.h>
+#include <string.h>
+
+#include "table/copies/copies.h"
+#include "table/table.h"
+
+/* --- the end of a clock ------------------------------------------------------------------------------------------- */
+
+static bool is_safe(void *arg) {
+    const plait_job *job = arg;
+    return pli_client_is_safe(&job->client) || pli_client_must_stand_in(&job->client);
+}
+
+static void tell_safe(const void *arg, char *text, size_t bytes) {
+    const plait_job *job = arg;
+    snprintf(text, bytes, "clock %lld to be safe in both copies", (long long)plait_job_clock_now(job));
+}
+
+plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &(pli_reason){ .tell = tell_safe, .arg = job }, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    bool safe = pli_client_is_safe(&job->client);
+    if (safe) pli_client_end_clock(&job->client);
+    else pli_client_begin_standing_in(&job->client);
+    pli_port_leave(job->client_port, &out);
+    return safe ? PLAIT_OK : PLAIT_STAND_IN;
+}
+
+plait_status pli_job_stand_in(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_PUSH, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_view(&job->client, now_ns, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status < 0 ? status : pli_job_wait_until_safe(job, err);
+}
+
+int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item) {
+    return job == NULL ? -1 : pli_client_holder(&job->client, home, item, false);
+}
+
+int plait_job_inherits(const plait_job *job, int32_t home, uint64_t item) {
+    if (job == NULL) return 0;
+    const pli_client *c = &job->client;
+    return pli_client_holder(c, home, item, true) == c->rank && pli_client_holder(c, home, item, false) != c->rank;
+}
+
+/* --- collectives -------------------------------------------------------------------------------------------------- */
+
+/* What each has brought to the first server; false: it makes no sense. */
+static bool read_gathered(const plait_job *job, const pli_msg *reply, pli_carried *came) {
+    const size_t         workers = (size_t)job->layout.workers;
+    uint64_t             at = workers * sizeof(uint64_t), bytes;
+    const unsigned char *body = pli_msg_body(reply);
+    if (reply->head.body_bytes < at) return false;
+    for (size_t w = 0; w < workers; w++) {
+        memcpy(&bytes, body + w * sizeof bytes, sizeof bytes);
+        came[w] = (pli_carried){ NULL, 0 };
+        if (bytes == PLI_GONE) continue;
+        if (bytes > reply->head.body_bytes - at || pli_pad8(bytes) > reply->head.body_bytes - at) return false;
+        came[w] = (pli_carried){ body + at, bytes };
+        at += pli_pad8(bytes);
+    }
+    return came[job->client.rank].data != NULL; /* whom the others take for dead hears no more */
+}
+
+plait_status pli_job_gather(void *user, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
+                            plait_error *err) {
+    plait_job   *job = user;
+    pli_ticket   ticket;
+    pli_exchange x;
+    PLI_TRY(pli_job_must_have_ended(job, "a collective", err));
+    pli_exchange_begin(&x, job, &ticket);
+    plait_status status = pli_client_send_gather(&job->client, x.now_ns, mine, bytes, &ticket, &x.out, err);
+    status = pli_exchange_wait(&x, status, "a collective of the workers that live", err);
+    if (status >= 0 && (ticket.replies == NULL || !read_gathered(job, ticket.replies, came)))
+        status = pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a collective");
+    if (status >= 0) {
+        *held_out = ticket.replies;
+        ticket.replies = (*held_out)->next;
+        (*held_out)->next = NULL;
+    }
+    pli_ticket_free(&ticket);
+    return status;
+}

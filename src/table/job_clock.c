@@ -1,0 +1,246 @@
+/* The clock that a job's tables have in common, barriers, and departure. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/client/aggregate.h"
+#include "table/events.h"
+#include "table/table.h"
+#include "table/topology/buckets.h"
+
+int plait_job_is_late(const plait_job *job) {
+    return job != NULL && job->layout.backup > 0 && !job->left && job->client.complete > job->client.clock;
+}
+
+int64_t plait_job_dropped(const plait_job *job) { return job == NULL ? 0 : job->dropped; }
+
+/* What this host's workers have pending becomes the lead's. */
+static plait_status aggregate(plait_job *job, plait_error *err) {
+    enum {
+        TAG_HANDED = -3
+    }; /* of job 0, below it those of later ones: who ends a job a clock ahead of its lead leaves a message there */
+    const int32_t    tag = TAG_HANDED - pli_comm_job(job->comm);
+    const pli_hosts *hosts = pli_comm_hosts(job->comm);
+    int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
+    const int32_t   *member = hosts->member + hosts->first[host];
+    int32_t          members = hosts->first[host + 1] - hosts->first[host];
+    if (hosts->place[me] > 0) {
+        pli_msg *msg = pli_aggregate_hand(&job->client);
+        return msg == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a clock's updates")
+                           : pli_comm_send_msg(job->comm, member[0], tag, msg);
+    }
+    for (int32_t i = 1; i < members; i++) {
+        pli_msg *msg = NULL;
+        PLI_TRY(pli_comm_take(job->comm, member[i], tag, &msg));
+        plait_status status = pli_aggregate_add(&job->client, msg, err);
+        pli_comm_work(job->comm, PLI_WORK_SUMS, msg->head.body_bytes / 4);
+        pli_msg_free(&msg);
+        if (status < 0) return status;
+    }
+    return PLAIT_OK;
+}
+
+/* --- the clock of tables on servers ------------------------------------------------------------------------------- */
+
+static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
+
+static plait_status clock_servers(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    if (!has_servers(job)) {
+        pli_raise_clock(job->client.sink, plait_comm_rank(job->comm), job->client.clock);
+        job->client.clock++;
+        return PLAIT_OK;
+    }
+    if (job->layout.aggregates) PLI_TRY(aggregate(job, err));
+    if (job->client.ending) return pli_job_stand_in(job, err);
+    PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_CLOCK, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_CLOCK, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status < 0 || !job->client.ending ? status : pli_job_wait_until_safe(job, err);
+}
+
+/* --- the clock ---------------------------------------------------------------------------------------------------- */
+
+static plait_status must_take_part(const plait_job *job, const char *call, plait_error *err) {
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "%s is for workers; this rank only serves", call);
+    if (job->left) return pli_fail(err, PLAIT_EINVAL, "%s after plait_job_leave", call);
+    return PLAIT_OK;
+}
+
+/* Of a table that has collectives of its own, which follow when all buckets are begun, on every worker. */
+static plait_status clock_alone(plait_table *table, plait_error *err) {
+    PLI_TRY(pli_buckets_begin_all(table->job, err));
+    return table->ops->clock(table, err);
+}
+
+/* The clock has begun to end: what was flushed is on its way with the rest. */
+static void forget_flushes(plait_job *job) {
+    job->flushed = 0;
+    for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
+}
+
+/* at_once: the caller waits until it has ended. */
+static plait_status begin_clock(plait_job *job, bool at_once) {
+    plait_error *err = pli_job_error(job);
+    PLI_TRY(must_take_part(job, "plait_job_clock", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
+    pli_comm_computed(job->comm);
+    job->client.met = false;
+    pli_served_finish_gets(job);
+    for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
+    plait_status status = clock_servers(job, err);
+    if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another part */
+    if (status < 0 || status == PLAIT_STAND_IN) return status;
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->ops->clock_begin != NULL) status = job->table[i]->ops->clock_begin(job->table[i], err);
+    if (status >= 0) status = pli_buckets_begin(job, at_once, err);
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->ops->clock_begin == NULL && job->table[i]->ops->clock != NULL)
+            status = clock_alone(job->table[i], err);
+    job->ticking = status >= 0;
+    if (job->ticking) forget_flushes(job);
+    if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
+    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    return status;
+}
+
+bool pli_job_overlaps(const plait_job *job) {
+    int64_t summed = 0;
+    for (int64_t i = 0; i < job->tables; i++) {
+        if (job->table[i]->ops->overlaps == NULL) continue;
+        if (!job->table[i]->ops->overlaps(job->table[i])) return false;
+        summed++;
+    }
+    return summed > 0;
+}
+
+plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    if (!job->ticking) return PLAIT_OK;
+    job->ticking = false;
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->ops->clock_end != NULL) status = job->table[i]->ops->clock_end(job->table[i], err);
+    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    return status;
+}
+
+plait_status plait_job_clock(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    pli_comm_enter(job->comm, "plait_job_clock");
+    return pli_comm_leave(job->comm, begin_clock(job, true));
+}
+
+typedef struct clock_request {
+    plait_request base; /* first: a plait_request is this */
+    plait_job    *job;
+    int64_t       clock; /* the one that it ends */
+} clock_request;
+
+static plait_status wait_for_clock(plait_request *base) {
+    const clock_request *request = (clock_request *)base;
+    plait_job           *job = request->job;
+    bool under_way = job->ticking && plait_job_clock_now(job) == request->clock; /* else another call has ended it */
+    pli_free(base);
+    if (!under_way) return PLAIT_OK;
+    pli_comm_enter(job->comm, "plait_request_wait of plait_job_clock_begin");
+    return pli_comm_leave(job->comm, pli_job_finish_clock(job, pli_job_error(job)));
+}
+
+plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), request_out));
+    if (job->layout.replicas > 1)
+        return pli_fail(pli_job_error(job), PLAIT_EREFUSED,
+                        "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker "
+                        "has died; nearest is plait_job_clock", job->layout.replicas);
+    clock_request *request = pli_calloc(1, sizeof *request);
+    if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
+    pli_comm_enter(job->comm, "plait_job_clock_begin");
+    plait_status status = pli_comm_leave(job->comm, begin_clock(job, false));
+    *request = (clock_request){ .base.wait = wait_for_clock, .job = job, .clock = plait_job_clock_now(job) };
+    if (status < 0) pli_free(request);
+    *request_out = status < 0 ? NULL : &request->base;
+    return status;
+}
+
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
+
+plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
+    if (job->client.ending)
+        return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, in which a worker has died; end it by plait_job_clock",
+                        call, (long long)plait_job_clock_now(job));
+    if (job->flushed == 0) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL,
+                    "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
+                    (long long)plait_job_clock_now(job));
+}
+
+plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err) {
+    pli_served_finish_gets(job);
+    PLI_TRY(pli_job_must_have_ended(job, call, err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->settle != NULL) PLI_TRY(job->table[i]->ops->settle(job->table[i], err));
+    return pli_served_send_kept(job, err);
+}
+
+static plait_status meet_at_barrier(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
+    for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
+    PLI_TRY(pli_job_settle(job, "plait_job_barrier", err));
+    plait_status status = has_servers(job) ? pli_job_ask_all(job, PLI_BARRIER, "barrier", &job->dropped, err)
+                                           : plait_comm_barrier(job->comm);
+    for (int64_t i = 0; status >= 0 && i < job->tables; i++)
+        if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
+    job->client.met = status >= 0;
+    if (status >= 0) pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_BARRIER);
+    return status;
+}
+
+plait_status plait_job_barrier(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    pli_comm_enter(job->comm, "plait_job_barrier");
+    return pli_comm_leave(job->comm, meet_at_barrier(job));
+}
+
+void pli_job_resume(plait_job *job) { pli_client_resume(&job->client); }
+
+static plait_status leave(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    uint64_t     now_ns;
+    pli_out      out;
+    PLI_TRY(must_take_part(job, "plait_job_leave", err));
+    if (job->layout.replicas > 1)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; "
+                        "nearest is to go on with empty clocks", job->layout.replicas);
+    PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    for (int64_t i = 0; i < job->tables; i++)
+        if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
+            return pli_fail(
+                err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",
+                job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
+    pli_served_finish_gets(job);
+    PLI_TRY(pli_served_send_kept(job, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_all(&job->client, now_ns, PLI_LEAVE, NULL, &out, err);
+    job->client.left = true;
+    pli_port_leave(job->client_port, &out);
+    for (int64_t i = 0; i < job->tables; i++)
+        if (job->table[i]->ops->leave != NULL) job->table[i]->ops->leave(job->table[i]);
+    job->left = true;
+    pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_LEAVE);
+    return status;
+}
+
+plait_status plait_job_leave(plait_job *job) {
+    PLI_TRY(pli_job_usable(job, __func__));
+    pli_comm_enter(job->comm, "plait_job_leave");
+    return pli_comm_leave(job->comm, leave(job));
+}
