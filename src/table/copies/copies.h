@@ -139,7 +139,7 @@ typedef struct pli_copies {
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other copy */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
     uint64_t  *again; /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
-    pli_waiting_push **redo; /* [2, workers] pushes of dead ones' rows, of the clock to be prepared: with, without VIEW */
+    pli_waiting_push **redo; /* [2, workers] pushes of dead ones' rows in the clock to be prepared: VIEWed, not yet */
     uint8_t   *views;         /* [workers, workers] w has said that it stands in for the dead v       */
     uint8_t   *dead;          /* [workers] died before they left: others must stand in for them       */
     uint8_t   *logged;        /* [workers] here, dead or left, as the log's last SUM has it           */
