@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tensor/gemm/gemm.h"
+#include "limit.h"
 #include "tensor/nearest/nearest.h"
 
 enum { SLICES = 64, ITERATIONS_MAX = 1000 };
@@ -96,44 +96,6 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* --- the limit: large products, cut in two as they are for threads ---------------------------------------------- */
-
-typedef struct product {
-    int64_t       side;
-    pli_gemm_cut  cut;
-    const float  *a;
-    float        *c;
-} product;
-
-static void tile(void *user, int64_t i, int32_t thread) {
-    const product *p = user;
-    const int64_t  row = i / p->cut.col_tiles * p->cut.rows, col = i % p->cut.col_tiles * p->cut.cols;
-    const int64_t  m = p->side - row < p->cut.rows ? p->side - row : p->cut.rows;
-    const int64_t  n = p->side - col < p->cut.cols ? p->side - col : p->cut.cols;
-    (void)thread;
-    pli_gemm_f32(false, false, m, n, p->side, p->a + row * p->side, p->side, p->a + col, p->side, 0,
-                 p->c + row * p->side + col, p->side);
-}
-
-static double peak(pli_pool *pool) {
-    double best = 0;
-    for (int64_t side = 512; side <= 1024; side += 256) {
-        float  *a = memory((size_t)(side * side) * sizeof *a), *c = memory((size_t)(side * side) * sizeof *c);
-        product p = { side, pli_gemm_cut_of(side, side, side), a, c };
-        for (int64_t i = 0; i < side * side; i++) a[i] = (float)(i % 7) - 3;
-        for (int turn = 0; turn < 20; turn++) {
-            const uint64_t start = pli_now_ns();
-            pli_pool_for(pool, p.cut.row_tiles * p.cut.col_tiles, tile, &p);
-            best = fmax(best, 2.0 * (double)(side * side * side) / (double)(pli_now_ns() - start) * 1e9);
-        }
-        free(a);
-        free(c);
-    }
-    return best;
-}
-
-/* ---------------------------------------------------------------------------------------------------------------- */
-
 static void prepare(job *j, int32_t threads) {
     j->nearest = memory((size_t)j->rows * sizeof *j->nearest);
     j->distance = memory((size_t)j->rows * sizeof *j->distance);
@@ -179,6 +141,6 @@ int main(int argc, char **argv) {
     const double median = seconds[iterations / 2];
     printf("{\"form\": \"%s\", \"threads\": %lld, \"seconds\": %.9g, \"inertia\": %.12g, \"gflop_s\": %.4g, "
            "\"sgemm_gflop_s\": %.4g}\n", j.form, (long long)threads, median, inertia,
-           2.0 * (double)(j.rows * j.d * j.k) / median / 1e9, peak(pool) / 1e9);
+           2.0 * (double)(j.rows * j.d * j.k) / median / 1e9, limit_sgemm(pool) / 1e9);
     return 0;
 }

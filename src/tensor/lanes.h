@@ -1,5 +1,5 @@
-/* tensor/lanes.h - registers of floats, by what the file that includes it is compiled for: `lane` holds LANES of them,
- * FMA(a, b, c) = a b + c is rounded once. Only for files of kernels. */
+/* tensor/lanes.h - registers of floats and of doubles, by what the file that includes it is compiled for: `lane` holds
+ * LANES floats, `wide_lane` WIDE_LANES doubles; FMA(a, b, c) = a b + c is rounded once. Only for files of kernels. */
 #ifndef PLI_TENSOR_LANES_H
 #define PLI_TENSOR_LANES_H
 
@@ -10,7 +10,12 @@ typedef __m512 lane;
 #define STORE  _mm512_storeu_ps
 #define SPREAD _mm512_set1_ps
 #define FMA    _mm512_fmadd_ps
-enum { LANES = 16 };
+typedef __m512d wide_lane;
+#define WIDE_LOAD   _mm512_loadu_pd
+#define WIDE_STORE  _mm512_storeu_pd
+#define WIDE_SPREAD _mm512_set1_pd
+#define WIDE_FMA    _mm512_fmadd_pd
+enum { LANES = 16, WIDE_LANES = 8 };
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 typedef __m256 lane;
@@ -18,7 +23,12 @@ typedef __m256 lane;
 #define STORE  _mm256_storeu_ps
 #define SPREAD _mm256_set1_ps
 #define FMA    _mm256_fmadd_ps
-enum { LANES = 8 };
+typedef __m256d wide_lane;
+#define WIDE_LOAD   _mm256_loadu_pd
+#define WIDE_STORE  _mm256_storeu_pd
+#define WIDE_SPREAD _mm256_set1_pd
+#define WIDE_FMA    _mm256_fmadd_pd
+enum { LANES = 8, WIDE_LANES = 4 };
 #else
 #include <math.h>
 typedef float lane;
@@ -26,7 +36,12 @@ typedef float lane;
 #define STORE(x, y) (*(x) = (y))
 #define SPREAD(x)   ((float)(x))
 #define FMA         fmaf
-enum { LANES = 1 };
+typedef double wide_lane;
+#define WIDE_LOAD(x)     (*(x))
+#define WIDE_STORE(x, y) (*(x) = (y))
+#define WIDE_SPREAD(x)   ((double)(x))
+#define WIDE_FMA         fma
+enum { LANES = 1, WIDE_LANES = 1 };
 #endif
 
 #define INLINE static inline __attribute__((always_inline))

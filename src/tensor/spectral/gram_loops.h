@@ -1,0 +1,45 @@
+/* tensor/spectral/gram_loops.h - the text of gram.h's kernels, by what registers the file that includes it is compiled
+ * for. */
+#ifndef PLI_TENSOR_GRAM_LOOPS_H
+#define PLI_TENSOR_GRAM_LOOPS_H
+
+#include "tensor/lanes.h"
+#include "tensor/spectral/gram.h"
+
+/* A tile of ROWS by two registers stays in registers. */
+#if defined(__AVX512F__)
+enum { ROWS = 8 };
+#else
+enum { ROWS = 4 };
+#endif
+enum { COLS = 2 * WIDE_LANES };
+
+INLINE void tile(int64_t n, const double *a, const double *b, double *g, int64_t ld) {
+    wide_lane sum[ROWS][2];
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; i++) {
+        sum[i][0] = WIDE_LOAD(g + i * ld);
+        sum[i][1] = WIDE_LOAD(g + i * ld + WIDE_LANES);
+    }
+    for (int64_t l = 0; l < n; l++, a += PLI_GRAM_PANEL, b += PLI_GRAM_PANEL) {
+        const wide_lane b0 = WIDE_LOAD(b), b1 = WIDE_LOAD(b + WIDE_LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++) {
+            const wide_lane x = WIDE_SPREAD(a[i]);
+            sum[i][0] = WIDE_FMA(x, b0, sum[i][0]);
+            sum[i][1] = WIDE_FMA(x, b1, sum[i][1]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; i++) {
+        WIDE_STORE(g + i * ld, sum[i][0]);
+        WIDE_STORE(g + i * ld + WIDE_LANES, sum[i][1]);
+    }
+}
+
+static void block(int64_t n, const double *a, const double *b, double *g, int64_t ld) {
+    for (int64_t i = 0; i < PLI_GRAM_PANEL; i += ROWS)
+        for (int64_t j = 0; j < PLI_GRAM_PANEL; j += COLS) tile(n, a + i, b + j, g + i * ld + j, ld);
+}
+
+#endif
