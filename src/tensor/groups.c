@@ -42,27 +42,33 @@ void pli_group_sums_dense(int64_t n, int64_t d, const float *x, int64_t stride, 
 
 /* --- counts ----------------------------------------------------------------------------------------------------- */
 
-static bool is_count(float v) { return v >= 0 && v < PLI_COUNT_LIMIT && (float)(int64_t)v == v; }
-
+/* Without branches: what does not fit an integer is looked at as a half, which is none. */
 static bool all_counts(pli_entries x) {
-    bool all = true;
-    for (int64_t e = 0; x.value != NULL && e < x.n; e++) all = all && is_count(x.value[e]);
-    return all;
+    int32_t bad = 0;
+    for (int64_t e = 0; x.value != NULL && e < x.n; e++) {
+        const float v = x.value[e], safe = v >= 0 && v < PLI_COUNT_LIMIT ? v : 0.5F;
+        bad |= (float)(int32_t)safe != v;
+    }
+    return bad == 0;
+}
+
+static void fetch(pli_entries x, const int64_t *count, const bool packed) {
+    for (int64_t e = 0, fetched = pli_entries_fetched(x); e < fetched; e++)
+        __builtin_prefetch(&count[pli_entries_at(x, e + PLI_PREFETCH_ENTRIES, packed)], 1);
 }
 
 static void add_ones(pli_entries x, int64_t *count, const bool packed) {
-    for (int64_t e = 0, fetched = pli_entries_fetched(x); e < fetched; e++)
-        __builtin_prefetch(&count[pli_entries_at(x, e + PLI_PREFETCH_ENTRIES, packed)], 1);
     for (int64_t e = 0; e < x.n; e++) count[pli_entries_at(x, e, packed)]++;
 }
 
-static void add_counts(pli_entries x, int64_t *count) {
-    if (x.value == NULL) {
-        if (x.packed != NULL) add_ones(x, count, true);
-        else add_ones(x, count, false);
-        return;
-    }
-    for (int64_t e = 0; e < x.n; e++) count[pli_entries_column(x, e)] += (int64_t)x.value[e];
+static void add_values(pli_entries x, int64_t *count, const bool packed) {
+    for (int64_t e = 0; e < x.n; e++) count[pli_entries_at(x, e, packed)] += (int32_t)x.value[e];
+}
+
+static void add_counts(pli_entries x, int64_t *count, const bool packed) {
+    fetch(x, count, packed);
+    if (x.value == NULL) add_ones(x, count, packed);
+    else add_values(x, count, packed);
 }
 
 int64_t pli_group_counts(const pli_csr *x, pli_rows rows, int64_t d, const int32_t *group, int64_t *count) {
@@ -70,7 +76,8 @@ int64_t pli_group_counts(const pli_csr *x, pli_rows rows, int64_t d, const int32
         const pli_entries row = pli_entries_of(x, rows, i);
         if (group[i] < 0) continue;
         if (!all_counts(row)) return i;
-        add_counts(row, count + group[i] * d);
+        if (row.packed != NULL) add_counts(row, count + group[i] * d, true);
+        else add_counts(row, count + group[i] * d, false);
     }
     return rows.n;
 }
@@ -80,8 +87,9 @@ void pli_group_presences(const pli_csr *x, pli_rows rows, int64_t d, const int32
         if (group[i] < 0) continue;
         const pli_entries row = pli_entries_of(x, rows, i);
         int64_t          *to = count + group[i] * d;
-        for (int64_t e = 0; row.value != NULL && e < row.n; e++)
-            to[pli_entries_column(row, e)] += row.value[e] != 0;
-        if (row.value == NULL) add_counts(row, to);
+        if (row.packed != NULL) fetch(row, to, true);
+        else fetch(row, to, false);
+        for (int64_t e = 0; e < row.n; e++)
+            to[pli_entries_column(row, e)] += row.value == NULL || row.value[e] != 0;
     }
 }

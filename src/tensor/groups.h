@@ -22,11 +22,11 @@ void pli_group_sums_csr(const pli_csr *x, pli_rows rows, int64_t d, const int32_
 void pli_group_sums_dense(int64_t n, int64_t d, const float *x, int64_t stride, const int32_t *group,
                           const float *weight, const pli_group_sums *out);
 
-/** count [groups, d] += the values, which must be whole numbers from 0 below 2^53 (PLI_COUNT_LIMIT); exact whatever
+/** count [groups, d] += the values, which must be whole numbers from 0 below 2^31 (PLI_COUNT_LIMIT); exact whatever
  *  their sum, unlike sums of floats. Returns how many rows were counted: n, or the place of the first with a value that
  *  is no count; of that row and those behind it nothing was added. */
 int64_t pli_group_counts(const pli_csr *x, pli_rows rows, int64_t d, const int32_t *group, int64_t *count);
-#define PLI_COUNT_LIMIT 0x1p53F
+#define PLI_COUNT_LIMIT 0x1p31F
 /** count [groups, d] += 1 wherever a row has an entry that is not 0. */
 void pli_group_presences(const pli_csr *x, pli_rows rows, int64_t d, const int32_t *group, int64_t *count);
 

@@ -6,6 +6,7 @@
 #include "tensor/elementary.h"
 #include "tensor/exact_loops.h"
 #include "tensor/kernels.h"
+#include "tensor/sparse_wide.h"
 
 static void axpy_f32(int64_t n, float a, const float *restrict x, float *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
@@ -157,6 +158,40 @@ static void tanh_f64(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++) out[i] = pli_tanh(x[i]);
 }
 
+/* --- sparse rows by matrices of several columns ------------------------------------------------------------------- */
+
+static void csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y) {
+    if (cols == 1) {
+        pli_csr_dot_f32(x, rows, cols, w, y);
+        return;
+    }
+    for (int64_t i = 0; i < rows.n; i++) pli_wide_row_dots_f32(pli_entries_of(x, rows, i), cols, w, y + i * cols);
+}
+
+static void csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y) {
+    if (cols == 1) {
+        pli_csr_dot_f64(x, rows, cols, w, y);
+        return;
+    }
+    for (int64_t i = 0; i < rows.n; i++) pli_wide_row_dots_f64(pli_entries_of(x, rows, i), cols, w, y + i * cols);
+}
+
+static void csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g) {
+    if (cols == 1) {
+        pli_csr_t_axpy_f32(x, rows, cols, r, g);
+        return;
+    }
+    for (int64_t i = 0; i < rows.n; i++) pli_wide_row_adds_f32(pli_entries_of(x, rows, i), cols, r + i * cols, g);
+}
+
+static void csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g) {
+    if (cols == 1) {
+        pli_csr_t_axpy_f64(x, rows, cols, r, g);
+        return;
+    }
+    for (int64_t i = 0; i < rows.n; i++) pli_wide_row_adds_f64(pli_entries_of(x, rows, i), cols, r + i * cols, g);
+}
+
 /* --- exact sums of floats: exact_loops.h, eight at a time ----------------------------------------------------------- */
 
 /* 1.5 x 2^23 units of these bins. */
@@ -302,10 +337,10 @@ static const pli_kernels avx2 = {
     .gather_f64 = pli_gather_f64,
     .scatter_add_f32 = pli_scatter_add_f32,
     .scatter_add_f64 = pli_scatter_add_f64,
-    .csr_dot_f32 = pli_csr_dot_f32,
-    .csr_dot_f64 = pli_csr_dot_f64,
-    .csr_t_axpy_f32 = pli_csr_t_axpy_f32,
-    .csr_t_axpy_f64 = pli_csr_t_axpy_f64,
+    .csr_dot_f32 = csr_dot_f32,
+    .csr_dot_f64 = csr_dot_f64,
+    .csr_t_axpy_f32 = csr_t_axpy_f32,
+    .csr_t_axpy_f64 = csr_t_axpy_f64,
     .exp_f32 = exp_f32,
     .exp_f64 = exp_f64,
     .sigmoid_f32 = sigmoid_f32,

@@ -133,7 +133,7 @@ static void test_gather_and_scatter(void **state) {
 
 /* --- sparse rows ------------------------------------------------------------------------------------ */
 
-enum { ROWS = 40, COLS_MAX = 11 };
+enum { ROWS = 40, COLS_MAX = 29 };
 
 typedef struct sparse_case {
     int64_t start[ROWS + 1];
@@ -192,6 +192,16 @@ static void check_dot(const pli_kernels *k, const sparse_case *c, const pli_csr 
     }
 }
 
+static void check_same_dots(const sparse_case *c, const pli_csr *x, pli_rows rows, int64_t cols) {
+    double want[ROWS * COLS_MAX], got[ROWS * COLS_MAX];
+    pli_kernels_ref()->csr_dot_f32(x, rows, cols, c->w32, want);
+    pli_kernels_get()->csr_dot_f32(x, rows, cols, c->w32, got);
+    assert_memory_equal(want, got, (size_t)(rows.n * cols) * sizeof *want);
+    pli_kernels_ref()->csr_dot_f64(x, rows, cols, c->w64, want);
+    pli_kernels_get()->csr_dot_f64(x, rows, cols, c->w64, got);
+    assert_memory_equal(want, got, (size_t)(rows.n * cols) * sizeof *want);
+}
+
 static void check_add(const pli_kernels *k, const sparse_case *c, const pli_csr *x, pli_rows rows, int64_t cols) {
     float g32[TABLE * COLS_MAX] = { 0 }, want32[TABLE * COLS_MAX] = { 0 };
     double g64[TABLE * COLS_MAX] = { 0 }, want64[TABLE * COLS_MAX] = { 0 };
@@ -212,7 +222,7 @@ static void check_add(const pli_kernels *k, const sparse_case *c, const pli_csr 
 
 static void test_sparse_rows(void **state) {
     (void)state;
-    static const int64_t widths[] = { 1, 2, 8, 11 };
+    static const int64_t widths[] = { 1, 2, 8, 11, 16, 29 };
     sparse_case c = { 0 };
     fill_sparse(&c);
     for (int with = 0; with < 4; with++) {
@@ -220,10 +230,11 @@ static void test_sparse_rows(void **state) {
         const pli_rows chosen[] = {
             { NULL, 0, ROWS }, { NULL, 7, 12 }, { c.order, 0, ROWS }, { c.order, 3, 20 }, { NULL, 4, 0 }
         };
-        for (size_t w = 0; w < 4; w++) {
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
             for (size_t r = 0; r < sizeof chosen / sizeof *chosen; r++) {
                 check_dot(pli_kernels_ref(), &c, &x, chosen[r], widths[w]);
                 check_dot(pli_kernels_get(), &c, &x, chosen[r], widths[w]);
+                check_same_dots(&c, &x, chosen[r], widths[w]);
                 check_add(pli_kernels_ref(), &c, &x, chosen[r], widths[w]);
                 check_add(pli_kernels_get(), &c, &x, chosen[r], widths[w]);
             }

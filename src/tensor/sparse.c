@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "tensor/entries.h"
+#include "tensor/sparse_wide.h"
 
 void pli_gather_f32(int64_t n, const uint32_t *index, const float *x, float *out) {
     for (int64_t i = 0; i < n; i++) {
@@ -78,29 +79,6 @@ static double row_dot_f64(pli_entries s, const double *w) {
     return s.value == NULL ? dot_f64(s, w, false, true) : dot_f64(s, w, false, false);
 }
 
-/* A few columns of the answer at a time, so that their sums stay in registers. */
-enum { WIDE = 8 };
-
-static void row_dots_f32(pli_entries s, int64_t cols, int64_t from, const float *w, double *y) {
-    double        sum[WIDE] = { 0.0 };
-    const int64_t n = cols - from < WIDE ? cols - from : WIDE;
-    for (int64_t k = 0; k < s.n; k++) {
-        const float *row = w + (int64_t)pli_entries_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += pli_entries_value(s, k) * (double)row[c];
-    }
-    for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
-}
-
-static void row_dots_f64(pli_entries s, int64_t cols, int64_t from, const double *w, double *y) {
-    double        sum[WIDE] = { 0.0 };
-    const int64_t n = cols - from < WIDE ? cols - from : WIDE;
-    for (int64_t k = 0; k < s.n; k++) {
-        const double *row = w + (int64_t)pli_entries_column(s, k) * cols + from;
-        for (int64_t c = 0; c < n; c++) sum[c] += pli_entries_value(s, k) * row[c];
-    }
-    for (int64_t c = 0; c < n; c++) y[from + c] = sum[c];
-}
-
 void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y) {
     for (int64_t i = 0; i < rows.n; i++) {
         const pli_entries s = pli_entries_of(x, rows, i);
@@ -108,7 +86,7 @@ void pli_csr_dot_f32(const pli_csr *x, pli_rows rows, int64_t cols, const float 
         if (cols == 1) {
             y[i] = row_dot_f32(s, w);
         } else {
-            for (int64_t c = 0; c < cols; c += WIDE) row_dots_f32(s, cols, c, w, y + i * cols);
+            pli_wide_row_dots_f32(s, cols, w, y + i * cols);
         }
     }
 }
@@ -120,7 +98,7 @@ void pli_csr_dot_f64(const pli_csr *x, pli_rows rows, int64_t cols, const double
         if (cols == 1) {
             y[i] = row_dot_f64(s, w);
         } else {
-            for (int64_t c = 0; c < cols; c += WIDE) row_dots_f64(s, cols, c, w, y + i * cols);
+            pli_wide_row_dots_f64(s, cols, w, y + i * cols);
         }
     }
 }
@@ -159,11 +137,7 @@ void pli_csr_t_axpy_f32(const pli_csr *x, pli_rows rows, int64_t cols, const flo
             row_add_f32(s, r[i], g);
             continue;
         }
-        for (int64_t k = 0; k < s.n; k++) {
-            const float v = s.value == NULL ? 1.0F : s.value[k];
-            float      *to = g + (int64_t)pli_entries_column(s, k) * cols;
-            for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
-        }
+        pli_wide_row_adds_f32(s, cols, r + i * cols, g);
     }
 }
 
@@ -175,10 +149,6 @@ void pli_csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const dou
             row_add_f64(s, r[i], g);
             continue;
         }
-        for (int64_t k = 0; k < s.n; k++) {
-            const double v = s.value == NULL ? 1.0 : (double)s.value[k];
-            double      *to = g + (int64_t)pli_entries_column(s, k) * cols;
-            for (int64_t c = 0; c < cols; c++) to[c] += v * r[i * cols + c];
-        }
+        pli_wide_row_adds_f64(s, cols, r + i * cols, g);
     }
 }
