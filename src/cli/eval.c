@@ -4,7 +4,7 @@
 
 #include "cli/record.h"
 #include "cli/settings.h"
-#include "cli/talk.h"
+#include "cli/waiting.h"
 
 typedef struct eval_settings {
     pli_input   in;
@@ -39,14 +39,17 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-static plait_status measure(const eval_settings *set, const plait_log *log, plait_report *report, plait_error *err) {
+static plait_status measure(const eval_settings *set, pli_talk *talk, plait_report *report, plait_error *err) {
     plait_model    *model = NULL;
     plait_data     *data = NULL;
     plait_data_opts opts;
+    pli_waiting     waiting;
     PLI_TRY(plait_model_load(set->model_file, &model, err));
-    pli_input_opts(&set->in, log, &opts);
-    uint64_t     begin = pli_now_ns();
+    pli_input_opts(&set->in, &talk->log, &opts);
+    uint64_t begin = pli_now_ns();
+    pli_waiting_begin(&waiting, talk, set->in.data.item, set->in.data.n);
     plait_status status = plait_model_read(model, &opts, &data, err);
+    pli_waiting_end(&waiting);
     plait_report found = { 0 };
     if (status >= 0) {
         report->load_seconds = (double)(pli_now_ns() - begin) / 1e9;
@@ -100,7 +103,7 @@ static int eval(int argc, char *const *argv) {
         if (set.in.threads == 0) set.in.threads = pli_cores();
         pli_record_init(&report);
         pli_talk_open(&talk, set.quiet);
-        code = measure(&set, &talk.log, &report, &err) < 0 ? pli_cli_fail(&err) : show(&set, &report);
+        code = measure(&set, &talk, &report, &err) < 0 ? pli_cli_fail(&err) : show(&set, &report);
         pli_talk_close(&talk);
     }
     pli_opts_free(&opts);

@@ -6,7 +6,7 @@
 
 #include "cli/paths.h"
 #include "cli/settings.h"
-#include "cli/talk.h"
+#include "cli/waiting.h"
 
 typedef struct predict_settings {
     pli_input   in;
@@ -108,10 +108,11 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
     return status;
 }
 
-static plait_status apply(const predict_settings *set, const plait_log *log, plait_error *err) {
+static plait_status apply(const predict_settings *set, pli_talk *talk, plait_error *err) {
     plait_model    *model = NULL;
     plait_data     *data = NULL;
     plait_data_opts opts;
+    pli_waiting     waiting;
     PLI_TRY(plait_model_load(set->model_file, &model, err));
     plait_status status = PLAIT_OK;
     if (set->proba && plait_model_classes(model) == 0) {
@@ -119,8 +120,10 @@ static plait_status apply(const predict_settings *set, const plait_log *log, pla
                           "predict: --proba: %s is no classification, it has no probabilities; leave --proba out",
                           plait_model_name(model));
     }
-    pli_input_opts(&set->in, log, &opts);
+    pli_input_opts(&set->in, &talk->log, &opts);
+    pli_waiting_begin(&waiting, talk, set->in.data.item, set->in.data.n);
     if (status >= 0) status = plait_model_read(model, &opts, &data, err);
+    pli_waiting_end(&waiting);
     if (status >= 0) status = write_all(model, data, set, err);
     plait_data_destroy(&data);
     plait_model_destroy(&model);
@@ -129,7 +132,8 @@ static plait_status apply(const predict_settings *set, const plait_log *log, pla
 
 static bool check_apart(const predict_settings *set) {
     const pli_path out = { "--out", set->out, false };
-    const pli_path read[] = { { "--model-file", set->model_file, false }, { "--label", pli_input_label_file(&set->in), false } };
+    const pli_path read[] = { { "--model-file", set->model_file, false },
+                              { "--label", pli_input_label_file(&set->in), false } };
     return pli_paths_apart("predict", &out, 1, read, 2, &set->in.data);
 }
 
@@ -148,7 +152,7 @@ static int predict(int argc, char *const *argv) {
     } else if (check_apart(&set)) {
         if (set.in.threads == 0) set.in.threads = pli_cores();
         pli_talk_open(&talk, set.quiet);
-        plait_status status = apply(&set, &talk.log, &err);
+        plait_status status = apply(&set, &talk, &err);
         code = status < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
         pli_talk_close(&talk);
     }

@@ -56,6 +56,7 @@ static void on_point(void *user, const plait_point *point) {
 
 static void on_loaded(void *user) {
     run *r = user;
+    pli_waiting_is_over(&r->waiting);
     pli_signals_begun(&r->signals);
 }
 
@@ -182,7 +183,7 @@ static plait_status work(plait_comm *comm, void *user) {
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
-    if (r->alone >= 0 && !pli_comm_is_worker(comm)) pli_signals_begun(&r->signals); /* it ends when the workers do */
+    if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* it loads nothing, and ends when the workers do */
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
         status = pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
@@ -209,10 +210,20 @@ static plait_status work(plait_comm *comm, void *user) {
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
+static void begin_waiting(run *r) {
+    const pli_train_settings *s = r->settings;
+    const char               *paths[8] = { s->test, s->validation, s->graph };
+    int64_t                   n = 3;
+    for (int64_t i = 0; i < s->in.data.n && n < 8; i++) paths[n++] = s->in.data.item[i];
+    pli_waiting_begin(&r->waiting, &r->talk, paths, n);
+}
+
 static int run_all(run *r) {
     plait_error err = { .rank = -1 };
     r->plan.comm.simulated = &r->simulated;
+    begin_waiting(r);
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
+    pli_waiting_end(&r->waiting);
     return pli_train_end(r, status, &err);
 }
 

@@ -7,6 +7,7 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 #include "cli/trace.h"
+#include "cli/waiting.h"
 #include "comm/comm.h"
 #include "learn/learn.h"
 #include "watch/board/board.h"
@@ -20,6 +21,7 @@ typedef struct pli_train_run {
     pli_train_plan            plan;
     pli_talk                  talk;
     pli_signals               signals;
+    pli_waiting               waiting; /* for data that come from pipes */
     char                      id[17];
     _Atomic int32_t           size;  /* of the job; each rank writes the same                    */
     _Atomic int32_t           alone; /* the rank, where it has the process for itself; else -1   */

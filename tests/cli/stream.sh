@@ -41,4 +41,27 @@ works three train --model squared --data dense --epochs 1 --workers 3 --topology
 same one three 1e-5
 works none train --model squared --data dense --test dense/part.csv --epochs 1 --l2 0 --normalize none --json
 holds none test_rmse "> 10"
+# A command that waits for a pipe says so after a second; one that is given its data says nothing.
+works model train --data part --epochs 1 --out waited --quiet
+mkfifo slow
+# waits TEXT words...: with a pipe that nobody writes to, as the file slow and as standard input
+waits() {
+    text=$1
+    shift
+    exec 3<>slow
+    "$PLAIT" "$@" <slow 2>waits.err >waits.out 3<&- &
+    pid=$!
+    until_holds 20 says waits.err "^plait: waiting for the end of the data from $text$" || fail "plait $*: $(cat waits.err)"
+    cat part >slow
+    exec 3>&-
+    wait $pid || fail "plait $* does not go on: $(cat waits.err)"
+    [ "$(grep -c 'waiting for the end' waits.err)" -eq 1 ] || fail "plait $*: $(cat waits.err)"
+}
+waits 'the standard input' train --data - --epochs 1
+waits 'the pipe slow' train --data part --test slow --epochs 1
+waits 'the pipe slow' predict --model-file waited --data slow
+waits 'the standard input' eval --model-file waited --data -
+"$PLAIT" train --data - --epochs 1 <part 2>given.err >given.out || fail "data from standard input: $(cat given.err)"
+(sleep 1.5; cat part) | "$PLAIT" eval --model-file waited --data - --quiet 2>quiet.err >quiet.out || fail "data from standard input: $(cat quiet.err)"
+grep 'waiting for the end' given.err quiet.err && fail "waiting is told where nobody waits, or talk is quiet"
 finish
