@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/reasons.h"
-#include "table/topology/topology.h"
+#include "table/pairs/pairs.h"
 
 /* --- help pairs ------------------------------------------------------------------------------------- */
 

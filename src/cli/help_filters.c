@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/reasons.h"
 #include "table/filter/filter.h"
-#include "table/topology/topology.h"
+#include "table/pairs/pairs.h"
 
 enum { NAME_COLUMNS = 17 };
 

@@ -35,6 +35,7 @@
 #include "cli/cli.h"
 #include "cli/keeper.h"
 #include "cli/verdict.h"
+#include "table/pairs/pairs.h"
 
 #define PATIENCE_NS        UINT64_C(5000000000)
 #define HOSTFILE_MAX_BYTES (1 << 20)
@@ -331,6 +332,8 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     supervisor s = { .set = set, .words = words, .record = record_of(words) };
     s.checkpoint = value_of(words, "--checkpoint");
     char      *events = value_of(words, "--events"), *spares = value_of(words, "--spares");
+    plait_error     err = { .rank = -1 };
+    const pli_above above = { .checkpoint = s.checkpoint != NULL, .restarts = set->max_restarts > 0 };
     int        code = PLI_EXIT_USAGE;
     if (set->spares > 0 && !is_train(words)) {
         pli_cli_usage("launch: --spares %" PRId64
@@ -344,9 +347,8 @@ static int start(const launch_settings *set, const pli_text_list *words) {
     } else if (set->ranks + set->spares > 65536) {
         pli_cli_usage("launch: %" PRId64 " processes and %" PRId64 " spares; expected 65536 at most", set->ranks,
                       set->spares);
-    } else if (set->max_restarts > 0 && s.checkpoint != NULL && events != NULL) {
-        pli_cli_usage("launch: --max-restarts with train --checkpoint and --events is refused: plait audit proves a "
-                      "run from its first clock on; leave one of them out");
+    } else if (pli_job_check(&(pli_pair){ .logged = events != NULL, .above = &above }, &err) < 0) {
+        pli_cli_usage("launch: %s", err.text);
     } else if ((code = check_where(set)) == PLI_EXIT_DONE) {
         code = supervise(&s);
     }

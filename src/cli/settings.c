@@ -3,7 +3,7 @@
 #include "cli/settings.h"
 #include "comm/launcher.h"
 #include "data/data.h"
-#include "table/consistency/consistency.h"
+#include "table/pairs/pairs.h"
 
 #include "cli/paths.h"
 #include "cli/words.h"
@@ -180,6 +180,15 @@ const pli_opt pli_train_rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
+/* Before a file is touched. The ranks look at the rest of the settings. */
+static bool go_together(const pli_train_settings *s) {
+    plait_error     err = { .rank = -1 };
+    const pli_above above = { .checkpoint = s->checkpoint != NULL, .resume = s->resume != NULL };
+    if (pli_job_check(&(pli_pair){ .logged = s->events != NULL, .above = &above }, &err) >= 0) return true;
+    pli_cli_usage("train: %s", err.text);
+    return false;
+}
+
 /* What can be said before a run is described: also other tools' words for what is no list of choices. */
 static bool check_words(const pli_train_settings *s) {
     const char *hint = pli_words_value("topology", s->topology),
@@ -189,15 +198,12 @@ static bool check_words(const pli_train_settings *s) {
                       hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);
     } else if (s->cluster != NULL && !pli_is(s->transport, "sim")) {
         pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
-    } else if (s->events != NULL && s->resume != NULL) {
-        pli_cli_usage("train: --events with --resume is refused: plait audit proves a run from its first clock on; "
-                      "leave one of the two out");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else if (s->heartbeat_ns > 0 && s->heartbeat_ns < 500000000) {
         pli_cli_usage("train: --heartbeat: expected 0 (never), or at least 0.5s");
     } else {
-        return true;
+        return go_together(s);
     }
     return false;
 }

@@ -95,6 +95,7 @@ struct plait_training {
     bool        exact;    /* reduce exact: sums block by block, whose bits do not depend on who had which */
     bool        sharded;  /* the rule's state is in parts       */
     bool        lbfgs;    /* the solver: L-BFGS instead of an update rule */
+    bool        drops;    /* the learner's graph drops values at random in training */
     int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
     int64_t     examples; /* that tables count a clock for: as a rule the batch */
     double      rate, l1, l2;
@@ -197,6 +198,7 @@ pli_travel pli_run_travel(const pli_run *run, const char *table);
 typedef struct pli_planned {
     const char *name;
     bool        sparse; /* rows grow by key, or travel by key: those topologies that part the two take it for sparse */
+    bool        grows;  /* rows are there from the first update of their key on */
     bool        hinted; /* its refusal names --table, since what was said of the run was meant for another */
     const char *absent; /* why it is not in this run; NULL: it is */
 } pli_planned;

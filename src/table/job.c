@@ -6,6 +6,7 @@
 #include "comm/callback.h"
 #include "table/copies/copies.h"
 #include "table/events.h"
+#include "table/pairs/pairs.h"
 #include "table/table.h"
 
 void plait_job_opts_init(plait_job_opts *opts) {

@@ -32,12 +32,6 @@ plait_job *plait_job_at(plait_job *job, const char *file, int32_t line) {
     return job;
 }
 
-bool pli_table_needs_all(const plait_table *table) {
-    const pli_scope scope = pli_layout_scope(&table->job->layout);
-    return table->job->layout.aggregates || !(pli_pair_properties(table->spec.topology.kind, table->spec.consistency,
-                                                                  &scope) & PLAIT_LEAVING);
-}
-
 void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys) {
     if (table->ops->ahead != NULL) table->ops->ahead(table, n, keys);
 }

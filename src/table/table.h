@@ -74,6 +74,7 @@ typedef struct pli_topology_ops {
     void (*refresh)(
         plait_table *table);           /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
     void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: keeps nothing             */
+    /** A server function; NULL: a pair without PLAIT_FUNCTIONS. */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);
     /** Behind a barrier, and no worker goes on before all have done it: the rows are as new, without initial values.
@@ -88,8 +89,6 @@ typedef struct pli_topology_ops {
     /** All rows of the table, where the worker holds them itself and they are the same on all workers: a checkpoint
      *  takes and puts back rows there. NULL: shards on servers have them. */
     struct pli_shard *(*copy)(const plait_table *table);
-    /** Why no checkpoint can be taken, and the nearest setting of which one can; NULL: one can. */
-    const char *(*no_capture)(const plait_table *table, const char **nearest_out);
 } pli_topology_ops;
 
 extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
@@ -130,6 +129,7 @@ struct plait_table {
     plait_job              *job;
     pli_spec                spec;
     const pli_topology_ops *ops;
+    plait_properties        has;     /* what its pair keeps to       */
     bool                    flushed; /* no inc follows in this clock */
     int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Not of shared memory */
     int64_t                 zeros;   /* how often it was zeroed */
@@ -138,7 +138,9 @@ struct plait_table {
 };
 
 /** A clock needs a part of every worker: none may leave or stop by itself. */
-bool pli_table_needs_all(const plait_table *table);
+static inline bool pli_table_needs_all(const plait_table *table) {
+    return (table->has & PLAIT_LEAVING) == 0 || table->job->layout.aggregates;
+}
 
 /** The state of a table under pli_served_ops, and under pli_replica_ops: for these ops' own files. */
 static inline pli_client_table *pli_served_of(const plait_table *table) { return table->state; }

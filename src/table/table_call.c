@@ -33,6 +33,20 @@ static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_e
     return PLAIT_OK;
 }
 
+/* A server function needs the owner of each row; one that updates, clocks of which it is a part as a whole. */
+static plait_status check_callable(const plait_table *table, bool updates, const char *name, plait_error *err) {
+    const char *topology = table->spec.topology.text, *consistency = table->spec.consistency;
+    if ((table->has & PLAIT_FUNCTIONS) == 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "table %s: server functions need one owner of each row, and under %s x %s each worker has a "
+                        "copy of its own; nearest is allreduce x bsp", table->spec.name, topology, consistency);
+    if (updates && (table->has & PLAIT_WHOLE_CLOCKS) == 0)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "server function %s updates; only tables of whole clocks, as of bsp, can be updated so, and %s "
+                        "is %s", name, table->spec.name, consistency);
+    return PLAIT_OK;
+}
+
 plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes) {
     if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* of no job, whose error could say so */
@@ -52,10 +66,7 @@ plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, cons
         if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
     PLI_TRY(find_function(job, name, &function, err));
     PLI_TRY(check_aligned(tables, n_tables, err));
-    if (job->functions[function].updates && strcmp(tables[0]->spec.consistency, "bsp") != 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "server function %s updates; only bsp tables can be updated so, and %s is %s", name,
-                        tables[0]->spec.name, tables[0]->spec.consistency);
+    PLI_TRY(check_callable(tables[0], job->functions[function].updates != 0, name, err));
     pli_table_enter(tables[0], "plait_table_call");
     plait_status status = pli_job_finish_clock(job, err);
     return pli_table_leave(tables[0], status < 0 ? status

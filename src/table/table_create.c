@@ -1,6 +1,7 @@
 /* The creation of tables: options checked, agreed on by all workers, and handed to the table's topology. */
 #include <string.h>
 
+#include "table/pairs/pairs.h"
 #include "table/table.h"
 
 void plait_table_opts_init(plait_table_opts *opts) {
@@ -13,6 +14,14 @@ static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *sco
     const pli_topology_kind *kind = spec->topology.kind;
     if (pli_pair_is_unlocked(kind, spec->consistency, scope)) return kind->unlocked;
     return pli_pair_averages(kind, spec->consistency, scope) && !kind->averages ? &pli_local_sgd_ops : kind->ops;
+}
+
+static plait_status note_properties(plait_table *table, const pli_scope *scope, plait_error *err) {
+    pli_policy policy;
+    PLI_TRY(pli_policy_make(table->spec.consistency, scope, &policy, err));
+    table->has = pli_policy_properties(table->spec.topology.kind, &policy);
+    pli_policy_destroy(&policy);
+    return PLAIT_OK;
 }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
@@ -31,7 +40,9 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     PLI_TRY(pli_pair_check(&(pli_pair){ .topology = topology,
                                         .consistency = consistency,
                                         .scope = &scope,
+                                        .table = opts->name,
                                         .fill = pli_fill_of(opts),
+                                        .grows = opts->rows == 0,
                                         .one_process = plait_comm_one_process(job->comm),
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
                                         .rule = opts->rule.name,
@@ -57,7 +68,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
                                          kind->one_process || !kind->on_servers, job->layout.servers,
                                          job->layout.first_server);
-    return PLAIT_OK;
+    return note_properties(table, &scope, err);
 }
 
 static plait_status create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {

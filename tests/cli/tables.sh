@@ -24,7 +24,7 @@ exits 2 "table w: .*nearest is" pair $t --table w:topology=allreduce,consistency
 exits 2 "table b is not in this run" absent $t --table b:topology=ps
 exits 2 "lbfgs with topology gossip:ring is refused.*nearest is allreduce" line $t --optimizer lbfgs --table w:topology=gossip:ring
 exits 2 "backup workers with topology gossip:ring are refused: a round" backup $t --topology gossip:ring --backup 1
-exits 2 "what local-sgd:2 sends.*fixed8.*take a filter without loss" lossy $t --topology ps --consistency local-sgd:2 --filter fixed8
+exits 2 "filter fixed8 with consistency local-sgd:2 is refused.*added to an average; take a filter without loss" lossy $t --topology ps --consistency local-sgd:2 --filter fixed8
 works help help logistic
 says help.out '^  w  ' || fail "help of a model has no table w"
 
@@ -35,7 +35,7 @@ works keyed $t --topology hybrid --hash-bits 18 --json
 says keyed.out '"topology": "hybrid".*"name": "w", "topology": "ps"' || fail "hybrid, by key: $(cat keyed.out)"
 exits 2 "under hybrid a table with dense updates travels by allreduce.*nearest is" stale $t --topology hybrid --consistency ssp:2
 works mixed $t --topology hybrid --consistency ssp:2 --hash-bits 18 --json
-exits 2 "by which dense tables travel under hybrid, is refused.*servers would stand idle" idle $t --topology hybrid --servers 1
+exits 2 "under hybrid a table with dense updates travels by allreduce.*servers would stand idle" idle $t --topology hybrid --servers 1
 works servers $t --topology hybrid --hash-bits 18 --servers 1
 
 # Features that grow by key: two tables, one each way, and an event log that proves both.

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "table/pairs/pairs.h"
 #include "table/table.h"
 
 #define CHECK(condition)                                                                           \

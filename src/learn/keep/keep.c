@@ -53,33 +53,13 @@ struct pli_keep {
 
 /* --- may it be? --------------------------------------------------------------------------------------------------- */
 
-static plait_status refuse(const pli_run *run, const char *what, const char *why, const char *nearest) {
-    return pli_fail(run->err, PLAIT_EREFUSED, "%s with %s is refused: %s; nearest is %s",
-                    run->opts->checkpoint != NULL ? "a checkpoint" : "a resumed run", what, why, nearest);
-}
-
-plait_status pli_keep_check(const pli_run *run, bool known) {
+plait_status pli_keep_check(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->checkpoint == NULL && o->resume == NULL) return PLAIT_OK;
-    if (o->checkpoint_clocks < 0 || !(o->checkpoint_seconds >= 0) || o->checkpoint_keep < 1)
-        return pli_fail(run->err, PLAIT_EINVAL,
-                        "checkpoints every %lld clocks or %g seconds, %d kept: expected numbers above 0",
-                        (long long)o->checkpoint_clocks, o->checkpoint_seconds, (int)o->checkpoint_keep);
-    if (run->lbfgs) return refuse(run, "optimizer lbfgs", "its history is more than its tables", "--optimizer adagrad");
-    if (run->balanced)
-        return refuse(run, "balance dynamic", "who computes which block follows from how fast it was",
-                      "--balance static");
-    if (run->sharded)
-        return refuse(run, "optimizer-state sharded", "a rule's state lies in slices of values",
-                      "--optimizer-state whole");
-    if (run->opts->data != NULL)
-        for (int32_t i = 0; i < run->opts->data->n_paths; i++)
-            if (strcmp(run->opts->data->paths[i], "-") == 0)
-                return refuse(run, "data from standard input", "it cannot be read again from where a run has stopped",
-                              "a file");
-    if (!known) return PLAIT_OK;
-    for (int32_t t = 0; t < run->n_made; t++) PLI_TRY(pli_state_check(run->made[t], run->err));
-    return PLAIT_OK;
+    if (o->checkpoint_clocks >= 0 && o->checkpoint_seconds >= 0 && o->checkpoint_keep >= 1) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EINVAL,
+                    "checkpoints every %lld clocks or %g seconds, %d kept: expected numbers above 0",
+                    (long long)o->checkpoint_clocks, o->checkpoint_seconds, (int)o->checkpoint_keep);
 }
 
 /* --- what a checkpoint says of its run --------------------------------------------------------------------------- */
@@ -493,7 +473,6 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 plait_status pli_keep_begin(pli_run *run) {
-    PLI_TRY(pli_keep_check(run, true));
     if (run->opts->checkpoint == NULL) return PLAIT_OK;
     pli_keep *k = run->keep = pli_calloc(1, sizeof *k);
     if (k == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for checkpoints");

@@ -61,9 +61,8 @@ void         pli_resume_close(pli_run *run);
 plait_status pli_keep_options(const pli_run *run, pli_text *text);
 /* --- taking (keep.c) ---------------------------------------------------------------------------------------------- */
 
-/** Can the run be kept? EREFUSED with the reason and the nearest. Before the data are read, where known = false; else
- *  when its tables are there. */
-plait_status pli_keep_check(const pli_run *run, bool known);
+/** Are the numbers that were asked for in range? EINVAL. What checkpoints do not go with: table/pairs/. */
+plait_status pli_keep_check(const pli_run *run);
 /** Before the data are read: can anything be written where checkpoints go? And when it is known how large they are: is
  *  there room for one? The lead looks, all hear the answer. Errors: EIO, ENOSPACE. Collective over the workers. */
 plait_status pli_keep_probe(pli_run *run);

@@ -86,7 +86,7 @@ static plait_status settle_tables(pli_run *run) {
     const pli_linear_fit *l = run->state;
     const bool            apart = l->form == PLI_SPARSE && l->fit.intercept;
     const pli_planned     planned[] = {
-        { .name = "w", .sparse = l->form != PLI_DENSE },
+        { .name = "w", .sparse = l->form != PLI_DENSE, .grows = l->form == PLI_SPARSE },
         { .name = "b", .hinted = true,
           .absent = apart              ? NULL
                     : l->fit.intercept ? "its intercepts are the last row of table w"

@@ -55,6 +55,7 @@ typedef struct pli_net_file {
     char   *text;   /* the graph in JSON, without first values */
     float  *first;  /* [values]                                */
     int64_t values;
+    bool    drops; /* it drops values at random in training */
 } pli_net_file;
 
 extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm, pli_net_graph;

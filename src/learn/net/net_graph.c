@@ -50,6 +50,7 @@ plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *fi
     PLI_TRY(plait_graph_load(path, &opts, &g, err));
     plait_status status = first_values(g, &file, err);
     if (status < 0) pli_fail_at(err, "%s", path);
+    for (int64_t i = 0; i < g->n_nodes; i++) file.drops = file.drops || strcmp(g->node[i].op->name, "dropout") == 0;
     if (status == PLAIT_OK) status = pli_form_to_json(g, false, &text, err);
     plait_graph_destroy(&g);
     file.text = text.data;

@@ -39,9 +39,6 @@ static plait_status check(pli_run *run) {
                         o->model);
     if (kind->open != NULL && o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
-    if (o->no_intercept)
-        return pli_fail(run->err, PLAIT_EREFUSED, "model %s without intercept is refused: its layers have biases",
-                        o->model);
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
     return check_kernels(run);
 }
@@ -52,6 +49,7 @@ static plait_status read_graph(pli_run *run) {
     char         print[40];
     if (run->opts->graph_file == NULL) return PLAIT_OK;
     PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, &n->file, run->err));
+    run->drops = n->file.drops;
     const uint64_t hash = pli_hash_bytes(n->file.text, strlen(n->file.text), 0);
     snprintf(print, sizeof print, "--graph with hash %016" PRIx64,
              pli_hash_bytes(n->file.first, (size_t)n->file.values * sizeof *n->file.first, hash));
@@ -75,14 +73,6 @@ static plait_status make_net(pli_run *run) {
     plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
                                          run->features, density, &n->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
-    if (run->lbfgs && n->net->calm != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "%s: lbfgs with dropout is refused: its line search compares losses of one function; take adam",
-                        run->opts->graph_file);
-    if (run->exact && n->net->calm != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "%s: reduce exact with dropout is refused: what is dropped depends on which worker has a row; "
-                        "take --reduce plain, or leave dropout out", run->opts->graph_file);
     return PLAIT_OK;
 }
 

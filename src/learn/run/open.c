@@ -22,18 +22,6 @@ bool pli_run_streams(const pli_run *run) {
     return bytes < 0 || bytes > SMALL_BYTES; /* small plain files are as well read at once */
 }
 
-static plait_status check_pipes(const pli_run *run, const plait_data_opts *files) {
-    for (int64_t i = 0; i < files->n_paths && !pli_comm_shares_process(run->comm); i++) {
-        bool is_stdin = strcmp(files->paths[i], "-") == 0;
-        if (is_stdin || pli_is_pipe(files->paths[i]))
-            return pli_fail(run->err, PLAIT_EREFUSED,
-                            "%s is refused with several processes: only one of them could read it; "
-                            "name a file, or take --workers on threads",
-                            is_stdin ? "the standard input (-)" : files->paths[i]);
-    }
-    return PLAIT_OK;
-}
-
 /* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes
  * on before all have done so. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
@@ -99,7 +87,6 @@ plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plai
     if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
     plait_data_opts quiet = *files; /* the notes of all workers are told here */
     quiet.log = NULL;
-    PLI_TRY(check_pipes(run, files));
     PLI_TRY(open_together(run, &quiet, fixed, data_out));
     char print[64];
     snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));

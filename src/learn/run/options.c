@@ -3,7 +3,6 @@
 
 #include "learn/keep/keep.h"
 #include "learn/run/run.h"
-#include "learn/solve/inherit.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,7 +11,6 @@
 
 #include "learn/loss/loss.h"
 #include "table/filter/filter.h"
-#include "table/topology/topology.h"
 
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
     size_t n = 0;
@@ -30,62 +28,12 @@ static plait_status check_optimizer(pli_run *run) {
     names[n++] = "lbfgs";
     names[n] = NULL;
     run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : run->learner->optimizer;
-    if (run->learner->optimizer == NULL && run->opts->optimizer != NULL)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "optimizer %s with model %s is refused: its tables add, and no update rule is applied; leave "
-                        "it out", run->opts->optimizer, run->learner->name);
     if (run->learner->optimizer == NULL) {
         run->optimizer = "none";
         return PLAIT_OK;
     }
     PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
     run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
-    return PLAIT_OK;
-}
-
-static plait_status check_lbfgs(pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    const pli_loss         *loss;
-    if (!run->lbfgs) return PLAIT_OK;
-    if (o->backup > 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with backup workers is refused: its sums are over all rows; take adagrad");
-    if (o->staleness_aware)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with steps by staleness is refused: its line search finds the steps; take adagrad");
-    if (strcmp(run->consistency, "bsp") != 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with consistency %s is refused: a line search compares sums over all rows at one point; "
-                        "the nearest is bsp", run->consistency);
-    const pli_travel         travel = pli_run_travel(run, pli_run_first_table(run));
-    const pli_topology_kind *kind = pli_topology_find(travel.topology);
-    if (kind != NULL && kind->averages)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with topology %s is refused: a line search compares sums over all rows at one "
-                        "point, and its copies differ; the nearest is allreduce",
-                        travel.topology);
-    const bool  named = run->learner->labels == PLAIT_LABELS_EITHER; /* by --loss, whose default is smooth */
-    const char *of = !named ? o->model : o->loss;
-    if (of != NULL) PLI_TRY(pli_loss_find(of, 2, &loss, run->err));
-    if (of != NULL && !loss->smooth)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with %s %s is refused: its loss has a kink, and L-BFGS needs a "
-                        "smooth one; take %s",
-                        named ? "loss" : "model", of, run->learner->optimizer);
-    if (o->schedule != NULL && strcmp(o->schedule, "constant") != 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with a schedule is refused: its line search finds the steps; take adagrad, or "
-                        "no schedule");
-    if (run->balanced)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with balance dynamic is refused: each of its passes reads all rows where "
-                        "they are, at one point; take --balance static, or another optimizer");
-    if (run->sharded)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs with optimizer-state sharded is refused: its history is tables, not the state of a "
-                        "rule; take adagrad");
-    if (o->patience > 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "lbfgs with patience is refused: it stops by itself; take adagrad");
     return PLAIT_OK;
 }
 
@@ -114,23 +62,18 @@ static plait_status check_validation(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* Of table w, as far as it is known before the data are read. */
+/* Can each filter of the first table work on it, as far as it is known before the data are read? */
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
-    const plait_filter_table table = { .name = pli_run_first_table(run), .type = PLAIT_F32, .cols = 1, .rule = run->learner->optimizer != NULL ? run->optimizer : NULL, .l1 = o->l1,
+    const plait_filter_table table = { .name = pli_run_first_table(run), .type = PLAIT_F32, .cols = 1,
+                                       .rule = run->learner->optimizer != NULL ? run->optimizer : NULL, .l1 = o->l1,
                                        .workers = plait_comm_workers(run->comm), .servers = 1 };
     pli_filters_list         list;
     PLI_TRY(pli_filters_read(pli_run_travel(run, pli_run_first_table(run)).filter, NULL, &list, run->err));
-    for (int32_t i = 0; run->lbfgs && i < list.n; i++)
-        if (list.filter[i]->loss != PLAIT_EXACT)
-            return pli_fail(run->err, PLAIT_EREFUSED,
-                            "lbfgs with filter %s is refused: a line search compares exact sums; take a filter "
-                            "without loss, as key-cache,key-delta,zstd, or adagrad",
-                            list.filter[i]->name);
     return pli_filters_check_table(&list, &table, run->err);
 }
 
-/* The loss of a model that has none of its own; and kernels, which compute a graph. *classes_out: may it have classes,
+/* The loss of a model that has none of its own; and kernels. *classes_out: may it have classes,
  * as far as is known before the labels are read? */
 static plait_status check_model(const pli_run *run, bool *classes_out) {
     static const char *const names[] = { "own", "onednn", NULL };
@@ -138,42 +81,7 @@ static plait_status check_model(const pli_run *run, bool *classes_out) {
     *classes_out = run->learner->labels != PLAIT_LABELS_NUMBERS && run->learner->labels != PLAIT_LABELS_NONE;
     if (run->learner->labels == PLAIT_LABELS_EITHER && o->loss != NULL)
         PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
-    if (o->kernels == NULL) return PLAIT_OK;
-    PLI_TRY(one_of("kernels", o->kernels, names, run->err));
-    const bool graph = run->learner->more != NULL && run->learner->more->graph != NULL;
-    if (graph || strcmp(o->kernels, "own") == 0) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "kernels %s with model %s is refused: a linear model has no graph whose ops they could "
-                    "compute; take a net, as --model cnn",
-                    o->kernels, o->model);
-}
-
-/* What needs labels, or an update rule, where the learner has none. */
-static plait_status check_without(const pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    const plait_learner    *l = run->learner;
-    const bool              ruled = l->optimizer != NULL;
-    const struct {
-        bool        given;
-        const char *name, *why;
-    } rules[] = {
-        { !ruled && o->schedule != NULL, "schedule", "no update rule is applied" },
-        { !ruled && o->learning_rate > 0, "learning-rate", "no update rule is applied" },
-        { !ruled && (o->l1 > 0 || o->l2 > 0), "l1 and l2", "there are no weights that they could penalise" },
-        { !ruled && o->staleness_aware != 0, "staleness-aware", "no update rule is applied" },
-        { !ruled && run->sharded, "optimizer-state sharded", "no update rule has a state" },
-        { !ruled && o->init_model != NULL, "init-model", "it begins from its data" },
-        { !ruled && (o->validation != NULL || o->patience > 0), "validation", "it chooses no weights by a loss" },
-        { !ruled && (o->layers != NULL || o->loss != NULL || o->graph_file != NULL), "layers, loss or graph",
-          "it is no net" },
-        { (l->ways & PLAIT_LEARNER_ONE_EPOCH) != 0 && o->epochs > 1, "epochs above 1", "one pass is all" },
-        { (l->ways & PLAIT_LEARNER_PASSES) != 0 && o->batch > 0, "batch", "each clock is a pass over all rows" },
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].given)
-            return pli_fail(run->err, PLAIT_EREFUSED, "%s with model %s is refused: %s; leave it out", rules[i].name,
-                            l->name, rules[i].why);
-    return PLAIT_OK;
+    return o->kernels == NULL ? PLAIT_OK : one_of("kernels", o->kernels, names, run->err);
 }
 
 /* What the options must name, and arrays that they say there are. */
@@ -230,12 +138,11 @@ plait_status pli_options_check(pli_run *run) {
     static const char *const states[] = { "whole", "sharded", NULL };
     if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
     run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;
-    PLI_TRY(check_without(run));
-    PLI_TRY(check_lbfgs(run));
     PLI_TRY(check_validation(run));
     run->exact = o->exact != 0;
-    PLI_TRY(pli_keep_check(run, false));
-    PLI_TRY(pli_inherit_check(run));
+    run->stream = pli_run_streams(run);
+    PLI_TRY(pli_keep_check(run));
+    PLI_TRY(pli_spares_check(o->spares, plait_comm_workers(run->comm), err));
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);
 }

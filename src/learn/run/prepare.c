@@ -175,9 +175,8 @@ plait_status pli_prepare(pli_run *run) {
     const pli_learner_more *more = learner->more;
     uint64_t                begun_ns = pli_comm_now(run->comm);
     if (more != NULL && more->open_files != NULL) PLI_TRY(more->open_files(run));
+    PLI_TRY(pli_tables_check(run)); /* which now knows what is in those files */
     PLI_TRY(load_start(run));
-    run->stream = pli_run_streams(run);
-    PLI_TRY(pli_inherit_check(run));
     PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(pli_run_agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));

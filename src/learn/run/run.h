@@ -2,6 +2,7 @@
  *
  *     options.c  names, ranges, pairs; equal on every rank
  *     settings.c the learner's own options
+ *     above.c    what is set besides tables, for the one place that decides what goes together (table/pairs/)
  *     tables.c   how each table of the model travels
  *     prepare.c  data opened, a schema agreed
  *     open.c     data opened and read
@@ -15,6 +16,7 @@
 #define PLI_LEARN_RUN_H
 
 #include "learn/learner.h"
+#include "table/pairs/pairs.h"
 
 /** The learner's own memory. */
 plait_status pli_run_make_state(pli_run *run);
@@ -23,6 +25,8 @@ void         pli_run_free_state(pli_run *run);
 plait_status pli_options_check(pli_run *run);
 /** The learner's own options: known, in range. */
 plait_status pli_settings_check(const pli_run *run);
+/** What the run has set that its tables do not see. Borrows from the run and its options. */
+pli_above pli_run_above(const pli_run *run);
 /** Do the pairs of all tables train, as far as it can be told before it is known how the tables lie? */
 plait_status pli_tables_check(const pli_run *run);
 /** The table that what is said of the run is said of. */
@@ -34,7 +38,7 @@ plait_status pli_prepare(pli_run *run);
 /** A single pass streams what is not small. */
 bool pli_run_streams(const pli_run *run);
 /** One data set of the run, opened and loaded (or scanned, for a stream); its notes are told. fixed: the schema it must
- *  follow. Errors: EREFUSED a pipe where ranks are processes. Collective over the workers. */
+ *  follow. Collective over the workers. */
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
 /** What all workers found in a data set, joined, and the set numbered by it; whole: it is in memory. Collective over

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "learn/run/run.h"
-#include "table/topology/topology.h"
+#include "table/pairs/pairs.h"
 
 /* What the learner says of a table; NULL: nothing. */
 static const plait_learner_table *said_of(const pli_run *run, const char *name) {
@@ -55,54 +55,45 @@ static plait_status check_names(const pli_run *run, const pli_planned *planned, 
     return PLAIT_OK;
 }
 
-static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill) {
-    const pli_travel travel = pli_run_travel(run, name);
-    const pli_scope  scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = run->opts->backup } };
+/* Of ranks that only serve, the first table's pair tells alone: others may lie elsewhere. */
+static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill, bool grows) {
+    const plait_train_opts *o = run->opts;
+    const pli_travel        travel = pli_run_travel(run, name);
+    const pli_scope      scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
     const pli_rule_scope rules = pli_run_rules(run);
+    const pli_above      above = pli_run_above(run);
     const int32_t        servers = plait_comm_servers(run->comm);
-    const pli_pair       pair = { .topology = travel.topology,
-                                  .consistency = travel.consistency,
-                                  .scope = &scope,
-                                  .fill = fill,
-                                  .one_process = plait_comm_one_process(run->comm) != 0,
-                                  .staleness_aware = run->opts->staleness_aware != 0,
-                                  .rule = run->learner->optimizer != NULL ? run->optimizer : NULL,
-                                  .rules = &rules,
-                                  .exact = run->exact,
-                                  .filter = travel.filter,
-                                  .aggregates = run->opts->aggregate != NULL,
-                                  .replicas = run->opts->replicas,
-                                  .spares = run->opts->spares,
-                                  .servers = servers > 0 ? servers : pli_run_holders(run),
-                                  .logged = pli_comm_events(run->comm) != NULL,
-                                  .collective = pli_comm_collective(run->comm),
-                                  .sharded = run->sharded && !is_small(run, name) };
-    bool             all_alike = run->opts->n_tables == 0 && fill == PLI_FILL_ANY;
-    plait_status     status = pli_pair_check(&pair, run->err);
-    return status < 0 && !all_alike ? pli_fail_at(run->err, "table %s", name) : status;
+    const bool           first = strcmp(name, pli_run_first_table(run)) == 0;
+    return pli_pair_check(&(pli_pair){ .topology = travel.topology,
+                                       .consistency = travel.consistency,
+                                       .table = name,
+                                       .apart = o->n_tables > 0 || fill != PLI_FILL_ANY,
+                                       .scope = &scope,
+                                       .fill = fill,
+                                       .grows = grows,
+                                       .one_process = plait_comm_one_process(run->comm) != 0,
+                                       .by_default = o->topology == NULL,
+                                       .staleness_aware = o->staleness_aware != 0,
+                                       .rule = run->learner->optimizer != NULL ? run->optimizer : NULL,
+                                       .rules = &rules,
+                                       .exact = run->exact,
+                                       .filter = travel.filter,
+                                       .aggregates = o->aggregate != NULL,
+                                       .replicas = o->replicas,
+                                       .spares = o->spares,
+                                       .servers = servers > 0 ? servers : pli_run_holders(run),
+                                       .only_servers = first ? servers : 0,
+                                       .logged = pli_comm_events(run->comm) != NULL,
+                                       .collective = pli_comm_collective(run->comm),
+                                       .sharded = run->sharded && !is_small(run, name),
+                                       .above = &above },
+                          run->err);
 }
 
 static bool was_named(const pli_run *run, const char *name) {
     for (int32_t i = 0; i < run->opts->n_tables; i++)
         if (strcmp(run->opts->tables[i].name, name) == 0) return true;
     return false;
-}
-
-/* Ranks that only hold shards need a table that lies on them. */
-static plait_status check_servers(const pli_run *run, const char *topology, pli_fill fill) {
-    pli_topology t;
-    int32_t      servers = plait_comm_servers(run->comm);
-    PLI_TRY(pli_topology_make(topology, fill, &t, run->err));
-    bool on_servers = t.kind->on_servers && !t.kind->one_process,
-         may_be = fill == PLI_FILL_ANY && t.kind->sparse != NULL;
-    if (servers == 0 || on_servers || may_be) return PLAIT_OK;
-    const char *as = strcmp(t.text, topology) != 0      ? ", by which dense tables travel under hybrid,"
-                     : run->opts->topology == NULL ? " (the default)"
-                                                   : "";
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "--servers %d with topology %s%s is refused: its workers hold the values themselves, so "
-                    "servers would stand idle; nearest is --topology ps, or no --servers",
-                    (int)servers, t.text, as);
 }
 
 /* The first table of the learner: what is said of the run is said of it. */
@@ -113,12 +104,12 @@ const char *pli_run_first_table(const pli_run *run) {
 plait_status pli_tables_check(const pli_run *run) {
     const char *first = pli_run_first_table(run);
     PLI_TRY(check_names(run, NULL, 0));
-    PLI_TRY(check_pair(run, first, PLI_FILL_ANY));
+    PLI_TRY(check_pair(run, first, PLI_FILL_ANY, false));
     for (const plait_learner_table *t = run->learner->tables; t != NULL && t->name != NULL; t++)
-        if (t->small != 0 && was_named(run, t->name)) PLI_TRY(check_pair(run, t->name, PLI_FILL_DENSE));
+        if (t->small != 0 && was_named(run, t->name)) PLI_TRY(check_pair(run, t->name, PLI_FILL_DENSE, false));
     for (int32_t i = 0; i < run->opts->n_tables; i++) /* those of which it is not known yet whether they are there */
-        PLI_TRY(check_pair(run, run->opts->tables[i].name, PLI_FILL_ANY));
-    return check_servers(run, pli_run_travel(run, first).topology, PLI_FILL_ANY);
+        PLI_TRY(check_pair(run, run->opts->tables[i].name, PLI_FILL_ANY, false));
+    return PLAIT_OK;
 }
 
 /* --- when it is known how they lie ---------------------------------------------------------------------------- */
@@ -139,7 +130,7 @@ static plait_status settle(pli_run *run, const pli_planned *planned) {
         return !was_named(run, planned->name) ? PLAIT_OK
                                               : pli_fail(run->err, PLAIT_EINVAL, "table %s is not in this run: %s",
                                                          planned->name, planned->absent);
-    plait_status status = check_pair(run, planned->name, fill);
+    plait_status status = check_pair(run, planned->name, fill, planned->grows);
     if (status < 0) return advise(run, planned, status);
     PLI_TRY(pli_topology_make(travel.topology, fill, &topology, run->err));
     plait_report_table *table = &run->table[run->n_tables++];
@@ -152,12 +143,7 @@ static plait_status settle(pli_run *run, const pli_planned *planned) {
 
 plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t n) {
     PLI_TRY(check_names(run, planned, n));
-    for (int32_t i = 0; i < n; i++) {
-        PLI_TRY(settle(run, &planned[i]));
-        if (i == 0)
-            PLI_TRY(check_servers(run, pli_run_travel(run, planned[0].name).topology,
-                                  planned[0].sparse ? PLI_FILL_SPARSE : PLI_FILL_DENSE));
-    }
+    for (int32_t i = 0; i < n; i++) PLI_TRY(settle(run, &planned[i]));
     return PLAIT_OK;
 }
 

@@ -7,14 +7,6 @@
 
 plait_status pli_balance_check(const pli_run *run) {
     int32_t blocks = pli_dataset_blocks(run->data), workers = plait_comm_workers(run->comm);
-    if (run->stream)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "balance dynamic with a single streamed pass is refused: a stream reads each "
-                        "block once, where it began; take --epochs 2, or --balance static");
-    if (blocks == 1)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "balance dynamic with data from a pipe is refused: it is one block, of one "
-                        "process, that nobody else can read; name a file, or take --balance static");
     if (blocks < 2 * workers)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "balance dynamic with %d workers is refused: the data has %d blocks, and who "

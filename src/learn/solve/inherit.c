@@ -5,37 +5,6 @@
 
 #include "table/table.h"
 
-static plait_status refuse(const pli_run *run, const char *what, const char *why, const char *nearest) {
-    return pli_fail(run->err, PLAIT_EREFUSED, "%d replicas with %s are refused: %s; nearest is %s",
-                    (int)run->opts->replicas, what, why, nearest);
-}
-
-/* Who has no rows yet takes part in every clock, as fast as it may. */
-static plait_status check_spares(const pli_run *run) {
-    PLI_TRY(pli_spares_check(run->opts->spares, plait_comm_workers(run->comm), run->err));
-    if (run->opts->spares == 0 || run->opts->replicas <= 1 || strcmp(run->consistency, "async") != 0) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "%d spares with consistency async are refused: nothing keeps a worker without rows in step with "
-                    "the others, so it would have no clock left when one of them dies; nearest is ssp:4",
-                    (int)run->opts->spares);
-}
-
-plait_status pli_inherit_check(const pli_run *run) {
-    PLI_TRY(check_spares(run));
-    if (run->opts->replicas <= 1) return PLAIT_OK;
-    if (run->lbfgs)
-        return refuse(run, "optimizer lbfgs", "its steps are functions that update tables", "--optimizer adagrad");
-    if (run->balanced)
-        return refuse(run, "balance dynamic", "a dead worker's leases are nobody's", "--balance static");
-    if (run->stream)
-        return refuse(run, "a single streamed pass", "a stream is read once, by one worker", "--epochs 2");
-    if (run->opts->data != NULL)
-        for (int32_t i = 0; i < run->opts->data->n_paths; i++)
-            if (strcmp(run->opts->data->paths[i], "-") == 0)
-                return refuse(run, "data from standard input", "nobody else could read them again", "a file");
-    return PLAIT_OK;
-}
-
 /* --- in training -------------------------------------------------------------------------------------------------- */
 
 plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches) {

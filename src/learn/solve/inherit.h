@@ -26,10 +26,6 @@ typedef struct pli_heir {
     pli_part    *part; /* [blocks] */
 } pli_heir;
 
-/** Can the run go on without a worker? EREFUSED with the reason and the nearest. Before data are read, and again when
- *  it is known whether they are a stream. */
-plait_status pli_inherit_check(const pli_run *run);
-
 plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);
 /** The worker's batch of a clock; inherited: only what it stands in for in the clock that is ending. */
 plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out);

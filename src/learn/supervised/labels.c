@@ -274,10 +274,6 @@ plait_status pli_labels_settle(pli_run *run) {
     PLI_TRY(settle_classes(run));
     int64_t n = pli_fit_of(run)->goal.classes;
     pli_fit_of(run)->label_spread = 1;
-    if (run->stream && run->opts->class_weight != NULL && strcmp(run->opts->class_weight, "balanced") == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "class-weight balanced in a single streamed pass is refused: it needs the "
-                        "rows of each class beforehand; give label:weight,... or --epochs 2");
     if (run->stream) PLI_TRY(pli_sample_take(run));
     double *counts = pli_calloc((size_t)counts_of(n), sizeof *counts);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");

@@ -11,7 +11,7 @@ static plait_status async_parse(void *state, const char *parameters, const plait
 
 static plait_properties async_promises(const void *state) {
     (void)state;
-    return PLAIT_REPLAYABLE;
+    return PLAIT_REPLAYABLE | PLAIT_ANY_READ;
 }
 
 static plait_read async_on_get(void *state, const plait_view *view) {

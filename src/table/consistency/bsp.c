@@ -24,7 +24,7 @@ static plait_apply bsp_applies(const void *state) {
 
 static plait_properties bsp_promises(const void *state) {
     (void)state;
-    return PLI_PROMISES_OF_BSP;
+    return PLI_PROMISES_OF_BSP | PLAIT_ROUNDS;
 }
 
 static plait_read bsp_on_get(void *state, const plait_view *view) {

@@ -11,7 +11,7 @@ extern const plait_consistency pli_bsp_policy, pli_ssp_policy, pli_essp_policy, 
 
 /** "3:10" -> numbers [n], whole and in [0, PLI_CLOCKS_MAX]. false: not that. parameters may be NULL. */
 bool pli_policy_counts(const char *parameters, int32_t n, int64_t *numbers);
-/* What bsp promises, and whoever is its model under another name (bounded-delay:0). */
+/* What bsp promises of all workers, and whoever is its model under another name (bounded-delay:0). */
 #define PLI_PROMISES_OF_BSP                                                                                            \
     (PLAIT_WHOLE_CLOCKS | PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_REPLAYABLE | PLAIT_SKIPS_LATE)
 /** Clocks that are complete where they end without the `backup` slowest workers: plait_consistency.server.complete of

@@ -12,7 +12,7 @@
 
 #include "table/filter/filter.h"
 #include "table/state/values.h"
-#include "table/topology/topology.h"
+#include "table/pairs/pairs.h"
 
 enum { ROWS = 600, COLS_MAX = 3, ROUNDS = 12, LISTS = 4 };
 

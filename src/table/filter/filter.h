@@ -47,12 +47,6 @@ plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, p
                               plait_error *err);
 /** Can each of them work on this table? EREFUSED; ENOMEM. */
 plait_status pli_filters_check_table(const pli_filters_list *list, const plait_filter_table *table, plait_error *err);
-struct pli_topology_kind; /* table/topology/topology.h */
-/** May messages of a table under this topology and consistency be filtered so? additive: it has no rule. EREFUSED with
- *  the reason and the nearest. Asked by pli_pair_check. */
-plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *scope,
-                                    const struct pli_topology_kind *topology, const char *consistency, bool additive,
-                                    plait_error *err);
 /** May a program register these [n]? EINVAL. */
 plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_error *err);
 /** Has one of the filters this loss? */

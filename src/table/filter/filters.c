@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "table/consistency/consistency.h"
-#include "table/topology/topology.h"
 
 static const plait_filter *const filters[] = {
     &pli_key_cache_filter, &pli_key_delta_filter, &pli_fixed8_filter, &pli_fixed16_filter,     &pli_fp16_filter,
@@ -190,72 +189,4 @@ bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed) 
         if (keys || values || f->bytes.encode != NULL) return true;
     }
     return false;
-}
-
-/* --- promises ----------------------------------------------------------------------------------------------------- */
-
-/* The policy of plait's under which a row of a push may stay behind for any number of clocks: it promises nothing about
- * when others, or oneself, see it. */
-static bool allows_late_rows(const char *policy) { return strcmp(policy, "async") == 0; }
-
-/* Policies that promise values, not clocks: what is rounded away is an update that nobody sees. */
-static const struct { const char *policy, *promise; } of_values[] = {
-    { "sequential", "a turn sees every earlier push as it was made" },
-    { "vap", "vap bounds what is not seen of them" },
-};
-
-static const char *promise_of_values(const char *policy) { /* NULL: none */
-    for (size_t i = 0; i < sizeof of_values / sizeof *of_values; i++)
-        if (strcmp(of_values[i].policy, policy) == 0) return of_values[i].promise;
-    return NULL;
-}
-
-static const char *what_is_lost(plait_loss loss) {
-    return loss == PLAIT_KEPT_BACK ? "keeps whole rows of updates back"
-           : loss == PLAIT_SKIPPED ? "lets updates fall"
-                                   : "rounds updates";
-}
-
-static plait_status check_policy(const plait_filter *filter, const plait_consistency *policy, const char *spec,
-                                 plait_error *err) {
-    if (filter->loss == PLAIT_EXACT || policy == NULL) return PLAIT_OK;
-    const char *promise = promise_of_values(policy->name);
-    if (promise != NULL)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "filter %s with consistency %s is refused: it %s, and %s; nearest is a filter without "
-                        "loss, as key-cache,key-delta,zstd",
-                        filter->name, spec, what_is_lost(filter->loss), promise);
-    if (filter->loss == PLAIT_KEPT_BACK && !allows_late_rows(policy->name))
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "filter %s with consistency %s is refused: it %s for any number of clocks, and %s bounds "
-                        "by clocks which updates a read contains; nearest is %s with async, or fixed8 with %s",
-                        filter->name, spec, what_is_lost(filter->loss), policy->name, filter->name, spec);
-    return PLAIT_OK;
-}
-
-plait_status pli_filters_check_pair(const char *text, const pli_filter_scope *scope, const pli_topology_kind *topology,
-                                    const char *consistency, bool additive, plait_error *err) {
-    pli_filters_list list;
-    PLI_TRY(pli_filters_read(text, scope, &list, err));
-    if (list.n == 0) return PLAIT_OK;
-    if (topology->one_process)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "filters with topology %s are refused: its workers share the table's memory, no message "
-                        "carries values; nearest is --topology ps",
-                        topology->name);
-    if (!topology->on_servers)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "filters with topology %s are refused: they work on what workers push to and pull from "
-                        "servers; nearest is --topology ps",
-                        topology->name);
-    for (int32_t i = 0; i < list.n; i++) {
-        if (additive && list.filter[i]->loss != PLAIT_EXACT)
-            return pli_fail(
-                err, PLAIT_EREFUSED,
-                "filter %s on an additive table is refused: it %s, and a worker sees all of its own at "
-                "once; take a filter without loss, as key-cache,key-delta,zstd, or give the table an update rule",
-                list.filter[i]->name, what_is_lost(list.filter[i]->loss));
-        PLI_TRY(check_policy(list.filter[i], pli_consistency_find(consistency, NULL), consistency, err));
-    }
-    return PLAIT_OK;
 }

@@ -3,16 +3,28 @@
 
 #include <stdio.h>
 
+#include "table/pairs/pairs.h"
 #include "table/table.h"
 
 plait_status pli_state_check(const plait_table *table, plait_error *err) {
-    const pli_spec *spec = &table->spec;
-    const char     *nearest = "--optimizer-state whole", *why = NULL;
-    if (spec->sharded) why = "its rule's state lies in slices";
-    else if (table->ops->no_capture != NULL) why = table->ops->no_capture(table, &nearest);
-    if (why == NULL) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EREFUSED, "a checkpoint of table %s under %s x %s is refused: %s; nearest is %s",
-                    spec->name, spec->topology.text, spec->consistency, why, nearest);
+    const pli_spec        *spec = &table->spec;
+    const plait_job       *job = table->job;
+    const pli_scope        scope = pli_layout_scope(&job->layout);
+    const pli_filter_scope filters = pli_layout_filters(&job->layout);
+    const pli_rule_scope   rules = pli_layout_rules(&job->layout);
+    const pli_above        above = { .checkpoint = true };
+    return pli_pair_check(&(pli_pair){ .topology = spec->topology.text,
+                                       .consistency = spec->consistency,
+                                       .table = spec->name,
+                                       .scope = &scope,
+                                       .one_process = plait_comm_one_process(job->comm) != 0,
+                                       .rule = spec->ruled ? spec->rule.ops->name : NULL,
+                                       .rules = &rules,
+                                       .sharded = spec->sharded,
+                                       .filter = spec->filter,
+                                       .filters = &filters,
+                                       .above = &above },
+                          err);
 }
 
 int32_t pli_state_arrays(const plait_table *table, int32_t arrays[PLI_STATE_ARRAYS]) {

@@ -8,29 +8,6 @@
 
 enum { STRIP = 256 };
 
-plait_status pli_exact_check(const char *consistency, int32_t backup, const char *filter, const pli_filter_scope *scope,
-                             plait_error *err) {
-    pli_filters_list list;
-    if (strcmp(consistency, "bsp") != 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "exact sums with consistency %s are refused: they are of whole clocks, which only bsp "
-                        "has, and elsewhere what is read depends on when updates come; nearest is bsp",
-                        consistency);
-    if (backup > 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "exact sums with backup workers are refused: whose updates are dropped depends on "
-                        "who is late; nearest is bsp without them");
-    PLI_TRY(pli_filters_read(filter, scope, &list, err));
-    for (int32_t i = 0; i < list.n; i++)
-        if (list.filter[i]->loss != PLAIT_EXACT || list.filter[i]->values.encode != NULL ||
-            list.filter[i]->rows.choose != NULL)
-            return pli_fail(err, PLAIT_EREFUSED,
-                            "filter %s with exact sums is refused: it changes or picks values on their way; "
-                            "nearest is a filter without loss, as key-cache,key-delta,zstd",
-                            list.filter[i]->name);
-    return PLAIT_OK;
-}
-
 static bool is_wide(const pli_spec *spec) { return spec->type == PLAIT_F64; }
 
 void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum) {

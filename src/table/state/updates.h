@@ -6,11 +6,6 @@
 
 #include "table/state/spec.h"
 
-/** May a table be exact under this consistency, with so many backup workers and these filters? EREFUSED, and what
- *  pli_filters_read says. */
-plait_status pli_exact_check(const char *consistency, int32_t backup, const char *filter, const pli_filter_scope *scope,
-                             plait_error *err);
-
 /** sum [n] += delta [n], values of the table's type. */
 void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum);
 /** sum [at[i], :] += delta [i, :] for rows i in [0, rows), in order. */
@@ -26,7 +21,7 @@ void pli_updates_lay_over(const pli_spec *spec, double scale, int64_t n, const v
 double pli_updates_at(const pli_spec *spec, const void *sum, int64_t i);
 void   pli_updates_set(const pli_spec *spec, void *sum, int64_t i, double x);
 
-/** Filters, of which none looks at values (pli_exact_check), see the cells of a part as so many doubles. */
+/** Filters, of which none looks at values (table/pairs/), see the cells of a part as so many doubles. */
 static inline void pli_part_of_sums(const pli_spec *spec, plait_part *part) {
     if (!spec->exact) return;
     part->type = PLAIT_F64;

@@ -66,11 +66,6 @@ static plait_status open_copy(plait_table *table, const void *initial, const voi
     a->weight = 1;
     a->graph = (pli_graph)spec->topology.word;
     pli_pending_init(&a->pending, spec, 0);
-    if (spec->rows == 0)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "table %s is sparse: gossip averages copies, all rows of which every worker has; "
-                        "nearest is ps",
-                        spec->name);
     PLI_TRY(pli_policy_make(spec->consistency, &scope, &a->policy, err));
     PLI_TRY(pli_shard_open(&a->shard, spec, 0, false, initial, penalty, err));
     PLI_TRY(open_machine(job, err));
@@ -407,23 +402,7 @@ static plait_status gossip_zero(plait_table *table, int64_t number, plait_error 
     return PLAIT_OK;
 }
 
-static plait_status gossip_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                                size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
-    (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
-    return pli_fail(err, PLAIT_EREFUSED,
-                    "table %s: server functions need one owner of each row, gossip has a copy at every "
-                    "worker; nearest is allreduce",
-                    tables[0]->spec.name);
-}
-
-static const char *gossip_no_capture(const plait_table *table, const char **nearest_out) {
-    (void)table;
-    *nearest_out = "consistency bsp";
-    return "each worker has a copy of its own";
-}
-
 const pli_topology_ops pli_averaged_ops = {
     .open = gossip_open, .close = gossip_close, .get = gossip_get, .read = gossip_read, .inc = gossip_inc,
-    .clock = gossip_clock, .settle = gossip_settle, .zero = gossip_zero, .call = gossip_call,
-    .no_capture = gossip_no_capture,
+    .clock = gossip_clock, .settle = gossip_settle, .zero = gossip_zero,
 };

@@ -614,15 +614,8 @@ static void hogwild_ahead(const plait_table *table, int64_t n, const uint64_t *k
         if (keys[i] < (uint64_t)h->spec.rows) prefetch(h, (int64_t)keys[i], row_bytes, true);
 }
 
-static const char *hogwild_no_capture(const plait_table *table, const char **nearest_out) {
-    (void)table;
-    *nearest_out = "topology ps";
-    return "its workers write the values without a lock, so that there is no moment at which they are whole";
-}
-
 const pli_topology_ops pli_hogwild_ops = {
     .any_thread = true,
     .open = hogwild_open, .close = hogwild_close, .get = hogwild_get, .read = hogwild_read, .inc = hogwild_inc,
     .zero = hogwild_zero, .call = hogwild_call, .dump = hogwild_dump, .ahead = hogwild_ahead,
-    .no_capture = hogwild_no_capture,
 };

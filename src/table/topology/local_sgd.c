@@ -368,15 +368,6 @@ static plait_status local_zero(plait_table *table, int64_t number, plait_error *
     return PLAIT_OK;
 }
 
-static plait_status local_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                               size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
-    (void)n, (void)function, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
-    return pli_fail(err, PLAIT_EREFUSED,
-                    "table %s: server functions need one owner of each row, under %s each worker has a copy of "
-                    "its own; nearest is bsp",
-                    tables[0]->spec.name, tables[0]->spec.consistency);
-}
-
 /* The rows of a dump on their way: with room for `most`. */
 typedef struct rows_dumped {
     int64_t   n, most;
@@ -440,12 +431,6 @@ static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **ke
     return PLAIT_OK;
 }
 
-static const char *local_no_capture(const plait_table *table, const char **nearest_out) {
-    (void)table;
-    *nearest_out = "consistency bsp";
-    return "each worker has a copy of its own";
-}
-
 const pli_topology_ops pli_local_sgd_ops = {
     .open = local_open,
     .close = local_close,
@@ -459,7 +444,5 @@ const pli_topology_ops pli_local_sgd_ops = {
     .settle = local_settle,
     .refresh = local_refresh,
     .zero = local_zero,
-    .call = local_call,
     .dump = local_dump,
-    .no_capture = local_no_capture,
 };

@@ -20,6 +20,7 @@ plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_
     if (kind->dense != NULL)
         return pli_policy_properties(kind->dense, policy) & pli_policy_properties(kind->sparse, policy);
     if (pli_policy_at_clock(policy)) has |= PLAIT_CLOCK_SUMS;
+    if (!policy->ops->refreshes) has |= PLAIT_ASKED;
     has = (has & kind->keeps) | kind->gives;
     if (averages(kind, policy->ops)) has &= ~(plait_properties)NOT_OF_AVERAGES;
     if (is_unlocked(kind, policy->ops)) has &= ~(plait_properties)NOT_UNLOCKED;

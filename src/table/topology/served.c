@@ -480,12 +480,6 @@ static plait_status served_call(plait_table *const *tables, int32_t n, int32_t f
     return status;
 }
 
-static const char *served_no_capture(const plait_table *table, const char **nearest_out) {
-    if (!pli_filters_have(&pli_served_of(table)->filters, PLAIT_ROUNDED)) return NULL;
-    *nearest_out = "a filter without loss, as zstd";
-    return "its filters keep what rounding has left of each worker's updates";
-}
-
 const pli_topology_ops pli_served_ops = {
     .open = served_open,
     .close = served_close,
@@ -500,5 +494,4 @@ const pli_topology_ops pli_served_ops = {
     .zero = served_zero,
     .call = served_call,
     .dump = pli_served_dump,
-    .no_capture = served_no_capture,
 };

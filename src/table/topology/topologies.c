@@ -1,4 +1,5 @@
-/* The registry of topologies. A new one is a file with its pli_topology_ops, a line here, and its pairs in pairs.c. */
+/* The registry of topologies. A new one is a file with its pli_topology_ops, and a kind here:
+ * which policies and settings go with it follows from what the kind keeps and gives (table/pairs/). */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
  * by itself. */
 enum {
     OF_SUMS = PLAIT_WHOLE_CLOCKS | PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_CLOCK_SUMS,
-    OF_OWNERS = OF_SUMS | PLAIT_VALUES | PLAIT_SKIPS_LATE
+    OF_OWNERS = OF_SUMS | PLAIT_VALUES | PLAIT_SKIPS_LATE | PLAIT_ANY_READ | PLAIT_ASKED
 };
 
 static const pli_topology_kind local = {
@@ -43,7 +44,7 @@ static const pli_topology_kind hybrid = {
 static const pli_topology_kind gossip = {
     .name = "gossip", .parameters = "ring|torus|exp",
     .summary = "each worker has a copy, which it averages with its neighbours' only; the model is the average of all",
-    .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS, .ops = &pli_averaged_ops
+    .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS | PLAIT_ANY_READ, .ops = &pli_averaged_ops
 };
 
 static const pli_topology_kind *const topologies[] = { &local, &allreduce, &ps, &hybrid, &gossip, NULL };

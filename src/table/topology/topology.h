@@ -3,8 +3,7 @@
  * A topology realises get, inc and clock of the tables that chose it: `local` (the process's memory), `ps`
  * (messages to shards), `allreduce` (a copy in each rank, summed by collectives). It knows a consistency
  * policy only through the policy interface, and whoever deals with a topology asks its kind and never its
- * name. One line a kind in topologies.c. Which pairs go together is one table in pairs.c (contract.md's); every
- * other is refused by name, with the reason and the nearest.
+ * name. One line a kind in topologies.c. Which goes with which consistency, and with which settings: table/pairs/.
  */
 #ifndef PLI_TABLE_TOPOLOGY_H
 #define PLI_TABLE_TOPOLOGY_H
@@ -58,34 +57,6 @@ void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_
  *  nearest is named), EINVAL a parameter that it does not take. */
 plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *topology_out, plait_error *err);
 
-/* A topology, a consistency, and what they must go with. */
-typedef struct pli_pair {
-    const char      *topology, *consistency; /* as users write them */
-    const pli_scope *scope;       /* where policies are found besides plait's own, and the backup workers; NULL:
-                                     nothing */
-    bool             one_process; /* all ranks are threads of one process */
-    pli_fill         fill;        /* ANY: does it train for some table? */
-    bool             staleness_aware; /* plait_rule_opts' */
-    const char      *rule;            /* NULL: additive */
-    plait_type       type;            /* of the values; 0: float32, or not known yet */
-    bool             sharded;         /* the rule's state is in parts */
-    bool             exact;           /* sums are exact */
-    bool             aggregates;      /* hosts add up before anything leaves them */
-    bool             logged;          /* there is an event log */
-    int32_t          replicas;        /* copies of each shard; 0, 1: the one */
-    int32_t          spares;          /* workers without shards and items, for who dies */
-    int32_t          servers;         /* ranks with shards; 0: not known yet */
-    const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
-    const char      *filter;          /* NULL, "": none */
-    const pli_filter_scope *filters;  /* where filters are found besides plait's own; NULL: nowhere */
-    const pli_rule_scope   *rules;    /* where rules are; NULL: nowhere */
-} pli_pair;
-
-/** Does this train? EREFUSED with the reason and the nearest pair, ENAME and EINVAL for names and parameters. The one
- *  place that knows: for tables, jobs, runs (before they read anything), and the matrix of help and docs. */
-plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
-/** Are there so many spares among the workers, and one at least that is none? Errors: EINVAL. */
-plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
 /** What the pair keeps to, as bits of plait/property.h; of a topology whose tables travel by one or the other of two,
  *  what both do. 0: no such policy, or its parameters are wrong. */
 plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);

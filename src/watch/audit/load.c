@@ -48,7 +48,8 @@ static plait_status join(pli_audit *audit, int32_t stream, const pli_event *even
 }
 
 static plait_status open_table(pli_audit *audit, audit_table *table, const pli_event_table *info, plait_error *err) {
-    size_t workers = (size_t)audit->job.workers;
+    size_t      workers = (size_t)audit->job.workers;
+    pli_promise own;
     *table = (audit_table){ .known = true,
                             .ruled = info->ruled,
                             .way = info->way,
@@ -59,7 +60,8 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
     snprintf(table->consistency, sizeof table->consistency, "%s", info->consistency);
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
-    table->sums = audit->places > 1 && strcmp(info->consistency, "bsp") == 0;
+    PLI_TRY(pli_promise_read(info->consistency, &own, err));
+    table->sums = audit->places > 1 && own.exact;
     audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
     table->pusher = pli_calloc(workers, sizeof *table->pusher);

@@ -1,0 +1,97 @@
+/* What a run has set that its tables do not see, for the one place that decides what goes together (table/pairs/). */
+#include <string.h>
+
+#include "learn/loss/loss.h"
+#include "learn/run/run.h"
+
+static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
+
+/* What the learner asks of the settings, and what L-BFGS does where it is the solver. */
+static void note_demands(const pli_run *run, pli_above *above) {
+    static const pli_demand lbfgs = {
+        .who = "lbfgs",
+        .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
+        .why = "a line search compares sums over all rows at one point",
+        .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                  PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH
+    };
+    const plait_learner *learner = run->learner;
+    const bool           passes = (learner->ways & PLAIT_LEARNER_PASSES) != 0;
+    above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
+    above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = learner->needs,
+                                     .traits = passes ? PLAIT_ALL_ROWS : 0 };
+    if (run->lbfgs) above->demand[1] = lbfgs;
+}
+
+/* The loss as far as it is named before the labels are read; one that is chosen by them has no kink. */
+static bool is_kinked(const char *loss) {
+    const pli_loss *found;
+    return loss != NULL && pli_loss_find(loss, 2, &found, NULL) >= 0 && !found->smooth;
+}
+
+/* The first of the paths that can be read but once. */
+static const char *pipe_of(const plait_data_opts *files) {
+    for (int64_t i = 0; files != NULL && i < files->n_paths; i++)
+        if (pli_is_pipe(files->paths[i])) return files->paths[i];
+    return NULL;
+}
+
+static bool has_stdin(const plait_data_opts *files) {
+    for (int64_t i = 0; files != NULL && i < files->n_paths; i++)
+        if (is(files->paths[i], "-")) return true;
+    return false;
+}
+
+static void note_data(const pli_run *run, pli_above *above) {
+    const plait_train_opts *o = run->opts;
+    above->pipe = pipe_of(o->data) != NULL ? pipe_of(o->data) : pipe_of(o->test);
+    if (above->pipe == NULL && o->validation != NULL && run->fraction == 0 && pli_is_pipe(o->validation))
+        above->pipe = o->validation;
+    above->standard_input = has_stdin(o->data);
+    above->processes = !pli_comm_shares_process(run->comm);
+    above->streamed = run->stream;
+    above->balanced = run->balanced;
+    above->class_balance = is(o->class_weight, "balanced");
+}
+
+static void note_model(const pli_run *run, pli_above *above) {
+    const plait_train_opts *o = run->opts;
+    const plait_learner    *learner = run->learner;
+    const bool              by_option = learner->labels == PLAIT_LABELS_EITHER; /* what --loss says */
+    above->model = learner->name;
+    above->net = learner->more != NULL && learner->more->graph != NULL;
+    above->loss_by_option = by_option;
+    above->loss = by_option ? o->loss : learner->name;
+    above->kinked = is_kinked(above->loss);
+    above->dropout = run->drops;
+    above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;
+    above->no_intercept = o->no_intercept != 0;
+    above->adds = learner->optimizer == NULL;
+    above->one_pass = (learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
+    above->whole_passes = (learner->ways & PLAIT_LEARNER_PASSES) != 0;
+}
+
+static void note_training(const pli_run *run, pli_above *above) {
+    const plait_train_opts *o = run->opts;
+    above->optimizer = o->optimizer;
+    above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
+    above->rate = o->learning_rate > 0;
+    above->penalty = o->l1 > 0 || o->l2 > 0;
+    above->validation = o->validation != NULL || o->patience > 0;
+    above->patience = o->patience > 0;
+    above->start = o->init_model != NULL;
+    above->net_options = o->layers != NULL || o->loss != NULL || o->graph_file != NULL;
+    above->epochs = o->epochs > 1;
+    above->batch = o->batch > 0;
+    above->checkpoint = o->checkpoint != NULL;
+    above->resume = o->resume != NULL;
+}
+
+pli_above pli_run_above(const pli_run *run) {
+    pli_above above = { .model = NULL };
+    note_demands(run, &above);
+    note_data(run, &above);
+    note_model(run, &above);
+    note_training(run, &above);
+    return above;
+}

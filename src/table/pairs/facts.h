@@ -1,0 +1,98 @@
+/* table/pairs/facts.h - what is known of a run when its settings are looked at; for this folder. */
+#ifndef PLI_TABLE_FACTS_H
+#define PLI_TABLE_FACTS_H
+
+#include "table/pairs/pairs.h"
+
+/* Settings that are on, a bit each. */
+enum pli_on {
+    /* of the job */
+    PLI_ON_BACKUPS,    /* --backup                                          */
+    PLI_ON_COPIES,     /* --replicas 2 ...                                  */
+    PLI_ON_MORE_COPIES, /* ... or more                                      */
+    PLI_ON_SPARES,
+    PLI_ON_HOST_SUMS,  /* --aggregate host                                  */
+    PLI_ON_EVENTS,
+    PLI_ON_ONE_SERVER, /* one rank has all shards                           */
+    PLI_ON_SERVERS,    /* some ranks only have shards                       */
+    PLI_ON_FLAT_SUMS,  /* a collective is named that does not know of hosts */
+    /* of who computes */
+    PLI_ON_ALL_ROWS, PLI_ON_OWN_STEPS, PLI_ON_MORE_STATE, PLI_ON_OWN_END, PLI_ON_UPDATING, PLI_ON_COMPARES,
+    PLI_ON_SMOOTH, PLI_ON_ROWS_STAY,
+    /* above the tables */
+    PLI_ON_ROWS,       /* workers compute over rows of their own */
+    PLI_ON_KEPT,       /* a checkpoint, or a resumed run */
+    PLI_ON_CHECKPOINT, PLI_ON_RESUME, PLI_ON_RESTARTS, PLI_ON_BALANCED, PLI_ON_STREAM, PLI_ON_STDIN, PLI_ON_PIPE,
+    PLI_ON_PROCESSES, PLI_ON_NET, PLI_ON_NO_INTERCEPT, PLI_ON_KERNELS, PLI_ON_KINKED, PLI_ON_DROPOUT, PLI_ON_PATIENCE,
+    PLI_ON_SCHEDULE, PLI_ON_CLASS_BALANCE, PLI_ON_ADDS, PLI_ON_ONE_PASS, PLI_ON_WHOLE_PASSES, PLI_ON_OPTIMIZER,
+    PLI_ON_RATE, PLI_ON_PENALTY, PLI_ON_VALIDATION, PLI_ON_START, PLI_ON_NET_OPTIONS, PLI_ON_EPOCHS, PLI_ON_BATCH,
+    /* of the table: from here on a rule tells of one table's pair */
+    PLI_ON_TABLES,
+    PLI_ON_STALE_STEPS = PLI_ON_TABLES, /* --staleness-aware                             */
+    PLI_ON_EXACT,
+    PLI_ON_SHARDED,    /* --optimizer-state sharded                                      */
+    PLI_ON_ADDITIVE,   /* no rule                                                        */
+    PLI_ON_RULED,      /* a rule                                                         */
+    PLI_ON_INTEGERS,   /* values are whole numbers                                       */
+    PLI_ON_AVERAGED,   /* owners add to averages, as workers move copies by the rule     */
+    PLI_ON_DERIVES,    /* the rule makes its values from its state                       */
+    PLI_ON_BY_KEY,     /* updates are of some rows, by key                               */
+    PLI_ON_GROWS,      /* rows come with their keys                                      */
+    PLI_ON_FILTERS,    /* any                                                            */
+    PLI_ON_LOSSY,      /* one loses something ...                                        */
+    PLI_ON_ROUNDING,   /* ... by rounding, and keeps the rest for the next push ...      */
+    PLI_ON_LATE_ROWS,  /* ... by keeping rows back                                       */
+    PLI_ON_CHANGING,   /* one makes other bits of values on their way                    */
+    PLI_ON_SHARED,     /* the topology is one process's memory                           */
+    PLI_ON_SERVED,     /* the topology has rows lie on servers, or in that memory        */
+    PLI_ON_NEIGHBOURS  /* the topology averages with neighbours                          */
+};
+#define PLI_ON(name) (UINT64_C(1) << PLI_ON_##name)
+
+typedef struct pli_facts {
+    const pli_pair          *pair;
+    const pli_above         *above; /* never NULL: zeroed where there is none */
+    const pli_topology_kind *kind;
+    pli_policy               policy;
+    plait_properties         promises, has; /* the policy's, the pair's */
+    pli_filters_list         filters;
+    uint64_t                 on;
+} pli_facts;
+
+/** Reads names and parameters. kind: one whose tables travel by itself. Errors: ENAME, EINVAL, EREFUSED filters that do
+ *  not go in this order. */
+plait_status pli_facts_make(const pli_pair *pair, const pli_topology_kind *kind, pli_facts *facts_out,
+                            plait_error *err);
+/** The same of what concerns no table's pair. Nothing to free. */
+pli_facts    pli_facts_of_job(const pli_pair *pair);
+void         pli_facts_free(pli_facts *facts);
+
+/** The learner or solver whose traits make one of these settings be on; NULL: none does. */
+const pli_demand *pli_facts_demand(const pli_facts *facts, uint64_t on);
+/** A filter that makes one of these settings be on; NULL: none does. */
+const plait_filter *pli_facts_filter(const pli_facts *facts, uint64_t on);
+
+plait_status pli_matrix_check(const pli_facts *facts, plait_error *err);
+
+/* --- rules ---------------------------------------------------------------------------------------------------------- */
+
+/* What is refused: where all settings of `on` are on and none of `off`, and, if the rule names properties, the policy
+ * lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the texts stand for what the
+ * run has: check.c lists the words. */
+typedef struct pli_pair_rule {
+    uint64_t         on, off;
+    plait_properties promise, needs, bars;
+    const char      *what;   /* "backup workers with topology {topology} are" (refused) */
+    const char      *why;    /* "a sum needs every worker's part"                       */
+    const char      *remedy; /* "nearest is ps"                                         */
+} pli_pair_rule;
+
+/** All rules, in the order in which they are told, to a text of NULL. */
+const pli_pair_rule *pli_pair_rules(void);
+
+/** Does the rule tell of one table's pair, or else of the whole run? */
+static inline bool pli_rule_is_of_table(const pli_pair_rule *rule) {
+    return (rule->on >> PLI_ON_TABLES) != 0 || (rule->promise | rule->needs | rule->bars) != 0;
+}
+
+#endif

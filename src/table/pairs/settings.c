@@ -1,0 +1,164 @@
+/* The settings that `plait help pairs` puts against pairs and against each other: how each is switched on. What follows
+ * from that, rules.c knows. */
+#include "table/pairs/pairs.h"
+
+static void exact(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->exact = true;
+}
+
+static void whole_filter(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->filter = "key-cache,key-delta,zstd";
+}
+
+static void rounding_filter(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->filter = "fixed8";
+}
+
+static void late_filter(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->filter = "topk:0.1";
+}
+
+static void copies(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->replicas = 2;
+}
+
+static void spares(pli_pair *pair, pli_above *above) {
+    copies(pair, above);
+    pair->spares = 1;
+}
+
+static void backups(pli_pair *pair, pli_above *above) {
+    static const pli_scope scope = { .setting.backup = 1 };
+    (void)above;
+    pair->scope = &scope;
+}
+
+static void host_sums(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->aggregates = true;
+}
+
+static void servers(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->only_servers = 2;
+}
+
+static void sharded(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->sharded = true;
+}
+
+static void stale_steps(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->staleness_aware = true;
+}
+
+static void events(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->logged = true;
+}
+
+static void checkpoint(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->checkpoint = true;
+}
+
+static void resume(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->resume = true;
+}
+
+static void balanced(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->balanced = true;
+}
+
+static void streamed(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->streamed = true;
+}
+
+static void standard_input(pli_pair *pair, pli_above *above) {
+    above->pipe = "-";
+    above->standard_input = true;
+    above->processes = !pair->one_process;
+}
+
+static void net(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->net = true;
+    above->model = "mlp";
+}
+
+static void dropout(pli_pair *pair, pli_above *above) {
+    net(pair, above);
+    above->dropout = true;
+}
+
+static void kernels(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->kernels = "onednn";
+}
+
+static void no_intercept(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->no_intercept = true;
+}
+
+static void kinked(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->kinked = above->loss_by_option = true;
+    above->loss = "hinge";
+}
+
+static void schedule(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->schedule = true;
+}
+
+static void patience(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->patience = true;
+}
+
+static void class_balance(pli_pair *pair, pli_above *above) {
+    (void)pair;
+    above->class_balance = true;
+}
+
+const pli_setting *pli_settings(void) {
+    static const pli_setting settings[] = {
+        { "exact sums", "--reduce exact", exact },
+        { "a filter without loss", "--filter zstd", whole_filter },
+        { "a filter that rounds", "--filter fixed8", rounding_filter },
+        { "a filter that keeps rows back", "--filter topk:F", late_filter },
+        { "second copies", "--replicas 2", copies },
+        { "spares", "--spares N", spares },
+        { "backup workers", "--backup N", backups },
+        { "sums inside a host", "--aggregate host", host_sums },
+        { "ranks that only serve", "--servers N", servers },
+        { "the rule's state in parts", "--optimizer-state sharded", sharded },
+        { "steps by staleness", "--staleness-aware", stale_steps },
+        { "a checkpoint", "--checkpoint DIR", checkpoint },
+        { "a resumed run", "--resume DIR", resume },
+        { "an event log", "--events FILE", events },
+        { "blocks that change hands", "--balance dynamic", balanced },
+        { "a stream", "--epochs 1", streamed },
+        { "standard input", "--data -", standard_input },
+        { "a net", "--model mlp", net },
+        { "a net with dropout", "--graph FILE", dropout },
+        { "kernels of a module", "--kernels onednn", kernels },
+        { "no intercept", "--no-intercept", no_intercept },
+        { "a loss with a kink", "--model hinge", kinked },
+        { "a schedule", "--schedule cosine", schedule },
+        { "an early end", "--patience N", patience },
+        { "classes of equal weight", "--class-weight balanced", class_balance },
+        { NULL, NULL, NULL },
+    };
+    return settings;
+}
