@@ -321,9 +321,13 @@ void pli_opts_free(pli_opts **opts) {
     if (*opts == NULL) return;
     pli_arena_destroy(&(*opts)->arena);
     pli_free((*opts)->where);
+    pli_free((*opts)->own);
     pli_free(*opts);
     *opts = NULL;
 }
+
+const pli_opt *pli_opts_rows(const pli_opts *opts) { return opts->rows; }
+void           pli_opts_own_rows(pli_opts *opts, pli_opt *rows) { opts->own = rows; }
 
 pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out) {
     const pli_opt *row = pli_opts_row(opts, name, strlen(name));

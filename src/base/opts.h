@@ -61,6 +61,11 @@ plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, voi
                            bool *help_out, pli_opts **opts_out, plait_error *err);
 void         pli_opts_free(pli_opts **opts);
 
+/** The rows that it was read by. */
+const pli_opt *pli_opts_rows(const pli_opts *opts);
+/** Rows that were made for this reading are freed with opts: one block of pli_malloc. */
+void pli_opts_own_rows(pli_opts *opts, pli_opt *rows);
+
 /** Where the value of row `name` came from, and that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
 pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out);
 

@@ -8,6 +8,7 @@
 struct pli_opts {
     const pli_opt *rows;
     int64_t        n;     /* rows */
+    pli_opt       *own;   /* the same where they are freed with this; else NULL */
     pli_arena      arena; /* all texts, lists and places */
     struct pli_opts_where {
         pli_origin  origin;

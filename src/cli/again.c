@@ -34,11 +34,11 @@ static bool is_set_anew(const char *name, start from) {
 static bool is_left_out(const char *name, start from) { return strcmp(name, "config") == 0 || is_set_anew(name, from); }
 
 /* The row that a word of the command names; *with_value: "--name=value". NULL: it names none. */
-static const pli_opt *row_of(const char *word, bool *with_value) {
+static const pli_opt *row_of(const pli_again *again, const char *word, bool *with_value) {
     const size_t length = strcspn(word, "=");
     *with_value = word[length] == '=';
     if (strncmp(word, "--", 2) != 0) return NULL;
-    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++)
+    for (const pli_opt *row = pli_opts_rows(again->opts); row->name != NULL; row++)
         if (strlen(row->name) == length - 2 && strncmp(row->name, word + 2, length - 2) == 0) return row;
     return NULL;
 }
@@ -46,7 +46,7 @@ static const pli_opt *row_of(const char *word, bool *with_value) {
 static void add_words(const pli_again *again, start from, pli_text *text) {
     for (int i = 0; i < again->argc; i++) {
         bool           with_value;
-        const pli_opt *row = row_of(again->argv[i], &with_value);
+        const pli_opt *row = row_of(again, again->argv[i], &with_value);
         const bool     two = row != NULL && !with_value && row->kind != PLI_OPT_FLAG && i + 1 < again->argc;
         if (row == NULL || !is_left_out(row->name, from)) {
             quote(text, again->argv[i]);
@@ -75,7 +75,7 @@ static void add_row(const pli_train_settings *settings, const pli_opt *row, pli_
     switch (row->kind) {
     case PLI_OPT_LATER: return;
     case PLI_OPT_FLAG:
-        if (*(const bool *)at) pli_text_add(text, " --%s", row->name);
+        pli_text_add(text, *(const bool *)at ? " --%s" : " --%s=false", row->name);
         return;
     case PLI_OPT_LIST:
         for (int64_t i = 0; i < list->n; i++) add_option(row->name, list->item[i], text);
@@ -97,7 +97,7 @@ static void add_row(const pli_train_settings *settings, const pli_opt *row, pli_
 
 /* What was said elsewhere than on the command line. */
 static void add_others(const pli_again *again, start from, pli_text *text) {
-    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++) {
+    for (const pli_opt *row = pli_opts_rows(again->opts); row->name != NULL; row++) {
         const pli_origin origin = pli_opts_origin(again->opts, row->name, NULL);
         if (origin != PLI_FROM_FILE && origin != PLI_FROM_VARIABLE) continue;
         if (!is_left_out(row->name, from)) add_row(again->settings, row, text);

@@ -26,7 +26,8 @@ typedef struct pli_command {
     const char    *usage;                    /* "train --data D [options]"                            */
     const char    *summary;                  /* one line, lower case, no full stop                    */
     const char    *details;                  /* paragraphs for help and man page; NULL: none          */
-    const pli_opt *rows;                     /* its options                                           */
+    const pli_opt *rows;                     /* its options; all of them: pli_command_rows            */
+    bool           trains;                   /* the learners' own options are among them              */
     const char *const *words;                /* one of these comes first, NULL-terminated; NULL: none */
     int (*run)(int argc, char *const *argv); /* the words after its name; answers the exit code */
 } pli_command;
@@ -38,6 +39,8 @@ extern const pli_command pli_command_train, pli_command_predict, pli_command_eva
 
 /** All commands, NULL-terminated. */
 const pli_command *const *pli_commands(void);
+/** All options of the command: one block of memory, freed by pli_free. NULL: no memory. */
+pli_opt *pli_command_rows(const pli_command *command);
 /** NULL: none of that name. */
 const pli_command *pli_command_find(const char *name);
 /** The program: finds the command and runs it. */
@@ -64,7 +67,7 @@ int pli_cli_unknown(const char *what, const char *given, const char *const *know
 void pli_cli_manual(pli_text *text);
 void pli_cli_completion(pli_text *text);
 /** What 'plait help' tells about beside itself: commands, models, settings and their values. Returns how many. */
-enum { PLI_CLI_TOPICS_MAX = 64 };
+enum { PLI_CLI_TOPICS_MAX = 128 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
 /** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as much. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);

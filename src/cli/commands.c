@@ -133,10 +133,27 @@ static bool is_no_choice(const char *text, mistake *m) {
            copy_word(m->value, sizeof m->value, value, strcspn(value, "'"));
 }
 
+enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };
+
+static void free_all_rows(pli_opt *tables[COMMANDS]) {
+    for (size_t i = 0; i < COMMANDS; i++) pli_free(tables[i]);
+}
+
+/* The rows of each command. false: no memory. */
+static bool make_all_rows(pli_opt *tables[COMMANDS]) {
+    bool made = true;
+    for (size_t i = 0; i < COMMANDS; i++) made = (tables[i] = pli_command_rows(commands[i])) != NULL && made;
+    if (!made) free_all_rows(tables);
+    return made;
+}
+
 /* Of the command's own rows first; a variable may be meant for another command. */
 static const char *word_for(const pli_opt *rows, const char *name) {
+    pli_opt    *tables[COMMANDS];
     const char *say = pli_words_option(rows, name);
-    for (size_t i = 0; say == NULL && commands[i] != NULL; i++) say = pli_words_option(commands[i]->rows, name);
+    if (say != NULL || !make_all_rows(tables)) return say;
+    for (size_t i = 0; say == NULL && i < COMMANDS; i++) say = pli_words_option(tables[i], name);
+    free_all_rows(tables);
     return say;
 }
 
@@ -157,10 +174,27 @@ static void hint(const pli_opt *rows, plait_error *err) {
 
 /* A variable that no command has an option for is a typo; one of another command's is not. */
 static plait_status check_variables(plait_error *err) {
-    const pli_opt *tables[sizeof commands / sizeof commands[0]];
-    size_t         n = 0;
-    for (size_t i = 0; commands[i] != NULL; i++) tables[n++] = commands[i]->rows;
-    return pli_opts_check_variables(tables, n, variables, sizeof variables / sizeof variables[0], err);
+    pli_opt *tables[COMMANDS];
+    if (!make_all_rows(tables)) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
+    plait_status status = pli_opts_check_variables((const pli_opt *const *)tables, COMMANDS, variables,
+                                                   sizeof variables / sizeof variables[0], err);
+    free_all_rows(tables);
+    return status;
+}
+
+/* The rows that were made go with *opts_out. */
+static plait_status read_rows(const pli_command *command, int argc, char *const *argv, void *target,
+                              pli_text_list *words, bool *help, pli_opts **opts_out, plait_error *err) {
+    pli_opt *rows = pli_command_rows(command);
+    if (rows == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
+    plait_status status = pli_opts_read(rows, argc, argv, target, words, help, opts_out, err);
+    if (status >= 0) {
+        pli_opts_own_rows(*opts_out, rows);
+        return status;
+    }
+    hint(rows, err);
+    pli_free(rows);
+    return status;
 }
 
 bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
@@ -169,14 +203,13 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
     pli_text_list words = { 0 };
     bool          help = false;
     *opts_out = NULL;
-    plait_status status = pli_opts_read(command->rows, argc, argv, target, &words, &help, opts_out, &err);
-    if (status >= 0 && !help) status = check_variables(&err);
+    plait_status status = read_rows(command, argc, argv, target, &words, &help, opts_out, &err);
+    if (status >= 0 && !help && (status = check_variables(&err)) < 0) hint(pli_opts_rows(*opts_out), &err);
     if (help) {
         pli_text text = { 0 };
         pli_cli_help(command, pli_terminal_columns(1), &text);
         *code_out = pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
     } else if (status < 0) {
-        hint(command->rows, &err);
         pli_fail_at(&err, "%s", command->name);
         *code_out = pli_cli_fail(&err);
         if (status == PLAIT_EFORMAT) *code_out = PLI_EXIT_USAGE; /* a line of the configuration, not of data */

@@ -110,7 +110,7 @@ static bool is_one_of(const char *name, const char *const *names) {
 static bool write_job(work *w, plait_error *err) {
     pli_text     yaml = { 0 };
     pli_outfile *file = NULL;
-    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++) {
+    for (const pli_opt *row = pli_opts_rows(w->job_opts); row->name != NULL; row++) {
         if (row->kind == PLI_OPT_LATER || is_one_of(row->name, not_of_job)) continue;
         if (!pli_compare_is_given(w->job_opts, row->name)) continue;
         pli_text_add(&yaml, "%s: ", row->name);
@@ -146,7 +146,7 @@ bool pli_compare_make_place(work *w, plait_error *err) {
     w->events = pli_format("%s/events", w->directory);
     w->printed = pli_format("%s/out", w->directory);
     w->said = pli_format("%s/err", w->directory);
-    w->env = pli_env_without(pli_train_rows);
+    w->env = pli_env_without(pli_opts_rows(w->job_opts));
     if (w->config == NULL || w->metrics == NULL || w->events == NULL || w->printed == NULL || w->said == NULL ||
         w->env == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "out of memory"), false;

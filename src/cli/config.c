@@ -16,12 +16,12 @@ static const pli_opt rows[] = {
 
 /* Has the option no value at all, so that train chooses? */
 static bool unset(const pli_opt *row, const pli_opts *opts) {
-    return row->preset == NULL && row->kind != PLI_OPT_FLAG &&
+    return row->preset == NULL && (row->kind != PLI_OPT_FLAG || pli_row_is_own(row)) &&
            pli_opts_origin(opts, row->name, NULL) == PLI_FROM_DEFAULT;
 }
 
 static void list(const pli_train_settings *set, const pli_opts *opts, bool origin, pli_text *text) {
-    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++) {
+    for (const pli_opt *row = pli_opts_rows(opts); row->name != NULL; row++) {
         const char *place = NULL;
         if (row->kind == PLI_OPT_LATER || strcmp(row->name, "config") == 0) continue;
         pli_opts_origin(opts, row->name, &place);

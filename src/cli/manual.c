@@ -43,10 +43,13 @@ void pli_cli_help(const pli_command *command, int width, pli_text *text) {
         pli_text_add(text, "\n");
         pli_cli_wrap(text, command->details, 0, width);
     }
-    if (command->rows[0].name != NULL) {
+    pli_opt *rows = pli_command_rows(command);
+    text->failed = text->failed || rows == NULL;
+    if (rows != NULL && rows[0].name != NULL) {
         pli_text_add(text, "\n");
-        pli_opts_help(command->rows, width, text);
+        pli_opts_help(rows, width, text);
     }
+    pli_free(rows);
 }
 
 /* --- roff ------------------------------------------------------------------------------------------- */
@@ -116,9 +119,12 @@ void pli_cli_manual(pli_text *text) {
             pli_text_add(text, ".PP\n");
             roff(text, commands[i]->details);
         }
-        for (const pli_opt *row = commands[i]->rows; row->name != NULL; row++) {
+        pli_opt *rows = pli_command_rows(commands[i]);
+        text->failed = text->failed || rows == NULL;
+        for (const pli_opt *row = rows; row != NULL && row->name != NULL; row++) {
             if (pli_opt_is_shown(row)) roff_option(text, row);
         }
+        pli_free(rows);
     }
     pli_text_add(text, ".SH EXIT STATUS\n");
     static const char *const codes[][2] = {
@@ -170,15 +176,21 @@ static void complete_value(pli_text *text, const pli_opt *row) {
     pli_text_add(text, " return ;;\n");
 }
 
-static void complete_command(pli_text *text, const pli_command *command, const pli_opt *rows) {
+/* more: of which command it takes the options, too; NULL: of none. */
+static void complete_command(pli_text *text, const pli_command *command, const pli_command *more) {
+    const pli_command *const of[] = { command, more };
+    pli_opt                 *rows[2] = { NULL, NULL };
     pli_text_add(text, "    %s)\n        case $before in\n", command->name);
-    for (const pli_opt *row = rows; row->name != NULL; row++) complete_value(text, row);
-    pli_text_add(text, "        esac\n        options=\"--help");
-    for (const pli_opt *row = command->rows; row->name != NULL; row++) {
-        if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
+    for (size_t i = 0; i < 2 && of[i] != NULL; i++) {
+        rows[i] = pli_command_rows(of[i]);
+        text->failed = text->failed || rows[i] == NULL;
+        for (const pli_opt *row = rows[i]; row != NULL && row->name != NULL; row++) complete_value(text, row);
     }
-    for (const pli_opt *row = rows; rows != command->rows && row->name != NULL; row++) {
-        if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
+    pli_text_add(text, "        esac\n        options=\"--help");
+    for (size_t i = 0; i < 2; i++) {
+        for (const pli_opt *row = rows[i]; row != NULL && row->name != NULL; row++)
+            if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
+        pli_free(rows[i]);
     }
     pli_text_add(text, "\" ;;\n");
 }
@@ -217,7 +229,7 @@ void pli_cli_completion(pli_text *text) {
     for (size_t i = 0; commands[i] != NULL; i++) {
         /* these take the options of train beside their own */
         bool both = strcmp(commands[i]->name, "config") == 0 || strcmp(commands[i]->name, "compare") == 0;
-        complete_command(text, commands[i], both ? pli_command_find("train")->rows : commands[i]->rows);
+        complete_command(text, commands[i], both ? &pli_command_train : NULL);
     }
     pli_text_add(text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
     complete_topics(text);

@@ -18,8 +18,8 @@
 #define RANKS_MAX 65536 /* comm's */
 
 const pli_opt pli_train_rows[] = {
-    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "logistic|hinge|squared|huber|mlp|cnn|lstm|graph", "what to fit",
-      0, 0, "model" },
+    { "model", PLI_OPT_CHOICE, AT(model), "logistic", "NAME", "what to fit; 'plait help NAME' tells about each", 0, 0,
+      "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
@@ -211,7 +211,7 @@ static bool check_words(const pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (check_words(settings)) return true;
+    if (check_words(settings) && pli_own_options_check(settings, *opts_out)) return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;
     return false;
@@ -297,10 +297,9 @@ static bool plan_checkpoints(const pli_train_settings *s, plait_train_opts *t) {
 
 static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_train_opts *t) {
     plait_train_opts_init(t);
-    t->model = s->model;
+    t->model = pli_train_model(s, opts);
     t->layers = s->layers;
     t->graph_file = s->graph;
-    if (s->graph != NULL && !given(opts, "model")) t->model = "graph";
     t->loss = s->loss;
     t->kernels = s->kernels;
     t->validation = s->validation;
@@ -378,6 +377,7 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
     if (!check_files(s)) return false;
     plan_comm(s, log, &plan->comm);
     plan_train(s, opts, &plan->train);
+    pli_plan_own_options(s, opts, plan);
     if (!plan_checkpoints(s, &plan->train)) return false;
     pli_input_opts(&s->in, log, &plan->data);
     plan->data.seed = (uint64_t)s->seed;

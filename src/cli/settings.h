@@ -2,6 +2,8 @@
 #ifndef PLI_CLI_SETTINGS_H
 #define PLI_CLI_SETTINGS_H
 
+#include <plait/learner.h>
+
 #include "cli/cli.h"
 
 /* What data to read, and how; shared by train, predict and eval. */
@@ -12,8 +14,18 @@ typedef struct pli_input {
     bool          cache;
 } pli_input;
 
+/* The value of an option that is a learner's own; which field, says the kind of its row. */
+typedef union pli_own_value {
+    bool        flag;
+    int64_t     count;
+    double      number;
+    const char *name;
+} pli_own_value;
+enum { PLI_OWN_VALUES = 64 };
+
 typedef struct pli_train_settings {
-    pli_input   in;
+    pli_input     in;
+    pli_own_value own[PLI_OWN_VALUES]; /* of the learners' own options, in the order of their rows */
     pli_text_list table;
     const char *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer, *schedule,
         *class_weight;
@@ -26,7 +38,18 @@ typedef struct pli_train_settings {
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;
 
+/* Of every model; the learners' own options come behind those of the model (pli_rows_with_learners). */
 extern const pli_opt pli_train_rows[];
+
+/** Rows with the learners' own options among them, each name once, and the learners' names as the choices of --model:
+ *  one block of memory, freed by pli_free. NULL: no memory. */
+pli_opt *pli_rows_with_learners(const pli_opt *rows, const plait_learner *const *learners);
+/** Is the row one of those options? */
+bool pli_row_is_own(const pli_opt *row);
+/** Is each of them that was given one of the model's? false: no, which has been said. */
+bool pli_own_options_check(const pli_train_settings *settings, const pli_opts *opts);
+/** The model that is trained: --graph FILE alone means graph. */
+const char *pli_train_model(const pli_train_settings *settings, const pli_opts *opts);
 
 /** Reads the options of train (the command `name` is asked, for its help) and refuses, by name, values that come with
  *  later versions. As pli_cli_read. */
@@ -41,6 +64,8 @@ typedef struct pli_train_plan {
     plait_data_opts  data, test;
     plait_train_opts train;
     plait_table_setting table[PLI_PLAN_TABLES]; /* [train.n_tables] by --table */
+    plait_learner_setting own[PLI_OWN_VALUES];  /* [train.n_settings]          */
+    char             own_text[PLI_OWN_VALUES][32]; /* numbers that they point to */
     char             words[2048];            /* [words_bytes] that they point to */
     size_t           words_bytes;
 } pli_train_plan;
@@ -49,6 +74,8 @@ typedef struct pli_train_plan {
 bool pli_train_plan_make(const pli_train_settings *settings, const pli_opts *opts, const plait_log *log,
                          pli_train_plan *plan);
 
+/** Fills plan's settings of the learner's own options. */
+void pli_plan_own_options(const pli_train_settings *settings, const pli_opts *opts, pli_train_plan *plan);
 /** Fills plan's tables from what --table gave, of which one may say more than one thing. false: said. */
 bool pli_plan_tables(const pli_text_list *given, pli_train_plan *plan);
 

@@ -1,5 +1,5 @@
-/* What the option table says of names is what the registries have: a new policy, topology, filter, collective, rule or loss is
- * in the help, or this fails. */
+/* What the option table says of names is what the registries have: a new policy, topology, filter, collective, rule or learner
+ * is in the help, or this fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,14 +10,28 @@
 
 #include "cli/settings.h"
 #include "comm/comm.h"
-#include "learn/loss/loss.h"
+#include "learn/learn.h"
 #include "optim/optim.h"
 #include "table/consistency/consistency.h"
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
+static pli_opt *train_rows; /* all of them, while the tests run */
+
+static int make_rows(void **state) {
+    (void)state;
+    train_rows = pli_command_rows(&pli_command_train);
+    return train_rows == NULL;
+}
+
+static int free_rows(void **state) {
+    (void)state;
+    pli_free(train_rows);
+    return 0;
+}
+
 static const pli_opt *row_of(const char *name) {
-    const pli_opt *row = pli_train_rows;
+    const pli_opt *row = train_rows;
     while (row->name != NULL && strcmp(row->name, name) != 0) row++;
     assert_non_null(row->name);
     return row;
@@ -75,7 +89,7 @@ static void filters_are_in_the_help(void **state) {
     }
 }
 
-static void collectives_rules_and_losses_are_the_choices(void **state) {
+static void collectives_rules_and_models_are_the_choices(void **state) {
     const char *collectives = row_of("collective")->argument, *optimizers = row_of("optimizer")->argument, *models = row_of("model")->argument;
     int         n = 0;
     (void)state;
@@ -84,7 +98,22 @@ static void collectives_rules_and_losses_are_the_choices(void **state) {
     for (; pli_rules()[n] != NULL; n++) assert_says(optimizers, pli_rules()[n]->name);
     assert_says(optimizers, "lbfgs");
     assert_int_equal(words_of(optimizers), n + 1);
-    for (n = 0; pli_losses()[n] != NULL; n++) assert_says(models, pli_losses()[n]->model);
+    for (n = 0; pli_learners()[n] != NULL; n++) assert_says(models, pli_learners()[n]->name);
+    assert_int_equal(words_of(models), n);
+}
+
+/* Each of the learners' own options has a row, by a name that no other option has. */
+static void own_options_of_learners_are_rows(void **state) {
+    (void)state;
+    for (size_t i = 0; pli_learners()[i] != NULL; i++) {
+        for (const plait_learner_option *o = pli_learners()[i]->options; o != NULL && o->name != NULL; o++) {
+            int n = 0;
+            for (const pli_opt *row = train_rows; row->name != NULL; row++) n += strcmp(row->name, o->name) == 0;
+            assert_int_equal(n, 1);
+            assert_true(pli_row_is_own(row_of(o->name)));
+            assert_says(row_of(o->name)->help, pli_learners()[i]->name);
+        }
+    }
 }
 
 int main(void) {
@@ -92,7 +121,8 @@ int main(void) {
         cmocka_unit_test(topologies_are_in_the_help),
         cmocka_unit_test(policies_are_in_the_help),
         cmocka_unit_test(filters_are_in_the_help),
-        cmocka_unit_test(collectives_rules_and_losses_are_the_choices),
+        cmocka_unit_test(own_options_of_learners_are_rows),
+        cmocka_unit_test(collectives_rules_and_models_are_the_choices),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_rows, free_rows);
 }

@@ -283,5 +283,6 @@ const pli_command pli_command_train = {
         "While the data are read there is nothing to save: the first signal ends the run (75). SIGUSR1 prints who "
         "waits for what.",
     .rows = pli_train_rows,
+    .trains = true,
     .run = train,
 };
