@@ -68,6 +68,7 @@ static void add_choices(pli_text *all, size_t begin, const char *names) {
 static void add_help(pli_text *all, const plait_learner *learner, const plait_learner_option *o) {
     pli_text_add(all, "of %s: %s", learner->name, o->help);
     if (o->kind == PLAIT_OPTION_FLAG) return;
+    if (pli_is(o->preset, "")) return;
     if (o->preset != NULL) pli_text_add(all, ", default %s", o->preset);
     else pli_text_add(all, ", must be given");
 }
@@ -78,8 +79,8 @@ static pli_opt_kind kind_of(plait_option_kind kind) {
     case PLAIT_OPTION_NUMBER: return PLI_OPT_F64;
     case PLAIT_OPTION_NAME: return PLI_OPT_CHOICE;
     case PLAIT_OPTION_FLAG: return PLI_OPT_FLAG;
+    default: return PLI_OPT_TEXT;
     }
-    return PLI_OPT_TEXT;
 }
 
 /* Takes in what one more learner says of the option: the bounds of all, since which are right depends on --model, and
