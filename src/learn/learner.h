@@ -88,6 +88,8 @@ struct plait_training {
     pli_pool               *pool; /* of the rank */
     const plait_learner    *learner;
     void                   *state; /* learner->state_bytes */
+    uint32_t                ways;  /* the learner's; its check may say others, where they depend on its options */
+    plait_properties        needs; /* as ways */
 
     /* what was decided; 0 in opts is resolved here */
     const char *optimizer, *topology, *consistency, *schedule; /* the pair: of the first table; schedule NULL: constant */
@@ -96,7 +98,7 @@ struct plait_training {
     bool        sharded;  /* the rule's state is in parts       */
     bool        lbfgs;    /* the solver: L-BFGS instead of an update rule */
     bool        drops;    /* the learner's graph drops values at random in training */
-    int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
+    int64_t     epochs, batch, clocks; /* clocks: an epoch's. Where only epochs are set by prepare they are a default */
     int64_t     examples; /* that tables count a clock for: as a rule the batch */
     double      rate, l1, l2;
     plait_rule_numbers rule; /* of the tables, made with the first; ops NULL: none */
@@ -221,6 +223,10 @@ static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
 }
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);
+
+/** Counts rows and entries, and numbers the classes. The run does it for a learner without `more`; another calls it in
+ *  its prepare, or counts by itself. Collective. */
+plait_status pli_rows_settle(pli_run *run);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

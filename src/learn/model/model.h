@@ -94,5 +94,7 @@ plait_status pli_model_measure(const plait_model *model, int32_t blocks, const p
 
 /** An untouched report: NaN and -1. */
 void pli_report_init(plait_report *report);
+/** Puts a figure, of a test set or of the rows trained on, where every report has it. false: no report has it. */
+bool pli_report_take(plait_report *report, const plait_figure *figure, bool test);
 
 #endif

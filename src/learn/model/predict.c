@@ -124,6 +124,26 @@ void pli_report_init(plait_report *report) {
                               .stopped_early = -1, .converged = -1 };
 }
 
+/* A learner without update rule has no penalty: its objective is its loss. */
+bool pli_report_take(plait_report *report, const plait_figure *figure, bool test) {
+    const struct {
+        const char *name;
+        double     *trained, *tested;
+    } own[] = {
+        { "loss", &report->train_loss, &report->test_loss }, { "accuracy", NULL, &report->test_accuracy },
+        { "auc", NULL, &report->test_auc },                  { "rmse", NULL, &report->test_rmse },
+        { "mae", NULL, &report->test_mae },
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(figure->name, own[i].name) != 0) continue;
+        double *to = test ? own[i].tested : own[i].trained;
+        if (to != NULL) *to = figure->value;
+        if (to == &report->train_loss) report->objective = figure->value;
+        return true;
+    }
+    return false;
+}
+
 static plait_status eval_values(const plait_model *model, const pli_dataset *data, plait_report *report,
                                 plait_error *err) {
     const plait_learner *learner = model->learner;
@@ -141,7 +161,11 @@ static plait_status eval_values(const plait_model *model, const pli_dataset *dat
     plait_status status = pli_model_measure(model, own, block, NULL, &measured, err);
     pli_free(block);
     pli_cells_round(true, PLAIT_MEASURES, measured.cell, sums);
-    if (status >= 0) report->n_figures = learner->figures(model, sums, report->figures);
+    if (status < 0) return status;
+    plait_figure  found[PLAIT_FIGURES];
+    const int32_t n = learner->figures(model, sums, found);
+    for (int32_t i = 0; i < n; i++)
+        if (!pli_report_take(report, &found[i], true)) report->figures[report->n_figures++] = found[i];
     return status;
 }
 

@@ -16,9 +16,9 @@ static void note_demands(const pli_run *run, pli_above *above) {
                   PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH
     };
     const plait_learner *learner = run->learner;
-    const bool           passes = (learner->ways & PLAIT_LEARNER_PASSES) != 0;
+    const bool           passes = (run->ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
-    above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = learner->needs,
+    above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = run->needs,
                                      .traits = passes ? PLAIT_ALL_ROWS : 0 };
     if (run->lbfgs) above->demand[1] = lbfgs;
 }
@@ -67,8 +67,8 @@ static void note_model(const pli_run *run, pli_above *above) {
     above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;
     above->no_intercept = o->no_intercept != 0;
     above->adds = learner->optimizer == NULL;
-    above->one_pass = (learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
-    above->whole_passes = (learner->ways & PLAIT_LEARNER_PASSES) != 0;
+    above->one_pass = (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
+    above->whole_passes = (run->ways & PLAIT_LEARNER_PASSES) != 0;
 }
 
 static void note_training(const pli_run *run, pli_above *above) {
@@ -79,7 +79,7 @@ static void note_training(const pli_run *run, pli_above *above) {
     above->penalty = o->l1 > 0 || o->l2 > 0;
     above->validation = o->validation != NULL || o->patience > 0;
     above->patience = o->patience > 0;
-    above->start = o->init_model != NULL;
+    above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
     above->net_options = o->layers != NULL || o->loss != NULL || o->graph_file != NULL;
     above->epochs = o->epochs > 1;
     above->batch = o->batch > 0;

@@ -39,6 +39,7 @@ static void add_figures(const plait_model *model, const double *sums, const char
     plait_figure  found[PLAIT_FIGURES];
     const int32_t n = model->learner->figures(model, sums, found);
     for (int32_t i = 0; i < n && report->n_figures < PLAIT_FIGURES; i++) {
+        if (pli_report_take(report, &found[i], prefix[0] != '\0')) continue;
         plait_figure *to = &report->figures[report->n_figures++];
         snprintf(to->name, sizeof to->name, "%s%.24s", prefix, found[i].name);
         to->value = found[i].value;

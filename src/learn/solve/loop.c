@@ -186,7 +186,7 @@ static plait_status begin_batches(pli_loop *loop) {
         run->clocks = pli_batches_clocks(loop->batches);
         return PLAIT_OK;
     }
-    const bool shuffles = run->epochs > 1 && (run->learner->ways & PLAIT_LEARNER_PASSES) == 0;
+    const bool shuffles = run->epochs > 1 && (run->ways & PLAIT_LEARNER_PASSES) == 0;
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, shuffles,
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
     if (run->opts->replicas > 1) return pli_heir_begin(&loop->heir, run, loop->batches);
