@@ -128,7 +128,9 @@ typedef struct plait_learner {
     /** out [rows, width]. Any thread, several at once. */
     plait_status (*predict)(const plait_model *model, plait_answer answer, const plait_rows *rows, double *out,
                             plait_error *err);
-    /** Adds to sums [PLAIT_MEASURES] what figures needs of these rows. Any thread. NULL: nothing is measured. */
+    /** How many sums measure adds up. NULL: PLAIT_MEASURES. */
+    int64_t (*measures)(const plait_model *model);
+    /** Adds to sums [measures] what figures needs of these rows. Any thread. NULL: nothing is measured. */
     plait_status (*measure)(const plait_model *model, const plait_rows *rows, double *sums, plait_error *err);
     /** Names and values out of the sums over all rows; answers how many, at most PLAIT_FIGURES. "loss", "accuracy",
      *  "auc", "rmse" and "mae" are keys that every report has: they stand there, and not among the figures. */
