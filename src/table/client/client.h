@@ -149,9 +149,9 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 void pli_client_end_clock(pli_client *client);
 /** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
-/** Who holds the item of a worker (home) while these are dead [workers]; NULL: nobody is. A spare, one of the last
- *  workers, while one lives, else any. Rendezvous hashing: a further death moves only what the dead one held
- *  (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
+/** Who holds the item of a worker (home) while these are dead [workers]; NULL: nobody is. A dead worker's items are
+ *  spread over the spares that live, the last of the workers; over all workers that live when no spare does. Rendezvous
+ *  hashing: a further death moves only what the dead one held (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
 int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */
