@@ -101,7 +101,7 @@ static const struct value_word {
     { "model", "|rnn|gru|char-rnn|charrnn|", "here it is lstm" },
     { "model", "|onnx|torch|pytorch|keras|transformer|", "a net of your own comes by --graph FILE, in JSON or ONNX" },
     { "model",
-      "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|kmeans|k-means|pca|bayes|"
+      "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|"
       "naive-bayes|als|mf|lda|",
       PLI_LATER "; 'plait help' lists the models of this one" },
     { "optimizer", "|l-bfgs|bfgs|owlqn|newton|liblinear|newton-cg|", "here it is lbfgs" },
