@@ -183,9 +183,6 @@ PLAIT_API plait_status plait_batch_row(const plait_batch *batch, int64_t i, plai
  *  I64. */
 PLAIT_API plait_status plait_model_put(plait_model *model, const char *name, plait_type type, int32_t rank,
                                        const int64_t *shape, const void *data, plait_error *error_out);
-/** The array of this name; NULL: there is none, or of another type or rank. shape_out [rank]. */
-PLAIT_API const void *plait_model_value(const plait_model *model, const char *name, plait_type type,
-                                        int32_t rank, int64_t *shape_out);
 /** An own option that the model was made with, as plait_training_number has them. */
 PLAIT_API double plait_model_number(const plait_model *model, const char *name);
 PLAIT_API void  *plait_model_state(const plait_model *model);
