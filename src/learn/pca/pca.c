@@ -159,28 +159,44 @@ static plait_status solve_exact(pli_run *run, double *variance, double *componen
     return pli_eigen_top(p->d, p->values, p->k, variance, component, run->err);
 }
 
-/* Of Z = C Q its singular values and left vectors, by the eigenvectors of Zt Z. */
-static plait_status solve_power(pli_run *run, double *variance, double *component) {
-    pli_pca     *p = pli_pca_of(run);
-    const double *z = p->values;
-    double       *gram = pli_calloc((size_t)(p->q * p->q), 2 * sizeof *gram), *vector = gram + p->q * p->q;
-    if (gram == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld components", (long long)p->k);
+/* r [q, q] = Bt Z, and gram = r rt, of which what is on and right of the diagonal is enough. */
+static void small_products(const pli_pca *p, double *r, double *gram) {
+    const int64_t q = p->q;
     for (int64_t j = 0; j < p->d; j++)
-        for (int64_t a = 0; a < p->q; a++)
-            for (int64_t b = a; b < p->q; b++) gram[a * p->q + b] += z[j * p->q + a] * z[j * p->q + b];
-    plait_status status = pli_eigen_top(p->q, gram, p->k, variance, vector, run->err);
+        for (int64_t a = 0; a < q; a++)
+            for (int64_t b = 0; b < q; b++) r[a * q + b] += p->basis[j * q + a] * p->values[j * q + b];
+    for (int64_t a = 0; a < q; a++)
+        for (int64_t b = a; b < q; b++)
+            for (int64_t c = 0; c < q; c++) gram[a * q + b] += r[a * q + c] * r[b * q + c];
+}
+
+/* The basis times a vector [q], turned so that its largest element is positive. */
+static void turn(const pli_pca *p, const double *vector, double *component) {
+    double largest = 0;
+    for (int64_t j = 0; j < p->d; j++) {
+        component[j] = 0;
+        for (int64_t a = 0; a < p->q; a++) component[j] += p->basis[j * p->q + a] * vector[a];
+        if (fabs(component[j]) > fabs(largest)) largest = component[j];
+    }
+    for (int64_t j = 0; largest < 0 && j < p->d; j++) component[j] = -component[j];
+}
+
+/* Of Z = C Q its singular values and left vectors: within an orthonormal basis B of Z's columns, so that the vectors are
+ * orthonormal whatever the values. */
+static plait_status solve_power(pli_run *run, double *variance, double *component) {
+    pli_pca      *p = pli_pca_of(run);
+    const int64_t q = p->q;
+    double       *r = pli_calloc((size_t)(q * q), 3 * sizeof *r), *gram = r + q * q, *vector = gram + q * q;
+    if (r == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld components", (long long)p->k);
+    memcpy(p->basis, p->values, (size_t)(p->d * q) * sizeof *p->basis);
+    plait_status status = pli_orthonormalise(p->d, q, p->basis, run->err);
+    if (status >= 0) small_products(p, r, gram);
+    if (status >= 0) status = pli_eigen_top(q, gram, p->k, variance, vector, run->err);
     for (int64_t c = 0; status >= 0 && c < p->k; c++) {
         variance[c] = variance[c] > 0 ? sqrt(variance[c]) : 0;
-        double *to = component + c * p->d, largest = 0;
-        for (int64_t j = 0; j < p->d; j++) {
-            to[j] = 0;
-            for (int64_t a = 0; a < p->q; a++) to[j] += z[j * p->q + a] * vector[c * p->q + a];
-            if (variance[c] > 0) to[j] /= variance[c];
-            if (fabs(to[j]) > fabs(largest)) largest = to[j];
-        }
-        for (int64_t j = 0; largest < 0 && j < p->d; j++) to[j] = -to[j];
+        turn(p, vector + c * q, component + c * p->d);
     }
-    pli_free(gram);
+    pli_free(r);
     return status;
 }
 
