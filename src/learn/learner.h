@@ -25,7 +25,7 @@
 #include "data/data.h"
 #include "learn/loss/metrics.h"
 #include "optim/optim.h"
-#include "table/consistency/consistency.h"
+#include "table/pairs/pairs.h"
 
 /* A single pass takes a row's last index for its highest. */
 #define PLI_INDEX_TOO_HIGH "row %lld of a streamed pass has indices out of order: give --hash-bits, or --epochs 2"
@@ -178,7 +178,12 @@ static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
 const plait_learner *const *pli_learners(void);
 /** The one of this name, the program's own first; NULL: none. And the error that says so. */
 const plait_learner *pli_learner_find(const char *name, const plait_learner *own, int32_t n_own);
-plait_status         pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
+plait_status pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
+
+/** What the learner, and L-BFGS where it is the solver, ask of the settings, and what kind of model it is. ways and needs:
+ *  the learner's, or what it has made of them for a run. */
+void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
+                      pli_above *above);
 
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
