@@ -64,6 +64,7 @@ static void test_a_lost_server_fails_the_rank(void **state) {
     assert_non_null(strstr(out.error.text, "unplugged"));
     assert_int_equal(pli_client_send(&client, 1, 1, PLI_PULL, pli_msg_new(0), &ticket, &out, &err), PLAIT_EPEER);
     assert_non_null(strstr(err.text, "rank 4"));
+    assert_non_null(strstr(err.text, "unplugged")); /* who asks later hears the reason as well */
     assert_int_equal(pli_client_send(&client, 1, 0, PLI_PULL, pli_msg_new(0), &ticket, &out, &err), PLAIT_OK);
     pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id), &out); /* of a life that is over */
     assert_null(ticket.replies);

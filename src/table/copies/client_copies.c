@@ -144,7 +144,7 @@ static void lose(pli_client *client, int32_t server, int32_t rank, const char *w
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
     pli_tx_end(&link->tx);
     link->lost = true;
-    if (!gone) pli_out_lost(out, rank, "rank %d, which held the last copy of shards, is lost: %s", rank, why);
+    if (!gone) pli_client_lose(client, rank, "held the last copy of shards", why, true, out);
 }
 
 void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
